@@ -1,0 +1,44 @@
+PYTHON ?= python3.11
+BIN := .venv/bin
+# The CPU build of PyTorch; the package itself allows a range.
+TORCH := torch==2.13.0
+
+.PHONY: demo test lint types docs bench clean
+.DEFAULT_GOAL := demo
+
+.venv/base: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv || python3 -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable '.[cli]'
+	touch $@
+
+.venv/dev: .venv/base
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet --editable '.[cli,jax,docs,test]'
+	touch $@
+
+## demo: split the uncertainty of an embedded ensemble, under all four rules
+demo: .venv/base
+	$(BIN)/uqprism demo
+
+## test: every check there is: lint, types, tests, documentation
+test: lint types docs
+	$(BIN)/python -m pytest -n 2
+
+lint: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/dev
+	$(BIN)/mypy
+
+## docs: the documentation, with every warning an error
+docs: .venv/dev
+	$(BIN)/python docs/generate.py --check
+	$(BIN)/mkdocs build --strict --quiet
+
+## bench: time it against the alternatives; writes benchmarks/RESULTS.md
+bench: .venv/dev
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,31 @@
+"""Split the uncertainty of a regression ensemble into noise and what more data would remove, under any proper scoring rule."""
+
+from uqprism import families, rules
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.errors import UqprismError
+from uqprism.families import Empirical, Gaussian, Laplace, Logistic, Mixture, StudentT
+from uqprism.measures import Decomposition, Measure, MeasureTable, catalogue, decompose, evaluate
+from uqprism.quadrature import Exactness
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Decomposition",
+    "Empirical",
+    "EnsemblePrediction",
+    "Exactness",
+    "Gaussian",
+    "Laplace",
+    "Logistic",
+    "Measure",
+    "MeasureTable",
+    "Mixture",
+    "StudentT",
+    "UqprismError",
+    "__version__",
+    "catalogue",
+    "decompose",
+    "evaluate",
+    "families",
+    "rules",
+]

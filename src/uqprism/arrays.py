@@ -1,0 +1,254 @@
+"""Which array library, which precision, and the special functions the standard leaves out.
+
+The array decides: every function asks `namespace` once and works on NumPy, PyTorch and JAX arrays alike. Functions whose
+obvious form cancels have a name here, and their docstring says where that form breaks.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import array_api_compat
+import numpy as np
+
+from uqprism.errors import ArrayTypeError
+
+Array: TypeAlias = Any  # NumPy, PyTorch or JAX; the array API has no common static type
+
+SQRT_PI = math.sqrt(math.pi)
+SQRT_2 = math.sqrt(2.0)
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+def is_array(x: object) -> bool:
+    """True for NumPy, PyTorch and JAX arrays (traced ones too); False for numbers, lists and tables."""
+    return bool(array_api_compat.is_array_api_obj(x)) and not isinstance(x, np.generic)
+
+
+def namespace(*arrays: Array) -> Any:
+    """The array library of these arrays; NumPy when all are plain numbers."""
+    found = [x for x in arrays if is_array(x)]
+    return array_api_compat.array_namespace(*found) if found else array_api_compat.array_namespace(np.empty(0))
+
+
+def is_torch(x: Array) -> bool:
+    """True for PyTorch tensors; never imports torch."""
+    return "torch" in sys.modules and bool(array_api_compat.is_torch_array(x))
+
+
+def is_jax(x: Array) -> bool:
+    """True for JAX arrays, traced or not; never imports jax."""
+    return "jax" in sys.modules and bool(array_api_compat.is_jax_array(x))
+
+
+def is_traced(x: Array) -> bool:
+    """True for a JAX array whose values are not there yet, as inside `jit` and `grad`."""
+    if not is_jax(x):
+        return False
+    import jax
+
+    return isinstance(x, jax.core.Tracer)
+
+
+def coerce(**named: Array) -> dict[str, Array]:
+    """Real floating arrays of one library and device out of numbers, lists, tables and arrays.
+
+    Integers become floats; numbers and lists follow the library of the arrays beside them.
+
+    Raises:
+        ArrayTypeError: complex or object dtype, arrays of two libraries, or two devices.
+    """
+    arrays = {name: x for name, x in named.items() if is_array(x)}
+    libraries = {name: array_api_compat.array_namespace(x).__name__.split(".")[-1] for name, x in arrays.items()}
+    if len(set(libraries.values())) > 1:
+        kinds = ", ".join(f"{name} is {library}" for name, library in libraries.items())
+        raise ArrayTypeError(f"arguments must come from one array library: {kinds}; convert one of them")
+    devices = {name: str(x.device) for name, x in arrays.items() if is_torch(x)}
+    if len(set(devices.values())) > 1:
+        where = ", ".join(f"{name} on {device}" for name, device in devices.items())
+        raise ArrayTypeError(f"arguments must be on one device: {where}; move one with .to(device)")
+    xp = namespace(*arrays.values())
+    like = next(iter(arrays.values()), None)
+    return {name: _floating(name, x, xp, like) for name, x in named.items()}
+
+
+def _floating(name: str, x: Array, xp: Any, like: Array | None) -> Array:
+    if not is_array(x):
+        x = _from_python(name, x)
+        if like is not None and not isinstance(like, np.ndarray):
+            x = xp.asarray(x, dtype=like.dtype, device=array_api_compat.device(like))
+    if x.dtype == object or xp.isdtype(x.dtype, "complex floating"):
+        raise ArrayTypeError(f"{name} must be real numbers, got dtype {x.dtype}; convert it to float first")
+    if not _is_floating(x, xp):
+        x = xp.astype(x, xp.asarray(1.0).dtype)
+    return x
+
+
+def _from_python(name: str, x: object) -> np.ndarray[Any, Any]:
+    converted = np.asarray(x)
+    if converted.dtype.kind not in "fiub":
+        raise ArrayTypeError(f"{name} must be real numbers, got dtype {converted.dtype}; convert it to float first")
+    return converted.astype(np.float64) if converted.dtype.kind in "iub" else converted
+
+
+def _is_floating(x: Array, xp: Any) -> bool:
+    return bool(xp.isdtype(x.dtype, "real floating")) or "float" in str(x.dtype)
+
+
+def working(x: Array) -> Array:
+    """`x` in the precision to compute in: float64 on a CPU; what came in on an accelerator or in 32-bit JAX.
+
+    Rounding float32 input up costs little and buys the digits of nearly agreeing members; the caller rounds back.
+    """
+    xp = namespace(x)
+    if is_torch(x):
+        narrow = x.device.type != "cpu"
+        return x.to(xp.float32 if narrow and x.dtype != xp.float64 else xp.float64)
+    if is_jax(x):
+        import jax
+
+        return x.astype(xp.float64 if jax.config.jax_enable_x64 else xp.float32)
+    return x.astype(np.float64, copy=False)
+
+
+def constant(x: Array) -> Array:
+    """`x` as a number that gradients do not flow through."""
+    if is_torch(x):
+        return x.detach()
+    if is_jax(x):
+        import jax
+
+        return jax.lax.stop_gradient(x)
+    return x
+
+
+def to_numpy(x: Array) -> np.ndarray[Any, Any]:
+    """The values as a NumPy array, from any library and device."""
+    if is_torch(x):
+        x = x.detach().cpu()
+    return np.asarray(x)
+
+
+def from_numpy(x: np.ndarray[Any, Any], like: Array) -> Array:
+    """NumPy values as an array of the library, precision and device of `like`."""
+    if isinstance(like, np.ndarray | np.generic):
+        return x.astype(like.dtype, copy=False)
+    return namespace(like).asarray(x, dtype=like.dtype, device=None if is_traced(like) else array_api_compat.device(like))
+
+
+def power_of_two(x: Array) -> tuple[Array, Array]:
+    """The power of two just above each positive `x`, and its natural logarithm; dividing by it is exact."""
+    xp = namespace(x)
+    library = np if isinstance(x, np.ndarray) else xp
+    mantissa, exponent = library.frexp(x)
+    return x / mantissa, xp.astype(exponent, x.dtype) * math.log(2.0)
+
+
+def expand(x: Array, axis: int, count: int = 1) -> Array:
+    """`x` with `count` axes of length one inserted before `axis` (counted from the front)."""
+    return namespace(x).reshape(x, (*x.shape[:axis], *(1,) * count, *x.shape[axis:]))
+
+
+# Special functions ----------------------------------------------------------------------------------------------------
+
+
+def _special(x: Array) -> Any:
+    if is_torch(x):
+        import torch
+
+        return torch.special
+    if is_jax(x):
+        import jax
+
+        return jax.scipy.special
+    import scipy.special
+
+    return scipy.special
+
+
+def erf(x: Array) -> Array:
+    """The error function."""
+    return _special(x).erf(x)
+
+
+def normal_cdf(z: Array) -> Array:
+    """The standard normal distribution function, accurate in the lower tail."""
+    return 0.5 * _special(z).erfc(-z / SQRT_2)
+
+
+def normal_quantile(level: Array) -> Array:
+    """The inverse of `normal_cdf`."""
+    return _special(level).ndtri(level)
+
+
+def log_gamma(x: Array) -> Array:
+    """The logarithm of the gamma function."""
+    return _special(x).gammaln(x)
+
+
+def log_sum_exp(x: Array, axis: int) -> Array:
+    """log(sum(exp(x))) along one axis without overflow; minus infinity where every term is."""
+    xp = namespace(x)
+    top = constant(xp.max(x, axis=axis, keepdims=True))
+    top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+    return xp.log(xp.sum(xp.exp(x - top), axis=axis)) + xp.squeeze(top, axis=axis)
+
+
+def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
+    """The sum of coefficients[n] * x**n, by Horner's rule."""
+    value = coefficients[-1] + 0.0 * x
+    for c in reversed(coefficients[:-1]):
+        value = value * x + c
+    return value
+
+
+def _with_series(x: Array, coefficients: Sequence[float], direct: Callable[[Array], Array]) -> Array:
+    """x**2 times a power series below 1, `direct` above; both arguments stay tame so that gradients do too."""
+    xp = namespace(x)
+    small = x < 1.0
+    inside = xp.where(small, x, xp.zeros_like(x))
+    outside = xp.where(small, xp.ones_like(x), x)
+    return xp.where(small, inside * inside * polynomial(inside, coefficients), direct(outside))
+
+
+_TERMS = range(2, 21)
+_EXP_LINEAR = [(-1.0) ** n / math.factorial(n) for n in _TERMS]
+_GAMMA_TAIL = [(-1.0) ** n * (n - 1) / math.factorial(n) for n in _TERMS]
+_LAPLACE = [(-1.0) ** n * (3 - n) / math.factorial(n) for n in _TERMS]
+
+
+def exp_minus_linear(x: Array) -> Array:
+    """exp(-x) - 1 + x for x >= 0: about x**2/2 near zero, where the plain form keeps no digits."""
+    xp = namespace(x)
+    return _with_series(x, _EXP_LINEAR, lambda t: xp.exp(-t) - 1.0 + t)
+
+
+def gamma_tail(x: Array) -> Array:
+    """1 - (1 + x) exp(-x) for x >= 0: about x**2/2 near zero, where the plain form keeps no digits."""
+    xp = namespace(x)
+    return _with_series(x, _GAMMA_TAIL, lambda t: 1.0 - (1.0 + t) * xp.exp(-t))
+
+
+def laplace_tail(x: Array) -> Array:
+    """(3 + x) exp(-x) - 3 + 2x for x >= 0: about x**2/2 near zero, where the plain form keeps no digits."""
+    xp = namespace(x)
+    return _with_series(x, _LAPLACE, lambda t: (3.0 + t) * xp.exp(-t) - 3.0 + 2.0 * t)
+
+
+_ATANH = [1.0 / (2 * n + 3) for n in range(17)]
+
+
+def log_gap(x: Array, ratio: Array) -> Array:
+    """x - log(1 + x), given also `ratio` = 1 + x formed without adding: what a ratio of variances costs the log score.
+
+    About x**2/2 near zero, where the plain form cancels; near x = -1 it is the ratio that carries the digits.
+    """
+    xp = namespace(x, ratio)
+    near = xp.abs(x) <= 0.5
+    inside = xp.where(near, x, xp.zeros_like(x))
+    q = inside / (2.0 + inside)
+    series = inside * q - 2.0 * q**3 * polynomial(q * q, _ATANH)
+    return xp.where(near, series, x - xp.log(ratio))

@@ -1,0 +1,343 @@
+"""`EnsemblePrediction`, the hub: one family of predictive distributions, (members, *points)."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uqprism.approximations import CentredEnsemble
+from uqprism.arrays import Array, coerce, namespace, to_numpy
+from uqprism.errors import ArgumentError, InvalidValueError, MissingExtraError, ShapeError
+from uqprism.families import Empirical, Family, Gaussian, Laplace, Logistic, Mixture, StudentT, families
+from uqprism.families.base import check_values
+from uqprism.families.weights import check_weights
+
+FORMAT = "uqprism.EnsemblePrediction"
+
+
+class EnsemblePrediction:
+    """The predictions of several models for the same points, as distributions of one family.
+
+    Build it with `gaussian`, `natural`, `laplace`, `logistic`, `student_t` or `samples`. Arrays are (members, *points), or have
+    the members along `member_axis`; NumPy, PyTorch and JAX arrays are kept as they are, lists and tables become NumPy. Values
+    are checked once, here; `check=False` skips that.
+
+    Attributes:
+        members: the distributions, with a batch of (members, *points).
+        weights: one weight per member, summing to one; None means equal.
+    """
+
+    def __init__(self, members: Family, weights: Array = None, *, check: bool = True) -> None:
+        shape = members.batch_shape
+        if not shape:
+            raise ShapeError("a prediction needs a first axis of members, got a single number; axes are (members, *points)")
+        if shape[0] == 0:
+            raise ShapeError("a prediction needs at least one member, got an array with none; axes are (members, *points)")
+        self.members = members
+        self.weights = None if weights is None else _member_weights(weights, members, check)
+
+    # Doors ------------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def gaussian(
+        cls,
+        *,
+        mean: Array,
+        variance: Array = None,
+        scale: Array = None,
+        weights: Array = None,
+        member_axis: int = 0,
+        check: bool = True,
+    ) -> EnsemblePrediction:
+        """Gaussian members with this mean and either variance or scale (standard deviation)."""
+        given = _arrays(member_axis, mean=mean, variance=variance, scale=scale)
+        return cls(Gaussian(**given, check=check), weights, check=check)
+
+    @classmethod
+    def natural(
+        cls, *, eta1: Array, eta2: Array, weights: Array = None, member_axis: int = 0, check: bool = True
+    ) -> EnsemblePrediction:
+        """Gaussian members by natural parameters: eta1 = mean / variance and eta2 = -1 / (2 variance), which is negative."""
+        given = _arrays(member_axis, eta1=eta1, eta2=eta2)
+        if given["eta1"].shape != given["eta2"].shape:
+            raise ShapeError(f"eta2 must match eta1 {tuple(given['eta1'].shape)}, got {tuple(given['eta2'].shape)}")
+        if check:
+            check_values("eta1", given["eta1"], "location")
+            check_values("-eta2", -given["eta2"], "scale")
+        variance = -0.5 / given["eta2"]
+        return cls(Gaussian(mean=given["eta1"] * variance, variance=variance, check=check), weights, check=check)
+
+    @classmethod
+    def laplace(
+        cls, *, location: Array, scale: Array, weights: Array = None, member_axis: int = 0, check: bool = True
+    ) -> EnsemblePrediction:
+        """Laplace members; the scale is the mean absolute deviation, not the standard deviation."""
+        return cls(Laplace(**_arrays(member_axis, location=location, scale=scale), check=check), weights, check=check)
+
+    @classmethod
+    def logistic(
+        cls, *, location: Array, scale: Array, weights: Array = None, member_axis: int = 0, check: bool = True
+    ) -> EnsemblePrediction:
+        """Logistic members."""
+        return cls(Logistic(**_arrays(member_axis, location=location, scale=scale), check=check), weights, check=check)
+
+    @classmethod
+    def student_t(
+        cls,
+        *,
+        location: Array,
+        scale: Array,
+        degrees_of_freedom: Array = None,
+        df: Array = None,
+        weights: Array = None,
+        member_axis: int = 0,
+        check: bool = True,
+    ) -> EnsemblePrediction:
+        """Student t members; `df` is short for `degrees_of_freedom`."""
+        if (degrees_of_freedom is None) == (df is None):
+            raise ArgumentError("give degrees_of_freedom (or df, which is the same) once")
+        shape = df if degrees_of_freedom is None else degrees_of_freedom
+        given = _arrays(member_axis, location=location, scale=scale, degrees_of_freedom=shape)
+        return cls(StudentT(**given, check=check), weights, check=check)
+
+    @classmethod
+    def samples(
+        cls, draws: Array, *, weights: Array = None, member_axis: int = 0, draw_axis: int = 1, check: bool = True
+    ) -> EnsemblePrediction:
+        """Members that are known only by their draws, (members, draws, *points) or as the two axes say."""
+        draws = coerce(draws=draws)["draws"]
+        if draws.ndim < 2:
+            raise ShapeError(f"draws must have axes (members, draws, *points), got shape {tuple(draws.shape)}")
+        if 0 in draws.shape[:2]:
+            raise ShapeError(f"draws needs at least one member and one draw, got shape {tuple(draws.shape)}")
+        draws = namespace(draws).moveaxis(draws, (draw_axis, member_axis), (0, 1))
+        return cls(Empirical(draws, check=check), weights, check=check)
+
+    # Shape ------------------------------------------------------------------------------------------------------------
+
+    @property
+    def n_members(self) -> int:
+        """How many members."""
+        return int(self.members.batch_shape[0])
+
+    @property
+    def points_shape(self) -> tuple[int, ...]:
+        """The shape of the points, () for one point."""
+        return tuple(self.members.batch_shape[1:])
+
+    @property
+    def n_points(self) -> int:
+        """How many points."""
+        return int(np.prod(self.points_shape, dtype=np.int64))
+
+    def __len__(self) -> int:
+        if not self.points_shape:
+            raise ShapeError("a prediction for a single point has no length")
+        return self.points_shape[0]
+
+    def __getitem__(self, index: Any) -> EnsemblePrediction:
+        """The same members at some of the points."""
+        at = index if isinstance(index, tuple) else (index,)
+        return self._map_points(lambda x: x[(slice(None), *at)])
+
+    def flat(self) -> EnsemblePrediction:
+        """The same prediction with the points along one axis."""
+        return self._map_points(lambda x: namespace(x).reshape(x, (self.n_members, self.n_points)))
+
+    def _map_points(self, function: Any) -> EnsemblePrediction:
+        """Apply `function` to arrays (members, *points); leading axes of the family, such as draws, are looped over."""
+        depth = len(self.members.batch_shape)
+
+        def apply(x: Array) -> Array:
+            if x.ndim == depth:
+                return function(x)
+            return namespace(x).stack([apply(part) for part in x], axis=0)
+
+        clone = object.__new__(type(self))
+        clone.members, clone.weights = self.members.map(apply), self.weights
+        return clone
+
+    @staticmethod
+    def concatenate(predictions: Sequence[EnsemblePrediction], axis: int = 0) -> EnsemblePrediction:
+        """One prediction for the points of all, along a points axis; same family, members and weights."""
+        if not predictions:
+            raise ArgumentError("predictions must hold at least one EnsemblePrediction, got none")
+        first = predictions[0]
+        for other in predictions[1:]:
+            if type(other.members) is not type(first.members) or other.n_members != first.n_members:
+                raise ShapeError(f"predictions must agree in family and members: {first!r} and {other!r} do not")
+            if not _same_weights(first.weights, other.weights):
+                raise InvalidValueError("predictions must have the same member weights")
+        depth = len(first.members.batch_shape)
+        names = [n for n in first.members.parameters if getattr(first.members, n) is not None]
+        clone = object.__new__(type(first.members))
+        for name in first.members.parameters:
+            parts = [getattr(p.members, name) for p in predictions]
+            whole = namespace(parts[0]).concat(parts, axis=parts[0].ndim - depth + 1 + axis) if name in names else None
+            setattr(clone, name, whole)
+        return EnsemblePrediction(clone, first.weights, check=False)
+
+    # Stand-ins --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _centred(self) -> CentredEnsemble:
+        flat = self.flat()
+        return CentredEnsemble(flat.members, flat.member_weights())
+
+    def member_weights(self) -> Array:
+        """Weights (members, *points), equal if none were given."""
+        like = self.members.centre
+        xp = namespace(like)
+        if self.weights is None:
+            return xp.full_like(like, 1.0 / self.n_members)
+        wide = xp.reshape(self.weights, (self.n_members, *(1,) * (like.ndim - 1)))
+        return xp.broadcast_to(xp.astype(wide, like.dtype), like.shape)
+
+    def _in_units(self, distribution: Family) -> Any:
+        frame, dtype = self._centred.frame, self.members.centre.dtype
+        moved = distribution.affine(frame.centre, frame.unit)
+        shape = self.points_shape
+        return moved.map(lambda x: namespace(x).reshape(namespace(x).astype(x, dtype), (*x.shape[:-1], *shape)))
+
+    @property
+    def mixture(self) -> Any:
+        """The average of the members' distributions, (*points)."""
+        if isinstance(self.members, Empirical):
+            return self._in_units(self._centred.mixture)
+        return Mixture._of(self.members, self.member_weights())
+
+    @property
+    def matched(self) -> Any:
+        """One Gaussian per point with the mixture's mean and variance."""
+        return self._in_units(self._centred.matched)
+
+    @property
+    def pooled(self) -> Any:
+        """One Gaussian per point with the mixture's mean and the mean of the members' variances."""
+        return self._in_units(self._centred.pooled)
+
+    # Files ------------------------------------------------------------------------------------------------------------
+
+    def _header(self) -> dict[str, Any]:
+        parameters = [n for n in self.members.parameters if getattr(self.members, n) is not None]
+        return {"format": FORMAT, "version": 1, "family": self.members.name, "parameters": parameters}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a .npz file with a JSON header, whole or not at all; read it back with `load`."""
+        header = self._header()
+        arrays = {n: to_numpy(getattr(self.members, n)) for n in header["parameters"]}
+        if self.weights is not None:
+            arrays["member_weights"] = to_numpy(self.weights)
+        arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+        target = Path(path)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez(file, allow_pickle=False, **arrays)
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> EnsemblePrediction:
+        """Read what `save` wrote, as NumPy arrays."""
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(arrays.pop("header").tobytes()) if "header" in arrays else {}
+        if header.get("format") != FORMAT:
+            raise InvalidValueError(f"{os.fspath(path)} was not written by EnsemblePrediction.save")
+        return cls._rebuild(header, arrays, arrays.pop("member_weights", None))
+
+    @classmethod
+    def _rebuild(cls, header: dict[str, Any], arrays: dict[str, Array], weights: Array) -> EnsemblePrediction:
+        family = families.get(header["family"])
+        members = object.__new__(family)
+        for name in family.parameters:
+            setattr(members, name, arrays.get(name))
+        return cls(members, weights)
+
+    def to_arrow(self) -> Any:
+        """A `pyarrow.Table` with a column per parameter and member (`mean_0`, `scale_0`, ...) and a row per point."""
+        pyarrow = _pyarrow()
+        if isinstance(self.members, Empirical):
+            raise ArgumentError("samples have no table form; use save and load")
+        header = {**self._header(), "points_shape": self.points_shape, "members": self.n_members}
+        header["weights"] = None if self.weights is None else to_numpy(self.weights).tolist()
+        flat = self.flat().members
+        columns = {
+            f"{_column(n)}_{i}": to_numpy(getattr(flat, n))[i]
+            for n in header["parameters"]
+            if _stored(flat, n)
+            for i in range(self.n_members)
+        }
+        return pyarrow.table(columns).replace_schema_metadata({FORMAT: json.dumps(header)})
+
+    @classmethod
+    def from_arrow(cls, table: Any) -> EnsemblePrediction:
+        """Read what `to_arrow` gave, also after a trip through Parquet."""
+        metadata = (table.schema.metadata or {}).get(FORMAT.encode())
+        if metadata is None:
+            raise InvalidValueError("the table lacks the header that EnsemblePrediction.to_arrow writes")
+        header = json.loads(metadata)
+        shape = (header["members"], *header["points_shape"])
+        given: dict[str, Array] = {}
+        for name in table.column_names:
+            parameter = name.rsplit("_", 1)[0]
+            if name == f"{parameter}_0" and parameter not in given:
+                columns = [table.column(f"{parameter}_{i}").to_numpy() for i in range(header["members"])]
+                given[parameter] = np.stack(columns).reshape(shape)
+        return cls(families.get(header["family"])(**given), header["weights"])
+
+    def __repr__(self) -> str:
+        points = " x ".join(str(n) for n in self.points_shape) or "1"
+        return f"<EnsemblePrediction: {self.n_members} {self.members.name} members, {points} points>"
+
+
+def _stored(members: Family, name: str) -> bool:
+    """True for the parameters that define a member: of scale and variance only the one that was given."""
+    return name != "deviation" and not (name == "scale" and getattr(members, "given_variance", None) is not None)
+
+
+def _column(parameter: str) -> str:
+    return "variance" if parameter == "given_variance" else parameter
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingExtraError("pyarrow", "cli") from None
+    return pyarrow
+
+
+def _arrays(member_axis: int, **given: Array) -> dict[str, Array]:
+    """The arguments that were given, as arrays with the members first."""
+    arrays = coerce(**{name: x for name, x in given.items() if x is not None})
+    for name, x in arrays.items():
+        if x.ndim and not -x.ndim <= member_axis < x.ndim:
+            raise ShapeError(f"member_axis {member_axis} is not an axis of {name} with shape {tuple(x.shape)}")
+    return {n: namespace(x).moveaxis(x, member_axis, 0) if x.ndim and member_axis else x for n, x in arrays.items()}
+
+
+def _member_weights(weights: Array, members: Family, check: bool) -> Array:
+    weights = coerce(weights=weights, members=members.centre)["weights"]
+    if tuple(weights.shape) != (members.batch_shape[0],):
+        count, shape = members.batch_shape[0], tuple(weights.shape)
+        raise ShapeError(f"weights must have one entry for each of the {count} members, got shape {shape}")
+    if check:
+        check_weights(weights)
+    return weights
+
+
+def _same_weights(first: Array, second: Array) -> bool:
+    if first is None or second is None:
+        return first is None and second is None
+    return bool(np.array_equal(to_numpy(first), to_numpy(second)))

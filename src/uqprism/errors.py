@@ -1,0 +1,38 @@
+"""The exceptions: all under `UqprismError`, and each also the built-in error a caller would expect."""
+
+from __future__ import annotations
+
+
+class UqprismError(Exception):
+    """Anything this package raises on purpose."""
+
+
+class InvalidValueError(UqprismError, ValueError):
+    """A value outside the domain of its argument: a negative variance, a NaN mean, weights that do not sum to one."""
+
+
+class ShapeError(UqprismError, ValueError):
+    """Arrays whose axes do not fit together."""
+
+
+class ArrayTypeError(UqprismError, TypeError):
+    """An array of the wrong kind: complex or object dtype, mixed libraries, different devices."""
+
+
+class ArgumentError(UqprismError, TypeError):
+    """Arguments that contradict each other, or one that is missing."""
+
+
+class UnknownNameError(UqprismError, ValueError):
+    """A rule, risk, approximation or measure that nobody registered."""
+
+
+class UnsupportedError(UqprismError, TypeError):
+    """A question the distribution cannot answer, such as the density of a set of samples."""
+
+
+class MissingExtraError(UqprismError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed; it comes with: pip install 'uqprism[{extra}]'")

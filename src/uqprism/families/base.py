@@ -1,0 +1,216 @@
+"""What every family of distributions can do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Self
+
+import numpy as np
+
+from uqprism.arrays import Array, coerce, constant, is_traced, namespace
+from uqprism.errors import InvalidValueError, ShapeError, UnsupportedError
+from uqprism.quadrature import Home, Landmarks, integrate
+from uqprism.registry import Registry
+
+families: Registry[type[Family]] = Registry("family")
+
+
+class Family(ABC):
+    """A batch of distributions on the real line.
+
+    A family names its parameters, its density, distribution function and moments; every rule then works by quadrature.
+    Closed forms are added pair by pair with `functionals.closed_form`.
+
+    Attributes:
+        parameters: each parameter and how it moves when y becomes centre + unit * y: "location", "scale", "variance" or
+            "shape" (does not move).
+    """
+
+    name: ClassVar[str]
+    parameters: ClassVar[dict[str, str]]
+    components: Family | None = None  # only mixtures have some
+    home: Home | None = None  # the ensemble whose grid resolves this distribution, if it came from one
+
+    def __init__(self, *, check: bool = True, **given: Array) -> None:
+        for name, x in prepare(self.parameters, check, **given).items():
+            setattr(self, name, x)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The shape of the batch: () for one distribution."""
+        return tuple(getattr(self, next(iter(self.parameters))).shape)
+
+    def map(self, function: Callable[[Array], Array]) -> Self:
+        """The same family with `function` applied to every parameter array, as for indexing, reshaping or casting."""
+        clone = object.__new__(type(self))
+        for name in self.parameters:
+            value = getattr(self, name)
+            setattr(clone, name, None if value is None else function(value))
+        return clone
+
+    def arrays(self) -> list[Array]:
+        """All parameter arrays, in the order in which `map` visits them."""
+        found: list[Array] = []
+
+        def visit(x: Array) -> Array:
+            found.append(x)
+            return x
+
+        self.map(visit)
+        return found
+
+    def affine(self, centre: Array, unit: Array) -> Self:
+        """The distribution of centre + unit * Y, for unit > 0."""
+        return self._moved(lambda x, power: x * unit**power, lambda x: centre + x)
+
+    def relative_to(self, centre: Array, unit: Array) -> Self:
+        """The distribution of (Y - centre) / unit, for unit > 0; subtracts first, so that nothing is rounded twice."""
+        return self._moved(lambda x, power: x / unit**power, lambda x: x, lambda x: x - centre)
+
+    def _moved(
+        self,
+        rescale: Callable[[Array, int], Array],
+        after: Callable[[Array], Array],
+        before: Callable[[Array], Array] = lambda x: x,
+    ) -> Self:
+        clone = object.__new__(type(self))
+        for name, kind in self.parameters.items():
+            x = getattr(self, name)
+            if x is not None and kind == "location":
+                x = after(rescale(before(x), 1))
+            elif x is not None:
+                x = rescale(x, {"scale": 1, "variance": 2, "shape": 0}[kind])
+            setattr(clone, name, x)
+        return clone
+
+    @property
+    def centre(self) -> Array:
+        """A typical value, (*batch)."""
+        return self.mean
+
+    @property
+    def spread(self) -> Array:
+        """A typical deviation from the centre, (*batch)."""
+        variance = self.variance
+        return namespace(variance).sqrt(variance)
+
+    @property
+    @abstractmethod
+    def mean(self) -> Array:
+        """The mean, (*batch)."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> Array:
+        """The variance, (*batch); infinite where it does not exist."""
+
+    @abstractmethod
+    def log_density(self, y: Array) -> Array:
+        """The log density at y, which broadcasts against the batch from the right."""
+
+    @abstractmethod
+    def cdf(self, y: Array) -> Array:
+        """The probability of values up to y."""
+
+    def landmarks(self) -> Landmarks:
+        """What a quadrature over this distribution must resolve: by default, read off the quantiles."""
+        low, lower, middle, upper, high = (self.quantile(level) for level in (1e-15, 0.25, 0.5, 0.75, 1.0 - 1e-15))
+        xp = namespace(middle)
+        reach = 1.2 * xp.maximum(high - middle, middle - low)
+        return Landmarks(middle[None], 0.7 * (upper - lower)[None], reach[None], (False,))
+
+    def density(self, y: Array) -> Array:
+        """The density at y."""
+        log_density = self.log_density(y)
+        return namespace(log_density).exp(log_density)
+
+    def absolute_deviation(self, y: Array) -> Array:
+        """The mean of |Y - y|; by quadrature unless the family knows better."""
+        low, high = self.bracket(y)
+        xp = namespace(low)
+        y = y + 0.0 * low
+        below = integrate(self.cdf, self, between=(xp.minimum(constant(low), constant(y)), constant(y)))
+        above = integrate(lambda t: 1.0 - self.cdf(t), self, between=(constant(y), xp.maximum(constant(high), constant(y))))
+        # The bounds carry no gradient; this term is zero and has the right one.
+        return below + above + (y - constant(y)) * constant(2.0 * self.cdf(y) - 1.0)
+
+    def expectation(self, function: Callable[[Array], Array], *others: Family) -> Array:
+        """The mean of function(Y), by quadrature; `others` are distributions whose features the function shares."""
+        return integrate(lambda y: function(y) * self.density(y), self, *others)
+
+    def quantile(self, level: Array) -> Array:
+        """The value that Y stays below with probability `level`, by bisection unless the family knows better.
+
+        A family defines at least one of `quantile` and `landmarks`: each has a default built on the other.
+        """
+        low, high = self.bracket(level)
+        return bisect(self, level, low, high)
+
+    def bracket(self, level: Array) -> tuple[Array, Array]:
+        """Two values between which the quantile lies."""
+        marks = self.landmarks()
+        xp = namespace(marks.location)
+        return xp.min(marks.location - marks.reach, axis=0), xp.max(marks.location + marks.reach, axis=0)
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.parameters)
+        return f"{type(self).__name__}({inside})"
+
+
+def prepare(kinds: dict[str, str], check: bool, **given: Array) -> dict[str, Array]:
+    """Parameters as floating arrays of one shape; numbers stretch to it, other shapes must already agree."""
+    arrays = coerce(**given)
+    shape = next((x.shape for x in arrays.values() if x.ndim), ())
+    for name, x in arrays.items():
+        if x.ndim and x.shape != shape:
+            first = next(iter(arrays))
+            raise ShapeError(f"{name} must match {first} {tuple(shape)}, got {tuple(x.shape)}; axes are (members, *points)")
+        if check:
+            check_values(name, x, kinds[name])
+    return {name: x if x.shape == shape else namespace(x).broadcast_to(x, shape) for name, x in arrays.items()}
+
+
+def check_values(name: str, x: Array, kind: str) -> None:
+    """Refuse values that no distribution has; silent for traced arrays, whose values are not known.
+
+    Raises:
+        InvalidValueError: naming the argument, the requirement, the first offending value and where it is.
+    """
+    if is_traced(x):
+        return
+    xp = namespace(x)
+    bad = ~xp.isfinite(x) if kind == "location" else ~(xp.isfinite(x) & (x > 0))
+    if bool(xp.any(bad)):
+        flat = np.flatnonzero(np.asarray(constant(bad).cpu() if hasattr(bad, "cpu") else bad))
+        index = tuple(int(i) for i in np.unravel_index(flat[0], x.shape)) if x.ndim else ()
+        value = float(xp.reshape(constant(x), (-1,))[int(flat[0])])
+        wanted = "finite" if kind == "location" else "finite and greater than zero"
+        place = f" at index {index}" if index else ""
+        more = f" ({len(flat)} such values)" if len(flat) > 1 else ""
+        raise InvalidValueError(
+            f"{name} must be {wanted}, got {value}{place}{more}; drop or repair these entries before building the prediction"
+        )
+
+
+def bisect(distribution: Family, level: Array, low: Array, high: Array) -> Array:
+    """The quantile between two bounds; a last Newton step lets gradients through."""
+    xp = namespace(low, high)
+    low, high = constant(low), constant(high)
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        below = constant(distribution.cdf(middle)) < level
+        low, high = xp.where(below, middle, low), xp.where(below, high, middle)
+    middle = 0.5 * (low + high)
+    density = distribution.density(middle)
+    tiny = 1e-300 if "64" in str(density.dtype) else 1e-37
+    safe = xp.where(density > tiny, density, xp.ones_like(density))
+    return middle - xp.where(density > tiny, (distribution.cdf(middle) - level) / safe, xp.zeros_like(safe))
+
+
+def no_density(family: Family) -> UnsupportedError:
+    """The error for a density that does not exist."""
+    return UnsupportedError(
+        f"{type(family).__name__.lower()} distributions have no density, which the log and quadratic rules need; use the crps or "
+        "squared_error rule, or fit a density (for example EnsemblePrediction.gaussian with the samples' mean and variance)"
+    )

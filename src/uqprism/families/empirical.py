@@ -1,0 +1,146 @@
+"""Empirical distributions: samples that stand for themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+
+from uqprism.arrays import Array, expand, is_torch, namespace
+from uqprism.errors import ShapeError
+from uqprism.families.base import Family, families, no_density, prepare
+from uqprism.families.weights import mixing_weights
+from uqprism.functionals import absolute_gap, closed_form, cramer_distance
+from uqprism.quadrature import Landmarks
+
+
+@families.register("empirical")
+class Empirical(Family):
+    """Weight on each draw, equal unless given; the first axis of `draws` runs over the draws, the rest is the batch.
+
+    There is no density, so the log and quadratic rules raise; CRPS costs a sort.
+    """
+
+    name = "empirical"
+    parameters: ClassVar[dict[str, str]] = {"draws": "location", "weights": "shape"}
+    draws: Array  # (draws, *batch)
+    weights: Array  # (draws, *batch)
+
+    def __init__(self, draws: Array, weights: Array = None, *, check: bool = True) -> None:
+        self.draws = prepare(self.parameters, check, draws=draws)["draws"]
+        if self.draws.ndim == 0 or self.draws.shape[0] == 0:
+            raise ShapeError(f"draws must have a first axis with at least one draw, got shape {tuple(self.draws.shape)}")
+        self.weights = mixing_weights(self.draws, weights, check)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The shape of the batch, without the axis of the draws."""
+        return tuple(self.draws.shape[1:])
+
+    @property
+    def mean(self) -> Array:
+        """The mean of the draws."""
+        return self.draws[0] + self._average(self.draws - self.draws[0])
+
+    @property
+    def variance(self) -> Array:
+        """The mean squared deviation of the draws."""
+        deviation = self.draws - self.mean
+        deviation = deviation - self._average(deviation)
+        return self._average(deviation * deviation)
+
+    def _average(self, values: Array) -> Array:
+        return namespace(values).sum(self.weights * values, axis=0)
+
+    def log_density(self, y: Array) -> Array:
+        """Raises: samples have no density."""
+        raise no_density(self)
+
+    def expectation(self, function: Callable[[Array], Array], *others: Family) -> Array:
+        """The mean of function over the draws."""
+        return self._average(function(self.draws))
+
+    def cdf(self, y: Array) -> Array:
+        """The share of draws up to y."""
+        xp = namespace(self.draws)
+        return self._mix(xp.astype(self.draws <= self._spread(y), self.draws.dtype))
+
+    def absolute_deviation(self, y: Array) -> Array:
+        """The mean of |Y - y|."""
+        return self._mix(namespace(self.draws).abs(self.draws - self._spread(y)))
+
+    def _spread(self, y: Array) -> Array:
+        """y with an axis for the draws before those of the batch."""
+        y = y + namespace(self.draws).zeros_like(self.draws[0])
+        return expand(y, y.ndim - len(self.batch_shape))
+
+    def _mix(self, values: Array) -> Array:
+        return namespace(values).sum(self.weights * values, axis=-1 - len(self.batch_shape))
+
+    def quantile(self, level: Array) -> Array:
+        """The smallest draw that at least this share of the draws does not exceed."""
+        xp = namespace(self.draws)
+        order = xp.argsort(self.draws, axis=0)
+        draws, share = _take(self.draws, order), xp.cumulative_sum(_take(self.weights, order), axis=0)
+        reached = share >= level - 1e-12
+        return xp.min(xp.where(reached, draws, xp.full_like(draws, np.inf)), axis=0)
+
+    def landmarks(self) -> Landmarks:
+        """Every draw is a corner."""
+        xp = namespace(self.draws)
+        nothing = xp.zeros_like(self.draws)
+        return Landmarks(self.draws, nothing + np.inf, nothing, (True,) * self.draws.shape[0])
+
+
+def _merge(p: Empirical, q: Empirical) -> tuple[Array, Array, Array]:
+    """Lengths between the draws of both in order, and both distribution functions there: (draws - 1, *batch)."""
+    xp = namespace(p.draws, q.draws)
+    shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
+
+    def wide(x: Array) -> Array:
+        return xp.broadcast_to(x, (x.shape[0], *shape))
+
+    both = xp.concat([wide(p.draws), wide(q.draws)], axis=0)
+    order = xp.argsort(both, axis=0)
+    both = _take(both, order)
+    mass = [wide(p.weights), wide(q.weights)]
+    f = xp.cumulative_sum(_take(xp.concat([mass[0], 0.0 * mass[1]], axis=0), order), axis=0)
+    g = xp.cumulative_sum(_take(xp.concat([0.0 * mass[0], mass[1]], axis=0), order), axis=0)
+    return both[1:] - both[:-1], f[:-1], g[:-1]
+
+
+def _take(x: Array, order: Array) -> Array:
+    if is_torch(x):
+        return x.take_along_dim(order, dim=0)
+    return namespace(x).take_along_axis(x, order, axis=0)
+
+
+@closed_form(absolute_gap, Empirical, Empirical)
+def _absolute_gap(p: Empirical, q: Empirical) -> Array:
+    if p is q:
+        xp = namespace(p.draws)
+        order = xp.argsort(p.draws, axis=0)
+        draws, share = _take(p.draws, order), xp.cumulative_sum(_take(p.weights, order), axis=0)[:-1]
+        return 2.0 * xp.sum((draws[1:] - draws[:-1]) * share * (1.0 - share), axis=0)
+    length, f, g = _merge(p, q)
+    return namespace(length).sum(length * (f * (1.0 - g) + g * (1.0 - f)), axis=0)
+
+
+@closed_form(cramer_distance, Empirical, Empirical)
+def _cramer_distance(p: Empirical, q: Empirical) -> Array:
+    length, f, g = _merge(p, q)
+    return namespace(length).sum(length * (f - g) ** 2, axis=0)
+
+
+@closed_form(absolute_gap, Empirical, Family)
+def _absolute_gap_to(p: Empirical, q: Family) -> Array:
+    gaps = q.absolute_deviation(p.draws)
+    return namespace(gaps).sum(p.weights * gaps, axis=0)
+
+
+@closed_form(cramer_distance, Empirical, Family)
+def _cramer_distance_to(p: Empirical, q: Family) -> Array:
+    """A step function is never close to a smooth one (n draws: at least 1/n**2 of the scale), so subtracting is safe."""
+    distance = absolute_gap(p, q) - 0.5 * absolute_gap(p, p) - 0.5 * absolute_gap(q, q)
+    return namespace(distance).maximum(distance, namespace(distance).zeros_like(distance))

@@ -1,0 +1,195 @@
+"""The Gaussian family, and the closed forms between two of its members.
+
+Everything is formed from differences of means and scales, so that nearly equal distributions keep their digits. A Gaussian
+remembers whether it was given by scale or by variance, and `Surrogate`s, which stand for a whole ensemble, remember how far
+their variance lies from the ensemble's mean variance: differences are taken of what is exact, never of rounded roots or
+squares.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+from uqprism.arrays import LOG_2PI, SQRT_2, SQRT_PI, Array, erf, log_gap, namespace, normal_cdf, normal_quantile
+from uqprism.errors import ArgumentError
+from uqprism.families.base import Family, families, prepare
+from uqprism.functionals import (
+    absolute_gap,
+    closed_form,
+    cramer_distance,
+    cross_entropy,
+    density_distance,
+    overlap,
+    relative_entropy,
+    smooth,
+)
+from uqprism.quadrature import Landmarks
+
+
+@families.register("gaussian")
+class Gaussian(Family):
+    """Normal distributions with this mean and this variance or scale (standard deviation)."""
+
+    name = "gaussian"
+    parameters: ClassVar[dict[str, str]] = {
+        "mean": "location",
+        "scale": "scale",
+        "given_variance": "variance",
+        "deviation": "variance",
+    }
+    mean: Array = None  # a plain attribute in place of the property
+    scale: Array
+    given_variance: Array | None
+    deviation: Array | None  # variance minus the mean variance of the ensemble it came from
+
+    def __init__(self, *, mean: Array, variance: Array = None, scale: Array = None, check: bool = True) -> None:
+        if (variance is None) == (scale is None):
+            raise ArgumentError("give exactly one of variance and scale (the standard deviation)")
+        kinds = {"mean": "location", "variance": "variance", "scale": "scale"}
+        if scale is None:
+            arrays = prepare(kinds, check, mean=mean, variance=variance)
+            self.given_variance = arrays["variance"]
+            self.scale = namespace(self.given_variance).sqrt(self.given_variance)
+        else:
+            arrays = prepare(kinds, check, mean=mean, scale=scale)
+            self.given_variance, self.scale = None, arrays["scale"]
+        self.mean, self.deviation = arrays["mean"], None
+
+    @property
+    def variance(self) -> Array:
+        """The variance, (*batch)."""
+        return self.scale * self.scale if self.given_variance is None else self.given_variance
+
+    @property
+    def spread(self) -> Array:
+        """The scale."""
+        return self.scale
+
+    def log_density(self, y: Array) -> Array:
+        """The log density at y."""
+        z = (y - self.mean) / self.scale
+        return -0.5 * (z * z + LOG_2PI) - namespace(z).log(self.scale)
+
+    def cdf(self, y: Array) -> Array:
+        """The probability of values up to y."""
+        return normal_cdf((y - self.mean) / self.scale)
+
+    def quantile(self, level: Array) -> Array:
+        """The value that Y stays below with probability `level`."""
+        return self.mean + self.scale * normal_quantile(level + 0.0 * self.scale)
+
+    def absolute_deviation(self, y: Array) -> Array:
+        """The mean of |Y - y|."""
+        return _mean_absolute(self.mean - y, self.scale)
+
+    def landmarks(self) -> Landmarks:
+        """The mean, with tails that matter for nine scales."""
+        return Landmarks(self.mean[None], self.scale[None], 9.0 * self.scale[None], (False,))
+
+
+class Surrogate(Gaussian):
+    """One Gaussian in place of a whole ensemble, with the ensemble's mean.
+
+    Args:
+        mean: the ensemble's mean.
+        variance: its variance.
+        deviation: variance minus the members' mean variance, as exact as can be.
+        missing: the mixture's variance minus this variance: exactly zero for the matched surrogate.
+    """
+
+    parameters: ClassVar[dict[str, str]] = {**Gaussian.parameters, "missing": "variance"}
+    missing: Array
+
+    def __init__(self, *, mean: Array, variance: Array, deviation: Array, missing: Array) -> None:
+        self.mean, self.given_variance, self.deviation, self.missing = mean, variance, deviation, missing
+        self.scale = namespace(variance).sqrt(variance)
+
+
+def _variance_gap(p: Gaussian, q: Gaussian) -> Array | None:
+    """The variance of p minus that of q where variances are what is exact; None where the scales are."""
+    if isinstance(p, Surrogate) or isinstance(q, Surrogate):
+        if p.deviation is not None and q.deviation is not None:
+            return p.deviation - q.deviation
+    elif p.given_variance is not None and q.given_variance is not None:
+        return p.given_variance - q.given_variance
+    return None
+
+
+def scale_gap(p: Gaussian, q: Gaussian) -> Array:
+    """The scale of p minus the scale of q, formed from exact differences."""
+    gap = _variance_gap(p, q)
+    return p.scale - q.scale if gap is None else gap / (p.scale + q.scale)
+
+
+def _mean_absolute(shift: Array, scale: Array) -> Array:
+    """E|X| for X normal with mean `shift`."""
+    t = shift / scale
+    return scale * (math.sqrt(2.0 / math.pi) * namespace(t).exp(-0.5 * t * t) + t * erf(t / SQRT_2))
+
+
+def _joint(p: Gaussian, q: Gaussian) -> tuple[Array, Array]:
+    """The scale of X - Y, and the difference of means in units of it."""
+    joint = namespace(p.scale, q.scale).hypot(p.scale, q.scale)
+    return joint, (p.mean - q.mean) / joint
+
+
+@closed_form(absolute_gap, Gaussian, Gaussian)
+def _absolute_gap(p: Gaussian, q: Gaussian) -> Array:
+    joint, _ = _joint(p, q)
+    return _mean_absolute(p.mean - q.mean, joint)
+
+
+@closed_form(overlap, Gaussian, Gaussian)
+def _overlap(p: Gaussian, q: Gaussian) -> Array:
+    joint, t = _joint(p, q)
+    return namespace(t).exp(-0.5 * t * t) / (math.sqrt(2.0 * math.pi) * joint)
+
+
+@closed_form(cross_entropy, Family, Gaussian)
+def _cross_entropy(truth: Family, prediction: Gaussian) -> Array:
+    """Only the first two moments of the truth count, whatever its family."""
+    xp = namespace(prediction.scale)
+    shift = (truth.mean - prediction.mean) / prediction.scale
+    ratio = truth.variance / prediction.scale / prediction.scale
+    return 0.5 * (LOG_2PI + ratio + shift * shift) + xp.log(prediction.scale)
+
+
+@closed_form(cramer_distance, Gaussian, Gaussian)
+def _cramer_distance(p: Gaussian, q: Gaussian) -> Array:
+    """Two terms that are never negative: one for the scales, one for the means."""
+    joint, t = _joint(p, q)
+    gap = scale_gap(p, q)
+    scales = gap * (gap / (SQRT_2 * joint + p.scale + q.scale)) / SQRT_PI
+    xp = namespace(t)
+    means = joint * (math.sqrt(2.0 / math.pi) * xp.expm1(-0.5 * t * t) + t * erf(t / SQRT_2))
+    return scales + means
+
+
+@closed_form(density_distance, Gaussian, Gaussian)
+def _density_distance(p: Gaussian, q: Gaussian) -> Array:
+    """Two terms that are never negative: one for the scales, one for the means."""
+    joint, t = _joint(p, q)
+    x, y, gap = p.scale / joint, q.scale / joint, scale_gap(p, q) / joint
+    scales = gap * gap * (1.0 + 4.0 * x * y) / (2.0 * SQRT_PI * x * y * (x + y + 2.0 * SQRT_2 * x * y))
+    means = -math.sqrt(2.0 / math.pi) * namespace(t).expm1(-0.5 * t * t)
+    return (scales + means) / joint
+
+
+@closed_form(relative_entropy, Gaussian, Gaussian)
+def _relative_entropy(truth: Gaussian, prediction: Gaussian) -> Array:
+    """Half of: what the ratio of variances costs, plus the squared difference of means in the prediction's scale."""
+    unit = prediction.scale
+    gap = (scale_gap(truth, prediction) / unit) * ((truth.scale + unit) / unit)
+    ratio = truth.scale / unit
+    shift = (truth.mean - prediction.mean) / unit
+    return 0.5 * (log_gap(gap, ratio * ratio) + shift * shift)
+
+
+@closed_form(smooth, Gaussian)
+def _smooth(p: Gaussian, variance: Array) -> Gaussian:
+    if isinstance(p, Surrogate):
+        return Surrogate(mean=p.mean, variance=p.variance + variance, deviation=p.deviation, missing=p.missing)
+    wide = Gaussian(mean=p.mean, variance=p.variance + variance, check=False)
+    wide.deviation = p.deviation
+    return wide

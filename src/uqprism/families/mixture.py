@@ -1,0 +1,140 @@
+"""Mixtures of distributions of one family."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import ClassVar, Self
+
+from uqprism.arrays import Array, expand, log_sum_exp, namespace
+from uqprism.errors import ShapeError
+from uqprism.families.base import Family, bisect
+from uqprism.families.weights import mixing_weights
+from uqprism.functionals import absolute_gap, closed_form, overlap, smooth
+from uqprism.quadrature import Landmarks
+
+
+class Mixture(Family):
+    """A weighted mixture; the first axis of `components` runs over what is mixed, the rest is the batch."""
+
+    name = "mixture"
+    parameters: ClassVar[dict[str, str]] = {}
+    components: Family
+    weights: Array  # (components, *batch), positive
+
+    def __init__(self, components: Family, weights: Array = None, *, check: bool = True) -> None:
+        if not components.batch_shape:
+            raise ShapeError("components must have a first axis to mix over, got a single distribution")
+        self.components = components
+        self.weights = mixing_weights(components.mean, weights, check)
+
+    @classmethod
+    def _of(cls, components: Family, weights: Array) -> Self:
+        clone = object.__new__(cls)
+        clone.components, clone.weights = components, weights
+        return clone
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The shape of the batch, without the axis that is mixed over."""
+        return self.components.batch_shape[1:]
+
+    def map(self, function: Callable[[Array], Array]) -> Self:
+        """The same mixture with `function` applied to every parameter array (components, *batch)."""
+        return self._of(self.components.map(function), function(self.weights))
+
+    def affine(self, centre: Array, unit: Array) -> Self:
+        """The distribution of centre + unit * Y."""
+        return self._of(self.components.affine(centre, unit), self.weights)
+
+    def relative_to(self, centre: Array, unit: Array) -> Self:
+        """The distribution of (Y - centre) / unit."""
+        return self._of(self.components.relative_to(centre, unit), self.weights)
+
+    @property
+    def mean(self) -> Array:
+        """The mean, (*batch)."""
+        first, offset = self._offsets()
+        return first + self._average(offset)
+
+    @property
+    def variance(self) -> Array:
+        """The mean of the variances plus the variance of the means, (*batch)."""
+        _, offset = self._offsets()
+        deviation = offset - self._average(offset)
+        return self._average(self.components.variance + deviation * deviation)
+
+    def _offsets(self) -> tuple[Array, Array]:
+        mean = self.components.mean
+        return mean[0], mean - mean[0]
+
+    def _average(self, values: Array) -> Array:
+        return namespace(values).sum(self.weights * values, axis=0)
+
+    def component_log_densities(self, y: Array) -> Array:
+        """The components' log densities plus log weights, (..., components, *batch)."""
+        return self.components.log_density(self._spread(y)) + self._log_weights()
+
+    def _log_weights(self) -> Array:
+        """log(weights), minus infinity for members that do not count."""
+        xp = namespace(self.weights)
+        counts = self.weights > 0.0
+        log_weights = xp.log(xp.where(counts, self.weights, xp.ones_like(self.weights)))
+        return xp.where(counts, log_weights, xp.full_like(log_weights, -math.inf))
+
+    def log_density(self, y: Array) -> Array:
+        """The log density at y."""
+        return log_sum_exp(self.component_log_densities(y), axis=-1 - len(self.batch_shape))
+
+    def cdf(self, y: Array) -> Array:
+        """The probability of values up to y."""
+        return self._mix(self.components.cdf(self._spread(y)))
+
+    def absolute_deviation(self, y: Array) -> Array:
+        """The mean of |Y - y|."""
+        return self._mix(self.components.absolute_deviation(self._spread(y)))
+
+    def quantile(self, level: Array) -> Array:
+        """The value that Y stays below with probability `level`, by bisection between the components' quantiles."""
+        quantiles = self.components.quantile(level)
+        xp = namespace(quantiles)
+        return bisect(self, level, xp.min(quantiles, axis=0), xp.max(quantiles, axis=0))
+
+    def _spread(self, y: Array) -> Array:
+        """y with an axis for the components before those of the batch."""
+        y = y + namespace(self.weights).zeros_like(self.weights[0])
+        return expand(y, y.ndim - len(self.batch_shape))
+
+    def _mix(self, values: Array) -> Array:
+        return namespace(values).sum(self.weights * values, axis=-1 - len(self.batch_shape))
+
+    def landmarks(self) -> Landmarks:
+        """Those of all components."""
+        marks = self.components.landmarks()
+        xp = namespace(marks.location)
+        location, width, reach = (xp.reshape(x, (-1, *self.batch_shape)) for x in (marks.location, marks.width, marks.reach))
+        return Landmarks(location, width, reach, tuple(s for s in marks.sharp for _ in range(self.weights.shape[0])))
+
+    def __repr__(self) -> str:
+        return f"Mixture({self.components!r}, weights={self.weights!r})"
+
+
+def _linear(functional: Callable[..., Array], mixture: Mixture, other: Family) -> Array:
+    """The functional averaged over the components, which broadcast along a new first axis."""
+    spread = other.map(lambda x: expand(x, x.ndim - len(other.batch_shape)))
+    return namespace(mixture.weights).sum(mixture.weights * functional(mixture.components, spread), axis=0)
+
+
+@closed_form(absolute_gap, Mixture, Family)
+def _absolute_gap(p: Mixture, q: Family) -> Array:
+    return _linear(absolute_gap, p, q)
+
+
+@closed_form(overlap, Mixture, Family)
+def _overlap(p: Mixture, q: Family) -> Array:
+    return _linear(overlap, p, q)
+
+
+@closed_form(smooth, Mixture)
+def _smooth(p: Mixture, variance: Array) -> Mixture:
+    return Mixture._of(smooth(p.components, variance), p.weights)

@@ -1,0 +1,157 @@
+"""Distances between a mixture of Gaussians and the Gaussian that stands in for it, to full relative accuracy.
+
+When the members nearly agree these distances are of fourth to eighth order in the disagreement and every difference of
+larger terms loses them. Divided by the surrogate's density, the mixture's is one plus a series of Hermite polynomials whose
+coefficients are means of products of the members' small offsets; the distances are sums of squares of that series. Where the
+members do not nearly agree nothing cancels, and panels of Gauss-Legendre nodes serve.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from uqprism.arrays import Array, constant, from_numpy, is_traced, namespace
+from uqprism.families.gaussian import Gaussian, Surrogate
+from uqprism.families.mixture import Mixture
+from uqprism.functionals import (
+    closed_form,
+    cramer_distance,
+    density_distance,
+    relative_entropy,
+    relative_entropy_density,
+)
+from uqprism.quadrature import TOLERANCE, record
+
+TERMS = 56
+NODES, WEIGHTS = np.polynomial.hermite.hermgauss(64)  # for exp(-z**2)
+
+
+def _hermite(z: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """He_n(z) / sqrt(n!) for n = 0 .. TERMS - 1: (terms, nodes)."""
+    rows = [np.ones_like(z), z]
+    for n in range(1, TERMS - 1):
+        rows.append((z * rows[n] - math.sqrt(n) * rows[n - 1]) / math.sqrt(n + 1))
+    return np.stack(rows)
+
+
+def _is_near(mixture: Mixture, surrogate: Surrogate) -> Array:
+    """True where all members lie within half a scale and a fifth of a variance of the surrogate."""
+    offset, ratio = _offsets(mixture, surrogate)
+    xp = namespace(offset)
+    return xp.all((xp.abs(constant(offset)) <= 0.5) & (xp.abs(constant(ratio)) <= 0.2), axis=0)
+
+
+def _offsets(mixture: Mixture, surrogate: Surrogate) -> tuple[Array, Array]:
+    """Each member's offset in the surrogate's scale, and the relative difference of its variance."""
+    members = mixture.components
+    assert isinstance(members, Gaussian)
+    assert members.deviation is not None
+    assert surrogate.deviation is not None
+    return (
+        (members.mean - surrogate.mean) / surrogate.scale,
+        (members.deviation - surrogate.deviation) / surrogate.variance,
+    )
+
+
+def _coefficients(mixture: Mixture, surrogate: Surrogate, near: Array) -> list[Array]:
+    """The coefficients of He_n / sqrt(n!) in p / q - 1; the first three are known exactly."""
+    offset, ratio = _offsets(mixture, surrogate)
+    xp = namespace(offset)
+    # Zero where the series is not used, so that its gradients stay finite there.
+    offset, ratio = (xp.where(near, x, xp.zeros_like(x)) for x in (offset, ratio))
+    before, now = xp.ones_like(offset), offset
+    zero = xp.zeros_like(offset[0])
+    found = [zero, zero, surrogate.missing / surrogate.variance / math.sqrt(2.0)]
+    for n in range(1, TERMS - 1):
+        before, now = now, (offset * now + math.sqrt(n) * ratio * before) / math.sqrt(n + 1)
+        if n >= 2:
+            found.append(xp.sum(mixture.weights * now, axis=0))
+    return found
+
+
+def _series(coefficients: list[Array], basis: np.ndarray[Any, Any]) -> Array:
+    """The sum of coefficients times basis functions (terms, nodes): (nodes, *batch)."""
+    xp = namespace(coefficients[0])
+    stacked = xp.stack(coefficients, axis=0)
+    flat = xp.reshape(stacked, (stacked.shape[0], -1))
+    values = xp.matmul(from_numpy(np.ascontiguousarray(basis.T), stacked), flat)
+    return xp.reshape(values, (basis.shape[1], *stacked.shape[1:]))
+
+
+def _nodes_sum(values: Array, weights: np.ndarray[Any, Any]) -> Array:
+    xp = namespace(values)
+    return xp.sum(xp.reshape(from_numpy(weights, values), (-1, *(1,) * (values.ndim - 1))) * values, axis=0)
+
+
+_AT_SQUARE = _hermite(NODES)
+_ORDERS = np.arange(1, TERMS)[:, None]
+_INTEGRAL = np.concatenate([np.zeros_like(_AT_SQUARE[:1]), _AT_SQUARE[:-1] / np.sqrt(_ORDERS)])
+_AT_NORMAL = _hermite(math.sqrt(2.0) * NODES)
+
+
+def _cramer_series(mixture: Mixture, surrogate: Surrogate, near: Array) -> Array:
+    values = _series(_coefficients(mixture, surrogate, near), _INTEGRAL)
+    return surrogate.scale * _nodes_sum(values * values, WEIGHTS / (2.0 * math.pi))
+
+
+def _density_series(mixture: Mixture, surrogate: Surrogate, near: Array) -> Array:
+    values = _series(_coefficients(mixture, surrogate, near), _AT_SQUARE)
+    return _nodes_sum(values * values, WEIGHTS / (2.0 * math.pi)) / surrogate.scale
+
+
+def _entropy_series(mixture: Mixture, surrogate: Surrogate, near: Array, *, forward: bool) -> Array:
+    values = _series(_coefficients(mixture, surrogate, near), _AT_NORMAL)
+    xp = namespace(values)
+    log_ratio = xp.log1p(xp.clip(values, -0.999, None))
+    zero = xp.zeros_like(log_ratio)
+    density = relative_entropy_density(log_ratio, zero) if forward else relative_entropy_density(zero, log_ratio)
+    return _nodes_sum(density, WEIGHTS / math.sqrt(math.pi))
+
+
+Series = Callable[[Mixture, Surrogate, Array], Array]
+
+
+def _choose(mixture: Mixture, surrogate: Surrogate, series: Series, panels: Callable[[], Array]) -> Array:
+    """The series where members nearly agree, panels elsewhere; only what is needed, unless the values are traced."""
+    record(TOLERANCE)
+    members = mixture.components
+    if not isinstance(members, Gaussian) or members.deviation is None:
+        return panels()
+    near = _is_near(mixture, surrogate)
+    xp = namespace(near)
+    if not is_traced(near):
+        if bool(xp.all(near)):
+            return series(mixture, surrogate, near)
+        if not bool(xp.any(near)):
+            return panels()
+    return xp.where(near, series(mixture, surrogate, near), panels())
+
+
+@closed_form(cramer_distance, Mixture, Surrogate)
+def _cramer_distance(p: Mixture, q: Surrogate) -> Array:
+    return _choose(p, q, _cramer_series, lambda: cramer_distance.fallback(p, q))
+
+
+@closed_form(density_distance, Mixture, Surrogate)
+def _density_distance(p: Mixture, q: Surrogate) -> Array:
+    return _choose(p, q, _density_series, lambda: density_distance.fallback(p, q))
+
+
+@closed_form(relative_entropy, Mixture, Surrogate)
+def _relative_entropy(truth: Mixture, prediction: Surrogate) -> Array:
+    def series(m: Mixture, s: Surrogate, near: Array) -> Array:
+        return _entropy_series(m, s, near, forward=True)
+
+    return _choose(truth, prediction, series, lambda: relative_entropy.fallback(truth, prediction))
+
+
+@closed_form(relative_entropy, Surrogate, Mixture)
+def _relative_entropy_of_surrogate(truth: Surrogate, prediction: Mixture) -> Array:
+    def series(m: Mixture, s: Surrogate, near: Array) -> Array:
+        return _entropy_series(m, s, near, forward=False)
+
+    return _choose(prediction, truth, series, lambda: relative_entropy.fallback(truth, prediction))

@@ -1,0 +1,122 @@
+"""Student's t family, for predictions with heavy tails."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from uqprism.arrays import Array, is_jax, is_torch, log_gamma, namespace
+from uqprism.families.base import Family, families
+from uqprism.quadrature import Landmarks
+
+
+@families.register("student_t")
+class StudentT(Family):
+    """Student t distributions with this location, scale and degrees of freedom.
+
+    The variance is infinite for two or fewer degrees of freedom, the mean undefined for one or fewer.
+    """
+
+    name = "student_t"
+    parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale", "degrees_of_freedom": "shape"}
+    location: Array
+    scale: Array
+    degrees_of_freedom: Array
+
+    def __init__(self, *, location: Array, scale: Array, degrees_of_freedom: Array, check: bool = True) -> None:
+        super().__init__(check=check, location=location, scale=scale, degrees_of_freedom=degrees_of_freedom)
+
+    @property
+    def mean(self) -> Array:
+        """The location; NaN where one or fewer degrees of freedom leave no mean."""
+        xp = namespace(self.location)
+        return xp.where(self.degrees_of_freedom > 1.0, self.location, xp.full_like(self.location, math.nan))
+
+    @property
+    def centre(self) -> Array:
+        """The location, which is there even where the mean is not."""
+        return self.location
+
+    @property
+    def spread(self) -> Array:
+        """The scale, which is finite even where the variance is not."""
+        return self.scale
+
+    @property
+    def variance(self) -> Array:
+        """The variance, (*batch); infinite for two or fewer degrees of freedom."""
+        xp = namespace(self.scale)
+        excess = self.degrees_of_freedom - 2.0
+        finite = excess > 0.0
+        ratio = self.degrees_of_freedom / xp.where(finite, excess, xp.ones_like(excess))
+        return self.scale * self.scale * xp.where(finite, ratio, xp.full_like(ratio, math.inf))
+
+    def log_density(self, y: Array) -> Array:
+        """The log density at y."""
+        z = (y - self.location) / self.scale
+        return _log_density(z, self.degrees_of_freedom) - namespace(z).log(self.scale)
+
+    def cdf(self, y: Array) -> Array:
+        """The probability of values up to y."""
+        return _cdf((y - self.location) / self.scale, self.degrees_of_freedom)
+
+    def absolute_deviation(self, y: Array) -> Array:
+        """The mean of |Y - y|; infinite for one or fewer degrees of freedom."""
+        z = (y - self.location) / self.scale
+        n = self.degrees_of_freedom
+        xp = namespace(z)
+        finite = n > 1.0
+        m = xp.where(finite, n, 2.0 * xp.ones_like(n))
+        value = z * (2.0 * _cdf(z, m) - 1.0) + 2.0 * xp.exp(_log_density(z, m)) * (m + z * z) / (m - 1.0)
+        return self.scale * xp.where(finite, value, xp.full_like(value, math.inf))
+
+    def landmarks(self) -> Landmarks:
+        """The location, with tails that matter for ever more scales as the degrees of freedom fall."""
+        n = self.degrees_of_freedom
+        xp = namespace(n)
+        excess = xp.where(n > 1.0, n - 1.0, xp.ones_like(n))
+        power = xp.clip(34.0 * math.log(10.0) / excess, None, 250.0)
+        power = xp.where(n > 1.0, power, 250.0 * xp.ones_like(n))
+        reach = self.scale * xp.sqrt(n * xp.expm1(power))
+        width = self.scale * xp.clip(xp.sqrt(n), None, 1.0)
+        return Landmarks(self.location[None], width[None], reach[None], (False,))
+
+
+def _log_density(z: Array, n: Array) -> Array:
+    xp = namespace(z, n)
+    normaliser = log_gamma(0.5 * (n + 1.0)) - log_gamma(0.5 * n) - 0.5 * xp.log(math.pi * n)
+    return normaliser - 0.5 * (n + 1.0) * xp.log1p(z * z / n)
+
+
+def _cdf(z: Array, n: Array) -> Array:
+    xp = namespace(z, n)
+    if is_torch(z) or is_jax(z):
+        half = _central_mass(xp.abs(z), n + 0.0 * z)
+        return xp.where(z < 0, 0.5 - half, 0.5 + half)
+    import scipy.special
+
+    return scipy.special.stdtr(n, z)
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+_PANELS = np.concatenate([[0.0], 0.5 * 1.6 ** np.arange(13)])
+
+
+def _central_mass(z: Array, n: Array) -> Array:
+    """The probability between 0 and z >= 0: neither PyTorch nor JAX (with gradients) has the incomplete beta function.
+
+    In w = asinh(z) the density falls off exponentially whatever the degrees of freedom, so panels of growing length serve.
+    """
+    xp = namespace(z)
+    end = xp.asinh(z)
+    total = xp.zeros_like(z)
+    for low, high in pairwise(_PANELS):
+        left = xp.clip(end, None, float(low))
+        length = xp.clip(end, None, float(high)) - left
+        for node, weight in zip((_NODES + 1.0) / 2.0, _WEIGHTS / 2.0, strict=True):
+            w = left + float(node) * length
+            total = total + float(weight) * length * xp.exp(_log_density(xp.sinh(w), n)) * xp.cosh(w)
+    return total

@@ -1,0 +1,343 @@
+"""Measures: every (rule, risk, prediction, truth) by one name, computed together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from uqprism.approximations import CentredEnsemble, approximations
+from uqprism.arrays import Array, is_traced, namespace, to_numpy
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, UnknownNameError
+from uqprism.quadrature import Exactness, recording
+from uqprism.registry import unknown
+from uqprism.risks import Risks
+from uqprism.rules import PAPER, Rule, rules
+
+RISKS = ("total", "bayes", "excess")
+APPROXIMATIONS = ("members", "mixture", "matched", "pooled")
+PAPER_INDEX = {"members": "1", "mixture": "2", "matched": "3a", "pooled": "3b"}
+ELEMENTS = 2**21  # of the largest temporary in one chunk of points
+
+Order = Literal["prediction,truth", "truth,prediction"]
+Estimator = Literal["plugin", "unbiased"]
+RuleLike = str | Rule
+
+
+def resolve_rule(rule: RuleLike) -> Rule:
+    """The rule of this name, or the rule itself."""
+    if isinstance(rule, Rule):
+        if "." in rule.name:
+            raise InvalidValueError(f"rule names must have no dots, got {rule.name!r}; pass another name=")
+        return rule
+    return rules.get(rule)()
+
+
+def resolve_approximation(name: str) -> str:
+    """The name, if an approximation is registered under it."""
+    approximations.get(name)
+    return name
+
+
+@dataclass(frozen=True, order=True)
+class Measure:
+    """One number per point: a risk under a rule, with a stand-in for the prediction and one for the truth.
+
+    A Bayes risk has no prediction: it is None. `str(measure)` is the name, `rule.risk.prediction.truth` or `rule.bayes.truth`.
+    """
+
+    rule: str
+    risk: str
+    prediction: str | None
+    truth: str
+    scorer: Rule | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def parse(cls, name: str) -> Measure:
+        """The measure of this name; an unknown part raises and suggests the nearest."""
+        parts = name.split(".")
+        if len(parts) < 2 or len(parts) != (3 if parts[1] == "bayes" else 4):
+            raise UnknownNameError(
+                f"unknown measure {name!r}; measures are named rule.risk.prediction.truth, or rule.bayes.truth, for example "
+                "crps.excess.members.members"
+            )
+        scorer = resolve_rule(parts[0])
+        if parts[1] not in RISKS:
+            raise unknown("risk", parts[1], RISKS)
+        roles = [resolve_approximation(role) for role in parts[2:]]
+        return cls(parts[0], parts[1], None if parts[1] == "bayes" else roles[0], roles[-1], scorer)
+
+    @property
+    def name(self) -> str:
+        """The one name of this measure."""
+        return ".".join(part for part in (self.rule, self.risk, self.prediction, self.truth) if part is not None)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def resolved(self) -> Rule:
+        """The rule itself."""
+        return self.scorer if self.scorer is not None else resolve_rule(self.rule)
+
+    def paper_label(self, *, order: Order) -> str:
+        """The paper's superscript, such as R_exc^{1,3a}.
+
+        Its appendix orders the indices (prediction, truth), its tables and experiments (truth, prediction), so there is no
+        default.
+        """
+        if order not in get_args(Order):
+            raise unknown("order", order, get_args(Order))
+        symbol = {"total": "tot", "bayes": "Bayes", "excess": "exc"}[self.risk]
+        roles = [self.truth] if self.prediction is None else [self.prediction, self.truth]
+        if order == "truth,prediction":
+            roles.reverse()
+        return f"R_{symbol}^{{{','.join(PAPER_INDEX.get(role, role) for role in roles)}}}"
+
+
+def catalogue(rules: Iterable[RuleLike] = PAPER) -> list[Measure]:
+    """All measures of these rules: 16 totals, 4 Bayes risks and 16 excesses each; by default the paper's four rules, 144."""
+    found = []
+    for rule in map(resolve_rule, [rules] if isinstance(rules, str | Rule) else rules):
+        pairs = [(prediction, truth) for prediction in APPROXIMATIONS for truth in APPROXIMATIONS]
+        found += [Measure(rule.name, "total", *pair, rule) for pair in pairs]
+        found += [Measure(rule.name, "bayes", None, truth, rule) for truth in APPROXIMATIONS]
+        found += [Measure(rule.name, "excess", *pair, rule) for pair in pairs]
+    return found
+
+
+class MeasureTable(Mapping[str, Array]):
+    """Measures by name, each an array (*points), with how exact each is.
+
+    Attributes:
+        exactness: `Exactness(method, tolerance)` by measure name.
+    """
+
+    def __init__(self, values: Mapping[str, Array], exactness: Mapping[str, Exactness]) -> None:
+        shapes = {tuple(x.shape) for x in values.values()}
+        if len(shapes) > 1:
+            raise InvalidValueError(f"measures must have one shape, got {sorted(shapes)}")
+        self._values, self.exactness = dict(values), dict(exactness)
+
+    def __getitem__(self, measure: str | Measure) -> Array:
+        name = str(measure)
+        if name not in self._values:
+            raise unknown("measure in this table", name, self._values)
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __contains__(self, measure: object) -> bool:
+        return str(measure) in self._values
+
+    @property
+    def measures(self) -> list[Measure]:
+        """The measures in this table."""
+        return [Measure.parse(name) if name.split(".")[0] in rules else _named(name) for name in self._values]
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with a column per measure and a row per point."""
+        from uqprism.errors import MissingExtraError
+
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtraError("pandas", "pandas") from None
+        return pandas.DataFrame({name: to_numpy(x).reshape(-1) for name, x in self._values.items()})
+
+    def to_arrow(self) -> Any:
+        """A `pyarrow.Table` with a column per measure and a row per point."""
+        from uqprism.ensemble import _pyarrow
+
+        return _pyarrow().table({name: to_numpy(x).reshape(-1) for name, x in self._values.items()})
+
+    def __repr__(self) -> str:
+        shape = next((tuple(x.shape) for x in self._values.values()), ())
+        return f"<MeasureTable: {len(self)} measures, points {shape}>"
+
+
+def _named(name: str) -> Measure:
+    rule, risk, *roles = name.split(".")
+    return Measure(rule, risk, None if risk == "bayes" else roles[0], roles[-1])
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """The three risks at every point, (*points); total = bayes + excess.
+
+    Attributes:
+        exactness: `Exactness(method, tolerance)` for "total", "bayes" and "excess".
+    """
+
+    total: Array
+    bayes: Array
+    excess: Array
+    exactness: Mapping[str, Exactness]
+
+    @property
+    def aleatoric(self) -> Array:
+        """The Bayes risk: noise that no amount of data removes."""
+        return self.bayes
+
+    @property
+    def epistemic(self) -> Array:
+        """The excess risk: what more data would remove."""
+        return self.excess
+
+
+def decompose(
+    prediction_ensemble: EnsemblePrediction,
+    *,
+    rule: RuleLike = "crps",
+    prediction: str = "members",
+    truth: str = "members",
+    estimator: Estimator = "plugin",
+) -> Decomposition:
+    """Split the uncertainty at every point into noise and what more data would remove.
+
+    Args:
+        prediction_ensemble: the ensemble.
+        rule: a rule or its name.
+        prediction: what stands in for the prediction: members, mixture, matched or pooled.
+        truth: what stands in for the truth.
+        estimator: "plugin" averages over all pairs of members (the paper's 1/M^2); "unbiased" leaves out each member's pair
+            with itself, and is for members in both roles.
+    """
+    scorer = resolve_rule(rule)
+    if estimator == "unbiased" and (prediction, truth) != ("members", "members"):
+        raise ArgumentError(
+            "estimator='unbiased' is for prediction='members' and truth='members', "
+            f"got {prediction!r} and {truth!r}; use 'plugin'"
+        )
+    prediction, truth = resolve_approximation(prediction), resolve_approximation(truth)
+    wanted = {
+        "total": Measure(scorer.name, "total", prediction, truth, scorer),
+        "bayes": Measure(scorer.name, "bayes", None, truth, scorer),
+        "excess": Measure(scorer.name, "excess", prediction, truth, scorer),
+    }
+    table = evaluate(prediction_ensemble, list(wanted.values()), estimator=estimator)
+    exactness = {risk: table.exactness[measure.name] for risk, measure in wanted.items()}
+    return Decomposition(table[wanted["total"]], table[wanted["bayes"]], table[wanted["excess"]], exactness)
+
+
+def evaluate(
+    ensemble: EnsemblePrediction,
+    measures: Sequence[str | Measure] | None = None,
+    *,
+    estimator: Estimator = "plugin",
+) -> MeasureTable:
+    """Compute measures together, sharing all work between them.
+
+    Args:
+        ensemble: the ensemble.
+        measures: names or `Measure`s; by default all 144 of the paper's four rules.
+        estimator: for measures with members in both roles, see `decompose`.
+    """
+    if not isinstance(ensemble, EnsemblePrediction):
+        raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(ensemble).__name__}; build one first")
+    if estimator not in get_args(Estimator):
+        raise unknown("estimator", estimator, get_args(Estimator))
+    wanted = catalogue() if measures is None else [_measure(m) for m in measures]
+    correction = _correction(ensemble, estimator)
+    flat = ensemble.flat()
+    parts, order = _chunks(flat)
+    done: list[dict[str, Array]] = []
+    exactness: dict[str, Exactness] = {}
+    for part in parts:
+        values, exactness = _evaluate_chunk(part, wanted, correction)
+        done.append(values)
+    like = flat.members.centre
+    xp, shape = namespace(like), ensemble.points_shape
+    table = {}
+    for measure in wanted:
+        pieces = [values.pop(measure.name) for values in done]  # popped, so that no result is held twice
+        whole = xp.concat(pieces, axis=0) if len(pieces) > 1 else pieces[0]
+        if order is not None:
+            whole = xp.take(whole, _index(np.argsort(order), whole), axis=0)
+        table[measure.name] = xp.reshape(whole, shape)
+    return MeasureTable(table, exactness)
+
+
+def _measure(measure: str | Measure) -> Measure:
+    return Measure.parse(measure) if isinstance(measure, str) else measure
+
+
+def _correction(ensemble: EnsemblePrediction, estimator: Estimator) -> float | Array | None:
+    """What members/members excesses are divided by: the weight of pairs of different members; None for all pairs."""
+    if estimator == "plugin":
+        return None
+    if ensemble.n_members < 2:
+        raise InvalidValueError("estimator='unbiased' needs at least two members, got one; use 'plugin'")
+    if ensemble.weights is None:
+        return 1.0 - 1.0 / ensemble.n_members
+    return 1.0 - namespace(ensemble.weights).sum(ensemble.weights**2)
+
+
+def _chunks(flat: EnsemblePrediction) -> tuple[list[EnsemblePrediction], np.ndarray[Any, Any] | None]:
+    """Parts of at most so many points that temporaries stay small, easy points first, and the order that was used.
+
+    Points whose members nearly agree need no quadrature and points of like difficulty the same number of panels, so sorting
+    them saves more than it costs. Traced arrays stay whole: their values are not known.
+    """
+    count, size = flat.n_points, max(1, ELEMENTS // (flat.n_members * max(flat.n_members, 256)))
+    centre, spread = flat.members.centre, flat.members.spread
+    if count <= size or is_traced(centre) or is_traced(spread):
+        return [flat], None
+    middle, width = to_numpy(centre).astype(np.float64), to_numpy(spread).astype(np.float64)
+    order = np.argsort(((middle.max(axis=0) - middle.min(axis=0)) + width.max(axis=0)) / width.min(axis=0), kind="stable")
+    return [flat[_index(order[i : i + size], centre)] for i in range(0, count, size)], order
+
+
+def _index(order: np.ndarray[Any, Any], like: Array) -> Array:
+    if isinstance(like, np.ndarray):
+        return order
+    import array_api_compat
+
+    return namespace(like).asarray(order, device=array_api_compat.device(like))
+
+
+def _evaluate_chunk(
+    part: EnsemblePrediction, wanted: Sequence[Measure], correction: float | Array | None
+) -> tuple[dict[str, Array], dict[str, Exactness]]:
+    centred = CentredEnsemble(part.members, part.member_weights())
+    known: dict[int, Risks] = {}
+    values, exactness = {}, {}
+    dtype = part.members.centre.dtype
+    for measure in wanted:
+        rule = measure.resolved()
+        risks = known.setdefault(_key(measure, rule), Risks(centred, rule))
+        with recording() as tolerances:
+            value = _risk(risks, measure, correction)
+        xp = namespace(value)
+        exactness[measure.name] = _exactness(tolerances, value.dtype, dtype)
+        values[measure.name] = xp.astype(value, dtype)
+    return values, exactness
+
+
+def _key(measure: Measure, rule: Rule) -> Any:
+    return measure.rule if measure.scorer is None else (measure.rule, type(rule), tuple(sorted(map(str, vars(rule).items()))))
+
+
+def _risk(risks: Risks, measure: Measure, correction: float | Array | None) -> Array:
+    if measure.prediction is None:
+        return risks.bayes(measure.truth)
+    pair = measure.prediction, measure.truth
+    if pair == ("members", "members") and correction is not None:
+        excess = risks.excess(*pair) / correction
+        return excess if measure.risk == "excess" else risks.bayes(measure.truth) + excess
+    return risks.excess(*pair) if measure.risk == "excess" else risks.total(*pair)
+
+
+def _exactness(tolerances: list[float], worked: Any, given: Any) -> Exactness:
+    """Closed forms keep ten digits and quadratures eight in double precision, four and a half and four in single."""
+    double = "64" in str(worked)
+    rounding = 0.0 if "64" in str(given) else (6e-8 if "32" in str(given) else 5e-3)
+    if not tolerances:
+        return Exactness("closed form", max(1e-10 if double else 2e-5, rounding))
+    return Exactness("quadrature", max(max(tolerances) if double else 2e-4, rounding))

@@ -1,0 +1,114 @@
+"""The paper's idea: every risk is a mean over candidates.
+
+    bayes  = mean over truths of rule.entropy(truth)
+    excess = mean over predictions and truths of rule.divergence(prediction, truth)
+    total  = mean over predictions and truths of rule.expected_score(prediction, truth) = bayes + excess
+
+Nothing here knows a formula of any rule or family. Where an excess follows exactly from others the rule says so
+(`Rule.identities`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from uqprism.approximations import Candidates, CentredEnsemble
+from uqprism.arrays import Array, namespace
+from uqprism.families.base import Family
+from uqprism.quadrature import BLOCK, record, recording
+from uqprism.rules.base import Rule, at_least_zero
+
+
+class Risks:
+    """The risks of one ensemble under one rule, in the units of y, each computed once."""
+
+    def __init__(self, ensemble: CentredEnsemble, rule: Rule) -> None:
+        local = rule.in_frame(ensemble.frame)
+        self._ensemble, self._framed = ensemble, local is not None
+        self.rule = local or rule
+        self._identities = self.rule.identities(type(ensemble.members))
+        self._known: dict[object, tuple[Array, list[float]]] = {}
+
+    def bayes(self, truth: str) -> Array:
+        """What remains if the truth is predicted: the aleatoric part."""
+        return self._once(truth, lambda: self._bayes(truth)) + self._log_unit()
+
+    def excess(self, prediction: str, truth: str) -> Array:
+        """What predicting the truth would save: the epistemic part, never negative."""
+        return self._once((prediction, truth), lambda: self._excess(prediction, truth))
+
+    def total(self, prediction: str, truth: str) -> Array:
+        """What the prediction is expected to cost; linear in the truth, so that members and mixture are one there."""
+        truth = "members" if truth == "mixture" else truth
+        if self.rule.entropy_cancels and prediction != "mixture":
+            return self._once(("total", prediction, truth), lambda: self._total(prediction, truth))
+        return self.bayes(truth) + self.excess(prediction, truth)
+
+    def _bayes(self, truth: str) -> Array:
+        if truth == "mixture" and ("mixture", "members") in self._identities:
+            return self._once("members", lambda: self._bayes("members")) + self.excess("mixture", "members")
+        distribution, weights = self._candidates(truth).columns
+        return self._restore(_mean(weights * self.rule.entropy(distribution)))
+
+    def _total(self, prediction: str, truth: str) -> Array:
+        value = average(self.rule.expected_score, self._candidates(prediction), self._candidates(truth))
+        return self._restore(value)
+
+    def _excess(self, prediction: str, truth: str) -> Array:
+        identity = self._identities.get((prediction, truth))
+        if identity is not None:
+            return at_least_zero(sum(factor * self.excess(*pair) for factor, pair in identity))
+        predictions, truths = self._candidates(prediction), self._candidates(truth)
+        if prediction == truth and truths.weights.shape[0] == 1:
+            return namespace(truths.weights).zeros_like(truths.weights[0])
+        return self._restore(average(self.rule.divergence, predictions, truths))
+
+    def _candidates(self, name: str) -> Candidates:
+        candidates = self._ensemble.candidates(name)
+        return candidates if self._framed else candidates.affine(self._ensemble.frame)
+
+    def _restore(self, value: Array) -> Array:
+        return self._ensemble.frame.restore(value, self.rule.degree or 0) if self._framed else value
+
+    def _log_unit(self) -> Array | float:
+        return self._ensemble.frame.log_unit if self._framed and self.rule.additive else 0.0
+
+    def _once(self, key: tuple[str, ...] | str, compute: Callable[[], Array]) -> Array:
+        """Compute, or recall and record again how exact it was."""
+        if key in self._known:
+            for tolerance in self._known[key][1]:
+                record(tolerance)
+        else:
+            with recording() as tolerances:
+                value = compute()
+            self._known[key] = (value, tolerances)
+        return self._known[key][0]
+
+
+def average(function: Callable[..., Array], predictions: Candidates, truths: Candidates) -> Array:
+    """The weighted mean of function(prediction=, truth=) over all pairs, in blocks so that no temporary is large."""
+    (prediction, left), (truth, right) = predictions.rows, truths.columns
+    count = left.shape[0]
+    step = max(1, BLOCK // max(1, int(np.prod(right.shape, dtype=np.int64))))
+    if step >= count:
+        return _mean(left * right * function(prediction=prediction, truth=truth))
+    total = 0.0
+    for start in range(0, count, step):
+        part = _rows(prediction, slice(start, start + step))
+        total = total + _mean(left[start : start + step] * right * function(prediction=part, truth=truth))
+    return total
+
+
+def _rows(distribution: Family, rows: slice) -> Family:
+    """A slice of the first batch axis."""
+    batch = len(distribution.batch_shape)
+    part = distribution.map(lambda x: x[(slice(None),) * (x.ndim - batch) + (rows,)])
+    part.home = distribution.home
+    return part
+
+
+def _mean(weighted: Array) -> Array:
+    """The sum over both candidate axes of values that already carry their weights."""
+    return namespace(weighted).sum(weighted, axis=(0, 1))

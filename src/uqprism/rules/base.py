@@ -1,0 +1,115 @@
+"""What every proper scoring rule can do, and how a rule with nothing but a score gets the rest by quadrature."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from uqprism.arrays import Array, namespace
+from uqprism.families.base import Family
+from uqprism.registry import Registry
+
+if TYPE_CHECKING:
+    from uqprism.frame import Frame
+
+rules: Registry[Callable[[], Rule]] = Registry("rule")
+
+Pair = tuple[str, str]  # (prediction, truth)
+Identity = tuple[tuple[float, Pair], ...]  # a weighted sum of excesses
+
+
+class Rule(ABC):
+    """A proper scoring rule, negatively oriented: lower is better.
+
+    Only `score` must be written; the other three then follow by quadrature.
+
+    Attributes:
+        name: as in measure names; no dots.
+        degree: S(a P, a y) = a**degree * S(P, y) for a > 0, whatever the origin; None if the rule is not homogeneous.
+        additive: True if S(a P, a y) = S(P, y) + log(a) instead.
+        strictly_proper: True if only the truth itself scores best.
+        entropy_cancels: True if entropy and divergence can be large, of opposite sign and nearly equal, so that a total must
+            be computed by its definition rather than as their sum.
+    """
+
+    name: str
+    degree: int | None = None
+    additive: bool = False
+    strictly_proper: bool = False
+    entropy_cancels: bool = False
+
+    @abstractmethod
+    def score(self, distribution: Family, y: Array) -> Array:
+        """The penalty for predicting `distribution` when `y` happens; y broadcasts against the batch."""
+
+    def expected_score(self, *, prediction: Family, truth: Family) -> Array:
+        """The mean penalty for `prediction` when outcomes follow `truth` (the paper's S(P-hat, P)): the total risk."""
+        return truth.expectation(lambda y: self.score(prediction, y), prediction)
+
+    def entropy(self, truth: Family) -> Array:
+        """The mean penalty of predicting the truth itself: the Bayes risk."""
+        return self.expected_score(prediction=truth, truth=truth)
+
+    def divergence(self, *, prediction: Family, truth: Family) -> Array:
+        """How much worse `prediction` is than the truth; never negative: the excess risk."""
+        gap = truth.expectation(lambda y: self.score(prediction, y) - self.score(truth, y), prediction)
+        return at_least_zero(gap)
+
+    def identities(self, members: type[Family]) -> dict[Pair, Identity]:
+        """Excesses of an ensemble of this family that follow exactly from others and need no computation of their own."""
+        return {}
+
+    def in_frame(self, frame: Frame) -> Rule | None:
+        """The rule to apply after centring and scaling, or None if only the original units will do."""
+        return self if self.degree is not None or self.additive else None
+
+    def __repr__(self) -> str:
+        return f"<rule {self.name}>"
+
+
+def at_least_zero(x: Array) -> Array:
+    """x without the negative rounding errors."""
+    xp = namespace(x)
+    return xp.where(x > 0.0, x, 0.0 * x)
+
+
+class ScoreRule(Rule):
+    """A rule given by nothing but its score."""
+
+    def __init__(self, name: str, score: Callable[[Family, Array], Array]) -> None:
+        self.name, self._score = name, score
+
+    def score(self, distribution: Family, y: Array) -> Array:
+        """The penalty for predicting `distribution` when `y` happens."""
+        return self._score(distribution, y)
+
+
+class EntropyRule(Rule):
+    """A rule given by a concave entropy H(P) and its supergradient h(P, y): S(P, y) = H(P) + h(P, y) - E_P h(P, Y)."""
+
+    def __init__(self, name: str, entropy: Callable[[Family], Array], supergradient: Callable[[Family, Array], Array]) -> None:
+        self.name, self._entropy, self._supergradient = name, entropy, supergradient
+
+    def score(self, distribution: Family, y: Array) -> Array:
+        """H(P) + h(P, y) - E_P h(P, Y)."""
+        mean = distribution.expectation(lambda t: self._supergradient(distribution, t))
+        return self._entropy(distribution) + self._supergradient(distribution, y) - mean
+
+    def expected_score(self, *, prediction: Family, truth: Family) -> Array:
+        """H(prediction) + <h(prediction), truth - prediction>."""
+        return self._entropy(prediction) + self._shift(prediction, truth)
+
+    def entropy(self, truth: Family) -> Array:
+        """H(truth), as given."""
+        return self._entropy(truth)
+
+    def divergence(self, *, prediction: Family, truth: Family) -> Array:
+        """H(prediction) - H(truth) - <h(prediction), prediction - truth>."""
+        return at_least_zero(self._entropy(prediction) - self._entropy(truth) + self._shift(prediction, truth))
+
+    def _shift(self, prediction: Family, truth: Family) -> Array:
+        def slope(y: Array) -> Array:
+            return self._supergradient(prediction, y)
+
+        return truth.expectation(slope, prediction) - prediction.expectation(slope, truth)

@@ -1,0 +1,80 @@
+"""Bregman scores: every rule that is consistent for the mean (Savage 1971)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from uqprism.arrays import Array
+from uqprism.families.base import Family
+from uqprism.rules.base import Rule, at_least_zero, rules
+
+if TYPE_CHECKING:
+    from uqprism.frame import Frame
+
+Function = Callable[[Array], Array]
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+
+
+@rules.register("bregman")
+class Bregman(Rule):
+    """phi(y) - phi(m) - phi'(m)(y - m) with m the predicted mean; phi = t**2 gives the squared error.
+
+    Args:
+        phi: a convex function of arrays.
+        derivative: its derivative.
+        curvature: its second derivative, if you have it: excess risks then keep all digits where means nearly agree (without it,
+            half of them). Excess risks integrate it, so it should be smooth between the members' means.
+        name: as in measure names, to tell several apart.
+    """
+
+    def __init__(
+        self,
+        phi: Function = lambda t: t * t,
+        derivative: Function = lambda t: 2.0 * t,
+        *,
+        curvature: Function | None = None,
+        name: str = "bregman",
+    ) -> None:
+        self.phi, self.derivative, self.curvature, self.name = phi, derivative, curvature, name
+
+    def score(self, distribution: Family, y: Array) -> Array:
+        """phi(y) - phi(m) - phi'(m)(y - m)."""
+        m = distribution.mean
+        return self.phi(y) - self.phi(m) - self.derivative(m) * (y - m)
+
+    def expected_score(self, *, prediction: Family, truth: Family) -> Array:
+        """The entropy of the truth plus the divergence."""
+        return self.entropy(truth) + self.divergence(prediction=prediction, truth=truth)
+
+    def entropy(self, truth: Family) -> Array:
+        """E phi(Y) - phi(E Y), formed as the mean of the score so that it cannot cancel below zero."""
+        return truth.expectation(lambda y: self.score(truth, y))
+
+    def divergence(self, *, prediction: Family, truth: Family) -> Array:
+        """The Bregman distance of the means, as the integral of its derivative: no difference of phi is taken."""
+        start, step = prediction.mean, truth.mean - prediction.mean
+        total = 0.0 * (start + step)
+        for node, weight in zip((_NODES + 1.0) / 2.0, _WEIGHTS / 2.0, strict=True):
+            t = start + float(node) * step
+            if self.curvature is None:
+                total = total + float(weight) * step * (self.derivative(t) - self.derivative(start))
+            else:
+                total = total + float(weight) * (1.0 - float(node)) * step * step * self.curvature(t)
+        return at_least_zero(total)
+
+    def in_frame(self, frame: Frame) -> Rule:
+        """phi of the frame's coordinates, so that differences of means keep the digits the frame gave them."""
+        centre, unit, curvature = frame.centre, frame.unit, self.curvature
+        return _InFrame(
+            lambda t: self.phi(centre + unit * t),
+            lambda t: unit * self.derivative(centre + unit * t),
+            curvature=None if curvature is None else lambda t: unit * unit * curvature(centre + unit * t),
+            name=self.name,
+        )
+
+
+class _InFrame(Bregman):
+    degree = 0

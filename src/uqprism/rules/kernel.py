@@ -1,0 +1,104 @@
+"""Kernel rules: scores built from a gap g(X, Y) between two values, whose divergence is a squared distance.
+
+    score(P, y) = E g(X, y) - E g(X, X') / 2        entropy = E g(Y, Y') / 2
+
+with g = |x - y| (CRPS), minus twice the density of coincidence (quadratic), 1 - exp(-(x - y)^2 / 2h^2) (Gaussian kernel).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from uqprism.arrays import SQRT_2, Array, coerce, namespace
+from uqprism.errors import InvalidValueError
+from uqprism.families.base import Family
+from uqprism.families.gaussian import Gaussian
+from uqprism.functionals import Functional, cramer_distance, density_distance, overlap, smooth
+from uqprism.rules.base import Identity, Pair, Rule, rules
+
+if TYPE_CHECKING:
+    from uqprism.frame import Frame
+
+
+class KernelRule(Rule):
+    """A rule whose divergence is symmetric and quadratic in the difference of the distributions."""
+
+    strictly_proper = True
+    distance: Functional = cramer_distance  # asked only whether it is closed for a family
+
+    @abstractmethod
+    def gap(self, p: Family, q: Family) -> Array:
+        """E g(X, Y) for independent X of p and Y of q."""
+
+    @abstractmethod
+    def gap_to(self, p: Family, y: Array) -> Array:
+        """E g(X, y)."""
+
+    def score(self, distribution: Family, y: Array) -> Array:
+        """E g(X, y) - E g(X, X') / 2."""
+        return self.gap_to(distribution, y) - 0.5 * self.gap(distribution, distribution)
+
+    def expected_score(self, *, prediction: Family, truth: Family) -> Array:
+        """E g(X, Y) - E g(X, X') / 2."""
+        return self.gap(prediction, truth) - 0.5 * self.gap(prediction, prediction)
+
+    def entropy(self, truth: Family) -> Array:
+        """E g(Y, Y') / 2."""
+        return 0.5 * self.gap(truth, truth)
+
+    def identities(self, members: type[Family]) -> dict[Pair, Identity]:
+        """Excess risks of members against members are twice those of the mixture, so one of the two is enough."""
+        pairs, information = ("members", "members"), ("mixture", "members")
+        if self.distance.is_closed(members, members):
+            half: Identity = ((0.5, pairs),)
+            return {information: half, ("members", "mixture"): half}
+        return {pairs: ((2.0, information),), ("members", "mixture"): ((1.0, information),)}
+
+
+@rules.register("gaussian_kernel")
+class GaussianKernel(KernelRule):
+    """The Gaussian kernel score: half the squared maximum mean discrepancy, between 0 and 1, blind to far outliers.
+
+    Args:
+        bandwidth: the length below which differences stop to matter, in the units of y.
+        name: as in measure names, to tell several bandwidths apart.
+    """
+
+    degree = 0
+    distance = density_distance
+
+    def __init__(self, bandwidth: Array = 1.0, *, name: str = "gaussian_kernel") -> None:
+        value = coerce(bandwidth=bandwidth)["bandwidth"]
+        if not bool(namespace(value).all(value > 0.0)):
+            raise InvalidValueError(f"bandwidth must be greater than zero, got {bandwidth}")
+        self.bandwidth, self.name = bandwidth, name
+
+    def gap(self, p: Family, q: Family) -> Array:
+        """1 - E exp(-(X - Y)^2 / 2h^2)."""
+        h = self.bandwidth
+        if isinstance(p, Gaussian) and isinstance(q, Gaussian):
+            spread = p.variance + q.variance
+            xp = namespace(spread)
+            shift = p.mean - q.mean
+            return -xp.expm1(-0.5 * xp.log1p(spread / h / h) - 0.5 * shift * shift / (spread + h * h))
+        return 1.0 - math.sqrt(2.0 * math.pi) * h * overlap(self._blurred(p), self._blurred(q))
+
+    def gap_to(self, p: Family, y: Array) -> Array:
+        """1 - E exp(-(X - y)^2 / 2h^2)."""
+        h = self.bandwidth
+        return 1.0 - math.sqrt(2.0 * math.pi) * h * smooth(p, h * h).density(y)
+
+    def divergence(self, *, prediction: Family, truth: Family) -> Array:
+        """Half the squared maximum mean discrepancy: the quadratic rule's distance after blurring both."""
+        distance = density_distance(self._blurred(prediction), self._blurred(truth))
+        return math.sqrt(0.5 * math.pi) * self.bandwidth * distance
+
+    def _blurred(self, p: Family) -> Family:
+        width = self.bandwidth / SQRT_2
+        return smooth(p, width * width)
+
+    def in_frame(self, frame: Frame) -> Rule:
+        """The bandwidth in the frame's unit."""
+        return GaussianKernel(self.bandwidth / frame.unit, name=self.name)

@@ -1,0 +1,49 @@
+"""The logarithmic score."""
+
+from __future__ import annotations
+
+from uqprism.arrays import Array
+from uqprism.families.base import Family
+from uqprism.families.gaussian import Gaussian
+from uqprism.functionals import cross_entropy, relative_entropy
+from uqprism.rules.base import Identity, Pair, Rule, rules
+
+
+@rules.register("log")
+class Log(Rule):
+    """Minus the log density at the outcome, in nats: entropy, cross entropy and Kullback-Leibler divergence."""
+
+    name = "log"
+    degree = 0
+    additive = True
+    strictly_proper = True
+
+    def score(self, distribution: Family, y: Array) -> Array:
+        """Minus the log density at y."""
+        return -distribution.log_density(y)
+
+    def expected_score(self, *, prediction: Family, truth: Family) -> Array:
+        """The cross entropy."""
+        return cross_entropy(truth, prediction)
+
+    def entropy(self, truth: Family) -> Array:
+        """The differential entropy; negative for narrow distributions."""
+        return cross_entropy(truth, truth)
+
+    def divergence(self, *, prediction: Family, truth: Family) -> Array:
+        """KL(truth || prediction)."""
+        return relative_entropy(truth, prediction)
+
+    def identities(self, members: type[Family]) -> dict[Pair, Identity]:
+        """A Gaussian surrogate with the mixture's mean and variance turns integrals over the mixture into closed forms."""
+        pairs, matched, pooled = ("members", "members"), ("matched", "mixture"), ("pooled", "mixture")
+        if issubclass(members, Gaussian):
+            return {
+                ("mixture", "members"): ((1.0, ("matched", "members")), (-1.0, matched)),
+                ("members", "mixture"): ((1.0, matched), (1.0, ("members", "matched"))),
+                pooled: ((1.0, matched), (1.0, ("pooled", "matched"))),
+            }
+        found: dict[Pair, Identity] = {pooled: ((1.0, matched), (1.0, ("pooled", "matched")))}
+        if not relative_entropy.is_closed(members, members):
+            found[pairs] = ((1.0, ("mixture", "members")), (1.0, ("members", "mixture")))
+        return found

@@ -1,0 +1,31 @@
+"""The quadratic score: the Brier score for densities."""
+
+from __future__ import annotations
+
+from uqprism.arrays import Array
+from uqprism.families.base import Family
+from uqprism.functionals import density_distance, overlap
+from uqprism.rules.base import rules
+from uqprism.rules.kernel import KernelRule
+
+
+@rules.register("quadratic")
+class Quadratic(KernelRule):
+    """The integrated squared density less twice the density at the outcome; in inverse units of y, usually negative."""
+
+    name = "quadratic"
+    degree = -1
+    entropy_cancels = True
+    distance = density_distance
+
+    def gap(self, p: Family, q: Family) -> Array:
+        """Minus twice the overlap of the densities."""
+        return -2.0 * overlap(p, q)
+
+    def gap_to(self, p: Family, y: Array) -> Array:
+        """Minus twice the density at y."""
+        return -2.0 * p.density(y)
+
+    def divergence(self, *, prediction: Family, truth: Family) -> Array:
+        """The integrated squared difference of the densities."""
+        return density_distance(prediction, truth)
