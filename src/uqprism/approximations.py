@@ -67,7 +67,7 @@ class CentredEnsemble:
         self.weights = working(weights)
         self.members, self.frame = standardise(members, self.weights)
         if isinstance(self.members, Gaussian):
-            self.members.deviation = self._variances[1]
+            self.members.deviation = self._deviations(self.members)
         self._candidates: dict[str, Candidates] = {}
 
     def average(self, values: Array) -> Array:
@@ -81,20 +81,18 @@ class CentredEnsemble:
         return self.average(offset * offset)
 
     @cached_property
-    def _variances(self) -> tuple[Array, Array]:
-        """The mean variance, and each member's variance minus it, formed from differences."""
-        members = self.members
-        if isinstance(members, Gaussian) and members.given_variance is None:
+    def mean_variance(self) -> Array:
+        """The mean of the members' variances, (*points)."""
+        return self.average(self.members.variance)
+
+    def _deviations(self, members: Gaussian) -> Array:
+        """Each member's variance minus the mean variance, formed from differences of what is exact."""
+        if members.given_variance is None:
             gap = (members.scale - members.scale[0]) * (members.scale + members.scale[0])
         else:
             gap = members.variance - members.variance[0]
         gap = gap - self.average(gap)
-        return self.average(members.variance), gap - self.average(gap)
-
-    @property
-    def mean_variance(self) -> Array:
-        """The mean of the members' variances, (*points)."""
-        return self._variances[0]
+        return gap - self.average(gap)
 
     @cached_property
     def mixture(self) -> Family:

@@ -58,10 +58,10 @@ class Risks:
 
     def _excess(self, prediction: str, truth: str) -> Array:
         identity = self._identities.get((prediction, truth))
-        if identity is not None:
+        if identity:
             return at_least_zero(sum(factor * self.excess(*pair) for factor, pair in identity))
         predictions, truths = self._candidates(prediction), self._candidates(truth)
-        if prediction == truth and truths.weights.shape[0] == 1:
+        if identity == () or (prediction == truth and truths.weights.shape[0] == 1):
             return namespace(truths.weights).zeros_like(truths.weights[0])
         return self._restore(average(self.rule.divergence, predictions, truths))
 

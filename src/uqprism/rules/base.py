@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 rules: Registry[Callable[[], Rule]] = Registry("rule")
 
 Pair = tuple[str, str]  # (prediction, truth)
-Identity = tuple[tuple[float, Pair], ...]  # a weighted sum of excesses
+Identity = tuple[tuple[float, Pair], ...]  # a weighted sum of excesses; empty means zero
+
+SAME_MEAN: dict[Pair, Identity] = {
+    **{(p, t): () for p in ("mixture", "matched", "pooled") for t in ("mixture", "matched", "pooled")},
+    ("mixture", "members"): ((1.0, ("matched", "members")),),
+    ("members", "mixture"): ((1.0, ("members", "matched")),),
+}
+"""The identities of rules that see only the mean: all stand-ins but the members share it."""
 
 
 class Rule(ABC):

@@ -9,7 +9,7 @@ import numpy as np
 
 from uqprism.arrays import Array
 from uqprism.families.base import Family
-from uqprism.rules.base import Rule, at_least_zero, rules
+from uqprism.rules.base import SAME_MEAN, Identity, Pair, Rule, at_least_zero, rules
 
 if TYPE_CHECKING:
     from uqprism.frame import Frame
@@ -64,6 +64,10 @@ class Bregman(Rule):
             else:
                 total = total + float(weight) * (1.0 - float(node)) * step * step * self.curvature(t)
         return at_least_zero(total)
+
+    def identities(self, members: type[Family]) -> dict[Pair, Identity]:
+        """Mixture, matched and pooled have the same mean, exactly."""
+        return SAME_MEAN
 
     def in_frame(self, frame: Frame) -> Rule:
         """phi of the frame's coordinates, so that differences of means keep the digits the frame gave them."""

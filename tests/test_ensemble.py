@@ -1,0 +1,215 @@
+"""The doors of EnsemblePrediction: what comes in, what is refused and how, and what comes out again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import uqprism as up
+from tests.conftest import as_array
+from uqprism.errors import UqprismError
+
+MEAN, SCALE = np.array([[0.0, 1.0, 2.0], [0.5, 1.5, 1.0]]), np.array([[1.0, 2.0, 0.5], [1.0, 1.0, 1.0]])
+gaussian = up.EnsemblePrediction.gaussian
+
+
+def test_variance_and_scale_are_the_same_prediction() -> None:
+    a, b = gaussian(mean=MEAN, scale=SCALE), gaussian(mean=MEAN, variance=SCALE**2)
+    assert_allclose(up.decompose(a).excess, up.decompose(b).excess, rtol=1e-14)
+
+
+def test_natural_parameters() -> None:
+    natural = up.EnsemblePrediction.natural(eta1=MEAN / SCALE**2, eta2=-0.5 / SCALE**2)
+    assert_allclose(natural.members.mean, MEAN, atol=1e-15)
+    assert_allclose(natural.members.variance, SCALE**2, rtol=1e-15)
+
+
+def test_shapes_and_axes() -> None:
+    ens = gaussian(mean=MEAN, scale=SCALE)
+    assert (ens.n_members, ens.n_points, ens.points_shape, len(ens)) == (2, 3, (3,), 3)
+    assert ens.members.mean.shape == (2, 3)
+    assert ens.matched.mean.shape == ens.pooled.variance.shape == ens.mixture.mean.shape == (3,)
+    turned = gaussian(mean=MEAN.T, scale=SCALE.T, member_axis=1)
+    assert_array_equal(turned.members.mean, MEAN)
+    assert gaussian(mean=MEAN[:, 0], scale=SCALE[:, 0]).points_shape == ()
+    grid = gaussian(mean=MEAN.reshape(2, 3, 1), scale=SCALE.reshape(2, 3, 1))
+    assert up.decompose(grid).total.shape == (3, 1)
+    assert_allclose(up.decompose(grid).total[:, 0], up.decompose(ens).total)
+    assert repr(ens) == "<EnsemblePrediction: 2 gaussian members, 3 points>"
+
+
+def test_numbers_stretch_and_lists_and_tables_become_arrays() -> None:
+    import pandas as pd
+
+    assert_array_equal(gaussian(mean=MEAN, scale=2.0).members.scale, np.full((2, 3), 2.0))
+    assert_array_equal(gaussian(mean=MEAN.tolist(), scale=SCALE.tolist()).members.mean, MEAN)
+    assert_array_equal(gaussian(mean=pd.DataFrame(MEAN), scale=pd.DataFrame(SCALE)).members.mean, MEAN)
+    assert gaussian(mean=np.array([[1, 2]]), scale=1).members.mean.dtype == np.float64
+
+
+def test_stand_ins() -> None:
+    ens = gaussian(mean=MEAN, scale=SCALE, weights=[0.25, 0.75])
+    mean = 0.25 * MEAN[0] + 0.75 * MEAN[1]
+    pooled = 0.25 * SCALE[0] ** 2 + 0.75 * SCALE[1] ** 2
+    spread = 0.25 * (MEAN[0] - mean) ** 2 + 0.75 * (MEAN[1] - mean) ** 2
+    for stand_in, variance in ((ens.matched, pooled + spread), (ens.pooled, pooled), (ens.mixture, pooled + spread)):
+        assert_allclose(stand_in.mean, mean, rtol=1e-15)
+        assert_allclose(stand_in.variance, variance, rtol=1e-15)
+
+
+def test_indexing_and_concatenation(rng: np.random.Generator) -> None:
+    ens = gaussian(mean=rng.normal(size=(4, 10)), scale=np.exp(rng.normal(size=(4, 10))))
+    whole = up.decompose(ens, rule="log").excess
+    assert_allclose(up.decompose(ens[2:5], rule="log").excess, whole[2:5], rtol=1e-13)
+    assert_allclose(up.decompose(ens[3], rule="log").excess, whole[3], rtol=1e-13)
+    picked = np.array([True, False] * 5)
+    assert_allclose(up.decompose(ens[picked], rule="log").excess, whole[picked], rtol=1e-13)
+    again = up.EnsemblePrediction.concatenate([ens[:4], ens[4:]])
+    assert_array_equal(again.members.mean, ens.members.mean)
+    with pytest.raises(UqprismError, match="agree in family and members"):
+        up.EnsemblePrediction.concatenate([ens, gaussian(mean=MEAN, scale=SCALE)])
+    with pytest.raises(UqprismError, match="same member weights"):
+        up.EnsemblePrediction.concatenate([ens, gaussian(mean=np.zeros((4, 1)), scale=1.0, weights=[0.25] * 4)])
+
+
+EXAMPLES = {
+    "scale": lambda: gaussian(mean=MEAN, scale=SCALE),
+    "variance": lambda: gaussian(mean=MEAN, variance=SCALE, weights=[0.3, 0.7]),
+    "laplace": lambda: up.EnsemblePrediction.laplace(location=MEAN, scale=SCALE),
+    "student_t": lambda: up.EnsemblePrediction.student_t(location=MEAN, scale=SCALE, degrees_of_freedom=5.0),
+    "single point": lambda: gaussian(mean=MEAN[:, 0], scale=SCALE[:, 0]),
+    "grid": lambda: gaussian(mean=MEAN.reshape(2, 1, 3), scale=SCALE.reshape(2, 1, 3)),
+    "float32": lambda: gaussian(mean=MEAN.astype(np.float32), scale=SCALE.astype(np.float32)),
+}
+
+
+def same(a: up.EnsemblePrediction, b: up.EnsemblePrediction) -> bool:
+    arrays = zip(a.members.arrays(), b.members.arrays(), strict=True)
+    weights = (a.weights is None) == (b.weights is None) and (a.weights is None or np.array_equal(a.weights, b.weights))
+    return weights and all(x.dtype == y.dtype and x.shape == y.shape and np.array_equal(x, y) for x, y in arrays)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_save_and_load_give_back_every_bit(example: str, tmp_path) -> None:
+    ens = EXAMPLES[example]()
+    ens.save(tmp_path / "ens.npz")
+    assert same(ens, up.EnsemblePrediction.load(tmp_path / "ens.npz"))
+    assert [p.name for p in tmp_path.iterdir()] == ["ens.npz"], "the temporary file is gone"
+
+
+def test_samples_save_and_load(tmp_path, rng: np.random.Generator) -> None:
+    ens = up.EnsemblePrediction.samples(rng.normal(size=(3, 5, 2)))
+    ens.save(tmp_path / "draws.npz")
+    assert same(ens, up.EnsemblePrediction.load(tmp_path / "draws.npz"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_arrow_gives_back_every_bit(example: str, tmp_path) -> None:
+    import pyarrow.parquet
+
+    ens = EXAMPLES[example]()
+    table = ens.to_arrow()
+    assert same(ens, up.EnsemblePrediction.from_arrow(table))
+    pyarrow.parquet.write_table(table, tmp_path / "ens.parquet")
+    assert same(ens, up.EnsemblePrediction.from_arrow(pyarrow.parquet.read_table(tmp_path / "ens.parquet")))
+
+
+def test_arrow_columns_are_named_like_the_files_we_read() -> None:
+    assert gaussian(mean=MEAN, variance=SCALE).to_arrow().column_names == ["mean_0", "mean_1", "variance_0", "variance_1"]
+    assert gaussian(mean=MEAN, scale=SCALE).to_arrow().column_names == ["mean_0", "mean_1", "scale_0", "scale_1"]
+
+
+def test_foreign_files_are_refused(tmp_path) -> None:
+    np.savez(tmp_path / "other.npz", mean=MEAN)
+    with pytest.raises(UqprismError, match="not written by"):
+        up.EnsemblePrediction.load(tmp_path / "other.npz")
+
+
+def test_zero_points_give_empty_arrays(library: str) -> None:
+    table = up.evaluate(gaussian(mean=as_array(library, np.zeros((3, 0))), scale=as_array(library, np.ones((3, 0)))))
+    assert len(table) == 144
+    assert all(tuple(table[name].shape) == (0,) for name in table)
+
+
+BAD = {
+    "variance zero": (lambda: gaussian(mean=MEAN, variance=np.zeros((2, 3))), ValueError, "variance must be .*greater than zero"),
+    "variance negative": (lambda: gaussian(mean=MEAN, variance=-SCALE), ValueError, "variance must be .*-1.0 at index"),
+    "variance NaN": (lambda: gaussian(mean=MEAN, variance=np.full((2, 3), np.nan)), ValueError, "variance must be finite"),
+    "variance infinite": (lambda: gaussian(mean=MEAN, variance=np.full((2, 3), np.inf)), ValueError, "variance must be finite"),
+    "scale zero": (lambda: gaussian(mean=MEAN, scale=0.0), ValueError, "scale must be"),
+    "mean NaN": (lambda: gaussian(mean=MEAN * np.nan, scale=SCALE), ValueError, "mean must be finite, got nan"),
+    "mean infinite": (lambda: gaussian(mean=[[np.inf]], scale=[[1.0]]), ValueError, "mean must be finite, got inf"),
+    "(3,) with (3, 1)": (lambda: gaussian(mean=np.zeros(3), variance=np.ones((3, 1))), ValueError, r"\(3,\).*\(3, 1\)"),
+    "(10, N) with (N,)": (lambda: gaussian(mean=np.zeros((10, 5)), variance=np.ones(5)), ValueError, r"\(10, 5\).*\(5,\)"),
+    "no member axis": (lambda: gaussian(mean=0.0, variance=1.0), ValueError, "axis of members"),
+    "no members": (lambda: gaussian(mean=np.zeros((0, 3)), variance=np.ones((0, 3))), ValueError, "at least one member"),
+    "both": (lambda: gaussian(mean=MEAN, variance=SCALE, scale=SCALE), TypeError, "exactly one of variance and scale"),
+    "neither": (lambda: gaussian(mean=MEAN), TypeError, "exactly one of variance and scale"),
+    "weights negative": (lambda: gaussian(mean=MEAN, scale=SCALE, weights=[-0.5, 1.5]), ValueError, "not negative"),
+    "weights NaN": (lambda: gaussian(mean=MEAN, scale=SCALE, weights=[np.nan, 1.0]), ValueError, "finite"),
+    "weights sum": (lambda: gaussian(mean=MEAN, scale=SCALE, weights=[1.0, 1.0]), ValueError, "sum to one, got 2"),
+    "weights length": (lambda: gaussian(mean=MEAN, scale=SCALE, weights=[1.0]), ValueError, "2 members"),
+    "complex": (lambda: gaussian(mean=MEAN + 0j, scale=SCALE), TypeError, "complex"),
+    "objects": (lambda: gaussian(mean=np.array([["a", "b"]], dtype=object), scale=1.0), TypeError, "object"),
+    "strings": (lambda: gaussian(mean=[["a", "b"]], scale=1.0), TypeError, "real numbers"),
+    "member axis": (lambda: gaussian(mean=MEAN, scale=SCALE, member_axis=2), ValueError, "member_axis 2"),
+    "two libraries": (
+        lambda: gaussian(mean=as_array("torch", MEAN), variance=SCALE),
+        TypeError,
+        "one array library: mean is torch, variance is numpy",
+    ),
+    "eta2 positive": (lambda: up.EnsemblePrediction.natural(eta1=MEAN, eta2=SCALE), ValueError, "-eta2 must be"),
+    "laplace scale": (lambda: up.EnsemblePrediction.laplace(location=MEAN, scale=-SCALE), ValueError, "scale must be"),
+    "no degrees of freedom": (lambda: up.EnsemblePrediction.student_t(location=MEAN, scale=SCALE), TypeError, "degrees_of_freedom"),
+    "draws too flat": (lambda: up.EnsemblePrediction.samples(np.zeros(3)), ValueError, "members, draws"),
+    "unknown rule": (lambda: up.decompose(gaussian(mean=MEAN, scale=SCALE), rule="crsp"), ValueError, "did you mean 'crps'"),
+    "unknown source": (
+        lambda: up.decompose(gaussian(mean=MEAN, scale=SCALE), prediction="mixtures"),
+        ValueError,
+        "did you mean 'mixture'",
+    ),
+    "unknown truth": (lambda: up.decompose(gaussian(mean=MEAN, scale=SCALE), truth="match"), ValueError, "did you mean 'matched'"),
+    "unknown risk": (lambda: up.evaluate(gaussian(mean=MEAN, scale=SCALE), ["crps.exces.members.members"]), ValueError, "'excess'"),
+    "unknown estimator": (
+        lambda: up.decompose(gaussian(mean=MEAN, scale=SCALE), estimator="unbiassed"),
+        ValueError,
+        "did you mean 'unbiased'",
+    ),
+    "unbiased of one": (
+        lambda: up.decompose(gaussian(mean=MEAN[:1], scale=SCALE[:1]), estimator="unbiased"),
+        ValueError,
+        "at least two members",
+    ),
+    "unbiased mixture": (
+        lambda: up.decompose(gaussian(mean=MEAN, scale=SCALE), prediction="mixture", estimator="unbiased"),
+        TypeError,
+        "use 'plugin'",
+    ),
+    "not an ensemble": (lambda: up.evaluate(MEAN), TypeError, "EnsemblePrediction"),
+    "bad measure": (lambda: up.evaluate(gaussian(mean=MEAN, scale=SCALE), ["crps"]), ValueError, "rule.risk.prediction.truth"),
+    "bandwidth": (lambda: up.rules.GaussianKernel(0.0), ValueError, "bandwidth must be greater than zero"),
+    "level": (lambda: up.rules.Quantile(1.0), ValueError, "strictly between 0 and 1"),
+    "dotted rule": (lambda: up.catalogue([up.rules.Quantile(0.9, name="q.9")]), ValueError, "no dots"),
+    "family variance": (lambda: up.Gaussian(mean=0.0, variance=-1.0), ValueError, "variance must be .*got -1.0"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_with_reason_and_remedy(case: str) -> None:
+    call, kind, message = BAD[case]
+    with pytest.raises(UqprismError, match=message) as caught:
+        call()
+    assert isinstance(caught.value, kind)
+
+
+def test_different_devices_are_refused() -> None:
+    import torch
+
+    with pytest.raises(TypeError, match="one device: mean on cpu, variance on meta"):
+        gaussian(mean=torch.zeros(2, 3), variance=torch.ones(2, 3, device="meta"))
+
+
+def test_checks_can_be_skipped() -> None:
+    ens = gaussian(mean=MEAN, variance=np.array([[1.0, np.nan, 1.0], [1.0, 1.0, 1.0]]), check=False)
+    assert np.isnan(ens.members.scale[0, 1])
