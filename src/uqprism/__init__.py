@@ -4,7 +4,7 @@ from uqprism import families, rules
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import UqprismError
 from uqprism.families import Empirical, Gaussian, Laplace, Logistic, Mixture, StudentT
-from uqprism.measures import Decomposition, Measure, MeasureTable, catalogue, decompose, evaluate
+from uqprism.measures import Decomposition, Measure, MeasureTable, catalogue, decompose, evaluate, log_bayes_mixture_bounds
 from uqprism.quadrature import Exactness
 
 __version__ = "0.1.0"
@@ -27,5 +27,6 @@ __all__ = [
     "decompose",
     "evaluate",
     "families",
+    "log_bayes_mixture_bounds",
     "rules",
 ]

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from uqprism.approximations import CentredEnsemble
 from uqprism.arrays import Array, coerce, namespace, to_numpy
-from uqprism.errors import ArgumentError, InvalidValueError, MissingExtraError, ShapeError
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.families import Empirical, Family, Gaussian, Laplace, Logistic, Mixture, StudentT, families
 from uqprism.families.base import check_values
 from uqprism.families.weights import check_weights
+from uqprism.storage import read_npz, require, write_npz
 
 FORMAT = "uqprism.EnsemblePrediction"
 
@@ -227,7 +226,7 @@ class EnsemblePrediction:
 
     def _header(self) -> dict[str, Any]:
         parameters = [n for n in self.members.parameters if getattr(self.members, n) is not None]
-        return {"format": FORMAT, "version": 1, "family": self.members.name, "parameters": parameters}
+        return {"family": self.members.name, "parameters": parameters}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz file with a JSON header, whole or not at all; read it back with `load`."""
@@ -235,29 +234,13 @@ class EnsemblePrediction:
         arrays = {n: to_numpy(getattr(self.members, n)) for n in header["parameters"]}
         if self.weights is not None:
             arrays["member_weights"] = to_numpy(self.weights)
-        arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        target = Path(path)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, allow_pickle=False, **arrays)
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        write_npz(path, FORMAT, header, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> EnsemblePrediction:
         """Read what `save` wrote, as NumPy arrays."""
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(arrays.pop("header").tobytes()) if "header" in arrays else {}
-        if header.get("format") != FORMAT:
-            raise InvalidValueError(f"{os.fspath(path)} was not written by EnsemblePrediction.save")
-        return cls._rebuild(header, arrays, arrays.pop("member_weights", None))
-
-    @classmethod
-    def _rebuild(cls, header: dict[str, Any], arrays: dict[str, Array], weights: Array) -> EnsemblePrediction:
+        header, arrays = read_npz(path, FORMAT)
+        weights = arrays.pop("member_weights", None)
         family = families.get(header["family"])
         members = object.__new__(family)
         for name in family.parameters:
@@ -266,7 +249,7 @@ class EnsemblePrediction:
 
     def to_arrow(self) -> Any:
         """A `pyarrow.Table` with a column per parameter and member (`mean_0`, `scale_0`, ...) and a row per point."""
-        pyarrow = _pyarrow()
+        pyarrow = require("pyarrow", extra="cli")
         if isinstance(self.members, Empirical):
             raise ArgumentError("samples have no table form; use save and load")
         header = {**self._header(), "points_shape": self.points_shape, "members": self.n_members}
@@ -308,14 +291,6 @@ def _stored(members: Family, name: str) -> bool:
 
 def _column(parameter: str) -> str:
     return "variance" if parameter == "given_variance" else parameter
-
-
-def _pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError:
-        raise MissingExtraError("pyarrow", "cli") from None
-    return pyarrow
 
 
 def _arrays(member_axis: int, **given: Array) -> dict[str, Array]:

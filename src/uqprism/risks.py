@@ -62,7 +62,7 @@ class Risks:
             return at_least_zero(sum(factor * self.excess(*pair) for factor, pair in identity))
         predictions, truths = self._candidates(prediction), self._candidates(truth)
         if identity == () or (prediction == truth and truths.weights.shape[0] == 1):
-            return namespace(truths.weights).zeros_like(truths.weights[0])
+            return 0.0 * self._ensemble.members.centre[0]  # a zero that gradients can be asked of
         return self._restore(average(self.rule.divergence, predictions, truths))
 
     def _candidates(self, name: str) -> Candidates:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,7 +27,8 @@ from uqprism.functionals import (
 )
 from uqprism.quadrature import TOLERANCE, record
 
-TERMS = 56
+TERMS = 36
+OFFSET, RATIO = 0.3, 0.1  # members this near to the surrogate let 36 terms reach the last digit
 NODES, WEIGHTS = np.polynomial.hermite.hermgauss(64)  # for exp(-z**2)
 
 
@@ -39,10 +41,10 @@ def _hermite(z: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _is_near(mixture: Mixture, surrogate: Surrogate) -> Array:
-    """True where all members lie within half a scale and a fifth of a variance of the surrogate."""
+    """True where all members lie within OFFSET scales and RATIO variances of the surrogate."""
     offset, ratio = _offsets(mixture, surrogate)
     xp = namespace(offset)
-    return xp.all((xp.abs(constant(offset)) <= 0.5) & (xp.abs(constant(ratio)) <= 0.2), axis=0)
+    return xp.all((xp.abs(constant(offset)) <= OFFSET) & (xp.abs(constant(ratio)) <= RATIO), axis=0)
 
 
 def _offsets(mixture: Mixture, surrogate: Surrogate) -> tuple[Array, Array]:
@@ -57,8 +59,18 @@ def _offsets(mixture: Mixture, surrogate: Surrogate) -> tuple[Array, Array]:
     )
 
 
-def _coefficients(mixture: Mixture, surrogate: Surrogate, near: Array) -> list[Array]:
-    """The coefficients of He_n / sqrt(n!) in p / q - 1; the first three are known exactly."""
+_known: WeakKeyDictionary[Surrogate, tuple[Mixture, Array]] = WeakKeyDictionary()
+
+
+def _coefficients(mixture: Mixture, surrogate: Surrogate, near: Array) -> Array:
+    """The coefficients of He_n / sqrt(n!) in p / q - 1, (terms, *batch), computed once for each pair."""
+    if surrogate not in _known or _known[surrogate][0] is not mixture:
+        _known[surrogate] = (mixture, _compute_coefficients(mixture, surrogate, near))
+    return _known[surrogate][1]
+
+
+def _compute_coefficients(mixture: Mixture, surrogate: Surrogate, near: Array) -> Array:
+    """The first three are known exactly; the others are weighted means of the members' own."""
     offset, ratio = _offsets(mixture, surrogate)
     xp = namespace(offset)
     # Zero where the series is not used, so that its gradients stay finite there.
@@ -70,16 +82,15 @@ def _coefficients(mixture: Mixture, surrogate: Surrogate, near: Array) -> list[A
         before, now = now, (offset * now + math.sqrt(n) * ratio * before) / math.sqrt(n + 1)
         if n >= 2:
             found.append(xp.sum(mixture.weights * now, axis=0))
-    return found
+    return xp.stack(found, axis=0)
 
 
-def _series(coefficients: list[Array], basis: np.ndarray[Any, Any]) -> Array:
+def _series(coefficients: Array, basis: np.ndarray[Any, Any]) -> Array:
     """The sum of coefficients times basis functions (terms, nodes): (nodes, *batch)."""
-    xp = namespace(coefficients[0])
-    stacked = xp.stack(coefficients, axis=0)
-    flat = xp.reshape(stacked, (stacked.shape[0], -1))
-    values = xp.matmul(from_numpy(np.ascontiguousarray(basis.T), stacked), flat)
-    return xp.reshape(values, (basis.shape[1], *stacked.shape[1:]))
+    xp = namespace(coefficients)
+    flat = xp.reshape(coefficients, (coefficients.shape[0], -1))
+    values = xp.matmul(from_numpy(np.ascontiguousarray(basis.T), coefficients), flat)
+    return xp.reshape(values, (basis.shape[1], *coefficients.shape[1:]))
 
 
 def _nodes_sum(values: Array, weights: np.ndarray[Any, Any]) -> Array:

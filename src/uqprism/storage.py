@@ -1,0 +1,46 @@
+"""Files that are written whole or not at all and read without pickle; packages that may be missing."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uqprism.errors import InvalidValueError, MissingExtraError
+
+
+def require(package: str, *, extra: str) -> Any:
+    """The package, or an error that names the extra it comes with."""
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise MissingExtraError(package, extra) from None
+
+
+def write_npz(path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Arrays and a JSON header in one .npz file; what stood at `path` stays until the new file is complete."""
+    target = Path(path)
+    entries = {**arrays, "header": np.frombuffer(json.dumps({"format": kind, "version": 1, **header}).encode(), dtype=np.uint8)}
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, allow_pickle=False, **entries)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read_npz(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The header and the arrays of a file that `write_npz` wrote for this kind."""
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(arrays.pop("header").tobytes()) if "header" in arrays else {}
+    if header.get("format") != kind:
+        raise InvalidValueError(f"{os.fspath(path)} was not written by {kind.split('.')[-1]}.save")
+    return header, arrays

@@ -1,0 +1,148 @@
+"""Gradients: right, and finite everywhere, also where members coincide."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import uqprism as up
+from tests.conftest import ORACLE, as_array, error_of, is_hard
+
+torch = pytest.importorskip("torch")
+
+
+def gradient_of(value, tensor):
+    """The gradient, or None where the measure does not depend on the tensor at all."""
+    if not value.requires_grad:
+        return None
+    return torch.autograd.grad(value.sum(), tensor, retain_graph=True, allow_unused=True)[0]
+
+
+def total_of_all(mean, scale):
+    """The sum of all 144 measures, each weighted differently so that no gradient cancels another."""
+    table = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale))
+    return sum((1.0 + 0.01 * i) * table[name].sum() for i, name in enumerate(table))
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-9, 1e-4, 0.3, 3.0, 30.0])
+def test_torch_gradients_are_finite(spread: float) -> None:
+    """Every measure on its own, from coinciding to far apart members."""
+    offsets = torch.tensor([[-1.0, 0.5], [0.2, 0.5], [1.0, 0.5]], dtype=torch.float64)
+    mean = (spread * offsets).requires_grad_()
+    scale = torch.exp(min(spread, 1.0) * offsets.flip(0)).requires_grad_()
+    table = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale))
+    for name in table:
+        gradients = torch.autograd.grad(table[name].sum(), (mean, scale), retain_graph=True, allow_unused=True)
+        for gradient in gradients:
+            assert gradient is None or torch.isfinite(gradient).all(), name
+
+
+@pytest.mark.parametrize("spread", [0.05, 0.3, 3.0])
+def test_torch_gradients_are_right(spread: float) -> None:
+    """Against central differences of the exact values, measure by measure."""
+    rng = np.random.default_rng(3)
+    mean, scale = spread * rng.normal(size=(3, 1)), np.exp(0.3 * min(spread, 1.0) * rng.normal(size=(3, 1)))
+    tensors = [torch.tensor(x, requires_grad=True) for x in (mean, scale)]
+    table = up.evaluate(up.EnsemblePrediction.gaussian(mean=tensors[0], scale=tensors[1]))
+    step = 1e-5
+    for which in (0, 1):
+        moved = []
+        for sign in (1.0, -1.0):
+            arrays = [mean.copy(), scale.copy()]
+            arrays[which][1, 0] += sign * step
+            moved.append(up.evaluate(up.EnsemblePrediction.gaussian(mean=arrays[0], scale=arrays[1])))
+        for name in table:
+            slope = (moved[0][name] - moved[1][name]) / (2 * step)
+            gradient = gradient_of(table[name], tensors[which])
+            value = 0.0 if gradient is None else float(gradient[1, 0])
+            assert_allclose(value, slope[0], rtol=2e-6, atol=2e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("rule", [up.rules.GaussianKernel(0.8), up.rules.Quantile(0.3), up.rules.Bregman()], ids=lambda r: r.name)
+def test_gradients_of_the_other_rules(rule) -> None:
+    rng = np.random.default_rng(4)
+    mean, scale = rng.normal(size=(3, 1)), np.exp(0.3 * rng.normal(size=(3, 1)))
+    tensor = torch.tensor(mean, requires_grad=True)
+    table = up.evaluate(up.EnsemblePrediction.gaussian(mean=tensor, scale=torch.tensor(scale)), up.catalogue([rule]))
+    shift = np.array([[0.0], [1e-5], [0.0]])
+    moved = [
+        up.evaluate(up.EnsemblePrediction.gaussian(mean=mean + sign * shift, scale=scale), up.catalogue([rule])) for sign in (1, -1)
+    ]
+    for name in table:
+        gradient = gradient_of(table[name], tensor)
+        value = 0.0 if gradient is None else float(gradient[1, 0])
+        assert_allclose(value, (moved[0][name] - moved[1][name])[0] / 2e-5, rtol=1e-5, atol=1e-8, err_msg=name)
+
+
+@pytest.mark.parametrize("family", ["laplace", "logistic", "student_t"])
+def test_gradients_of_the_other_families(family: str) -> None:
+    """Finite everywhere and right for the pairwise excess, also where two members coincide."""
+    extra = {"df": 5.0} if family == "student_t" else {}
+    location = np.array([[0.0], [0.0], [1.0]])
+    make = getattr(up.EnsemblePrediction, family)
+    tensor = torch.tensor(location, requires_grad=True)
+    table = up.evaluate(make(location=tensor, scale=torch.ones(3, 1, dtype=torch.float64), **extra))
+    for name in table:
+        gradient = gradient_of(table[name], tensor)
+        assert gradient is None or torch.isfinite(gradient).all(), name
+    moved = [up.decompose(make(location=location + s * np.array([[0.0], [0.0], [1e-5]]), scale=np.ones((3, 1)), **extra)) for s in (1, -1)]
+    gradient = torch.autograd.grad(table["crps.excess.members.members"].sum(), tensor)[0]
+    assert_allclose(float(gradient[2, 0]), (moved[0].excess - moved[1].excess)[0] / 2e-5, rtol=1e-6)
+
+
+def test_outputs_follow_inputs(library: str) -> None:
+    """Kind and precision of the input come back."""
+    for dtype in ("float32", "float64"):
+        mean = as_array(library, [[0.0, 1.0], [1.0, 2.0]], dtype)
+        ens = up.EnsemblePrediction.gaussian(mean=mean, scale=as_array(library, np.ones((2, 2)), dtype))
+        value = up.decompose(ens, rule="crps").total
+        assert type(value) is type(mean)
+        assert value.dtype == mean.dtype
+        assert ens.matched.variance.dtype == mean.dtype
+
+
+def test_jax_jit_and_grad() -> None:
+    """Under jit the numbers are those of NumPy, and gradients those of PyTorch."""
+    import jax
+
+    rng = np.random.default_rng(5)
+    mean, scale = rng.normal(size=(3, 2)), np.exp(0.3 * rng.normal(size=(3, 2)))
+    mean[:, 1] = 0.7 + 1e-3 * mean[:, 1]
+    scale[:, 1] = 1.0
+    value, (d_mean, d_scale) = jax.jit(jax.value_and_grad(total_of_all, argnums=(0, 1)))(*(as_array("jax", x) for x in (mean, scale)))
+    tensors = [torch.tensor(x, requires_grad=True) for x in (mean, scale)]
+    ours = total_of_all(*tensors)
+    ours.backward()
+    assert_allclose(float(value), float(ours.detach()), rtol=1e-11)
+    assert_allclose(d_mean, tensors[0].grad.numpy(), rtol=1e-8, atol=1e-10)
+    assert_allclose(d_scale, tensors[1].grad.numpy(), rtol=1e-8, atol=1e-10)
+
+
+def test_jax_jit_states_a_bound_that_holds() -> None:
+    """Under jit the number of panels is fixed; the stated tolerance covers even the widest reference case."""
+    import jax
+
+    exactness = {}
+
+    @jax.jit
+    def measures(mean, scale):
+        table = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale))
+        exactness.update(table.exactness)
+        return dict(table)
+
+    cases = [case for case in ORACLE if len(case["mu"]) == 5]
+    values = measures(*(as_array("jax", np.array([case[key] for case in cases]).T) for key in ("mu", "sigma")))
+    for i, case in enumerate(cases):
+        ordinary = case["tag"] in ("easy", "near", "counterexample")
+        for name, truth in case["values"].items():
+            error = error_of(name, values[name][i], truth)
+            assert error <= exactness[name].tolerance, (case["name"], name)
+            assert not ordinary or error <= (1e-8 if is_hard(name) else 1e-10), (case["name"], name)
+
+
+def test_jax_gradients_are_finite_where_members_coincide() -> None:
+    import jax
+
+    gradient = jax.grad(total_of_all)(as_array("jax", np.zeros((3, 1))), as_array("jax", np.ones((3, 1))))
+    assert np.isfinite(np.asarray(gradient)).all()
