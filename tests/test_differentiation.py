@@ -67,7 +67,8 @@ def test_gradients_of_the_other_rules(rule) -> None:
     table = up.evaluate(up.EnsemblePrediction.gaussian(mean=tensor, scale=torch.tensor(scale)), up.catalogue([rule]))
     shift = np.array([[0.0], [1e-5], [0.0]])
     moved = [
-        up.evaluate(up.EnsemblePrediction.gaussian(mean=mean + sign * shift, scale=scale), up.catalogue([rule])) for sign in (1, -1)
+        up.evaluate(up.EnsemblePrediction.gaussian(mean=mean + sign * shift, scale=scale), up.catalogue([rule]))
+        for sign in (1, -1)
     ]
     for name in table:
         gradient = gradient_of(table[name], tensor)
@@ -86,7 +87,10 @@ def test_gradients_of_the_other_families(family: str) -> None:
     for name in table:
         gradient = gradient_of(table[name], tensor)
         assert gradient is None or torch.isfinite(gradient).all(), name
-    moved = [up.decompose(make(location=location + s * np.array([[0.0], [0.0], [1e-5]]), scale=np.ones((3, 1)), **extra)) for s in (1, -1)]
+    moved = [
+        up.decompose(make(location=location + s * np.array([[0.0], [0.0], [1e-5]]), scale=np.ones((3, 1)), **extra))
+        for s in (1, -1)
+    ]
     gradient = torch.autograd.grad(table["crps.excess.members.members"].sum(), tensor)[0]
     assert_allclose(float(gradient[2, 0]), (moved[0].excess - moved[1].excess)[0] / 2e-5, rtol=1e-6)
 
@@ -110,7 +114,9 @@ def test_jax_jit_and_grad() -> None:
     mean, scale = rng.normal(size=(3, 2)), np.exp(0.3 * rng.normal(size=(3, 2)))
     mean[:, 1] = 0.7 + 1e-3 * mean[:, 1]
     scale[:, 1] = 1.0
-    value, (d_mean, d_scale) = jax.jit(jax.value_and_grad(total_of_all, argnums=(0, 1)))(*(as_array("jax", x) for x in (mean, scale)))
+    value, (d_mean, d_scale) = jax.jit(jax.value_and_grad(total_of_all, argnums=(0, 1)))(
+        *(as_array("jax", x) for x in (mean, scale))
+    )
     tensors = [torch.tensor(x, requires_grad=True) for x in (mean, scale)]
     ours = total_of_all(*tensors)
     ours.backward()

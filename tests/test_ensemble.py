@@ -161,7 +161,11 @@ BAD = {
     ),
     "eta2 positive": (lambda: up.EnsemblePrediction.natural(eta1=MEAN, eta2=SCALE), ValueError, "-eta2 must be"),
     "laplace scale": (lambda: up.EnsemblePrediction.laplace(location=MEAN, scale=-SCALE), ValueError, "scale must be"),
-    "no degrees of freedom": (lambda: up.EnsemblePrediction.student_t(location=MEAN, scale=SCALE), TypeError, "degrees_of_freedom"),
+    "no degrees of freedom": (
+        lambda: up.EnsemblePrediction.student_t(location=MEAN, scale=SCALE),
+        TypeError,
+        "degrees_of_freedom",
+    ),
     "draws too flat": (lambda: up.EnsemblePrediction.samples(np.zeros(3)), ValueError, "members, draws"),
     "unknown rule": (lambda: up.decompose(gaussian(mean=MEAN, scale=SCALE), rule="crsp"), ValueError, "did you mean 'crps'"),
     "unknown source": (
@@ -169,8 +173,16 @@ BAD = {
         ValueError,
         "did you mean 'mixture'",
     ),
-    "unknown truth": (lambda: up.decompose(gaussian(mean=MEAN, scale=SCALE), truth="match"), ValueError, "did you mean 'matched'"),
-    "unknown risk": (lambda: up.evaluate(gaussian(mean=MEAN, scale=SCALE), ["crps.exces.members.members"]), ValueError, "'excess'"),
+    "unknown truth": (
+        lambda: up.decompose(gaussian(mean=MEAN, scale=SCALE), truth="match"),
+        ValueError,
+        "did you mean 'matched'",
+    ),
+    "unknown risk": (
+        lambda: up.evaluate(gaussian(mean=MEAN, scale=SCALE), ["crps.exces.members.members"]),
+        ValueError,
+        "'excess'",
+    ),
     "unknown estimator": (
         lambda: up.decompose(gaussian(mean=MEAN, scale=SCALE), estimator="unbiassed"),
         ValueError,

@@ -63,7 +63,12 @@ def test_reverse_mutual_information(table: up.MeasureTable) -> None:
 
     def reverse(m: float, s: float) -> float:
         return quad(
-            lambda y: density(y) * (np.log(density(y)) - norm.logpdf(y, m, s)), -30, 30, points=[-1, 0, 1], epsabs=1e-12, limit=200
+            lambda y: density(y) * (np.log(density(y)) - norm.logpdf(y, m, s)),
+            -30,
+            30,
+            points=[-1, 0, 1],
+            epsabs=1e-12,
+            limit=200,
         )[0]
 
     value = np.mean([reverse(m, s) for m, s in zip(MEAN, SCALE, strict=True)])

@@ -39,7 +39,7 @@ def moved(ens: up.EnsemblePrediction, shift: float = 0.0, factor: float = 1.0) -
     return up.EnsemblePrediction.gaussian(mean=members.mean * factor + shift, scale=members.scale * factor, weights=ens.weights)
 
 
-def close(a: up.MeasureTable, b: up.MeasureTable, rtol: float, names=None, scale=1.0, log_shift: float = 0.0) -> None:
+def close(a: up.MeasureTable, b: up.MeasureTable, rtol: float, names=None, *, scale=1.0, log_shift: float = 0.0) -> None:
     for name in names or a:
         shift = log_shift if name.startswith("log.") and ".excess." not in name else 0.0
         factor = scale ** DEGREE[name.split(".")[0]]

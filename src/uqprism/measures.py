@@ -26,6 +26,7 @@ PAPER_INDEX = {"members": "1", "mixture": "2", "matched": "3a", "pooled": "3b"}
 ELEMENTS = 2**21  # of the largest temporary in one chunk of points
 
 Order = Literal["prediction,truth", "truth,prediction"]
+ORDERS: tuple[Order, ...] = get_args(Order)
 Estimator = Literal["plugin", "unbiased"]
 RuleLike = str | Rule
 
@@ -91,8 +92,8 @@ class Measure:
         Its appendix orders the indices (prediction, truth), its tables and experiments (truth, prediction), so there is no
         default.
         """
-        if order not in get_args(Order):
-            raise unknown("order", order, get_args(Order))
+        if order not in ORDERS:
+            raise unknown("order", order, ORDERS)
         symbol = {"total": "tot", "bayes": "Bayes", "excess": "exc"}[self.risk]
         roles = [self.truth] if self.prediction is None else [self.prediction, self.truth]
         if order == "truth,prediction":
@@ -276,8 +277,9 @@ def evaluate(
 def log_bayes_mixture_bounds(ensemble: EnsemblePrediction) -> tuple[Array, Array]:
     """A lower and an upper bound on `log.bayes.mixture`, the entropy of the mixture, without any integral.
 
-    The entropy is concave, so the members' mean entropy lies below (Jensen); a Gaussian has the largest entropy of all distributions
-    with its variance, so the matched Gaussian's lies above. The lower bound is off by the mutual information, at most log(members).
+    The entropy is concave, so the members' mean entropy lies below (Jensen); a Gaussian has the largest entropy of all
+    distributions with its variance, so the matched Gaussian's lies above. The lower bound is off by the mutual information, at
+    most log(members).
     """
     table = evaluate(ensemble, ["log.bayes.members", "log.bayes.matched"])
     return table["log.bayes.members"], table["log.bayes.matched"]

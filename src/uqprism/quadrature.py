@@ -198,8 +198,8 @@ def _callback(
 def _fit(edges: Floats, panels: int) -> Floats:
     """The edges (panels + 1, *shape) of exactly this many panels, point by point.
 
-    Points that need fewer get empty ones; points that need up to four times as many get every other edge or so, which costs digits
-    (TRACED bounds what is lost); beyond that the edges are NaN, and so is the result.
+    Points that need fewer get empty ones; points that need up to four times as many get every other edge or so, which costs
+    digits (TRACED bounds what is lost); beyond that the edges are NaN, and so is the result.
     """
     flat = edges.reshape(len(edges), -1)
     needed = (flat[1:] > flat[:-1]).sum(axis=0)

@@ -42,5 +42,5 @@ def read_npz(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], d
         arrays = {name: file[name] for name in file.files}
     header = json.loads(arrays.pop("header").tobytes()) if "header" in arrays else {}
     if header.get("format") != kind:
-        raise InvalidValueError(f"{os.fspath(path)} was not written by {kind.split('.')[-1]}.save")
+        raise InvalidValueError(f"{os.fspath(path)} was not written by {kind.rsplit('.', maxsplit=1)[-1]}.save")
     return header, arrays

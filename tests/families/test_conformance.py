@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -41,7 +42,7 @@ def integral(function, *distributions) -> float:
     """The integral over the real line by SciPy, told where the distributions sit."""
     centres = sorted({float(d.centre) for d in distributions})
     edges = [-math.inf, centres[0] - 3.0, *centres, centres[-1] + 3.0, math.inf]
-    return sum(quad(function, a, b, epsabs=1e-12, epsrel=1e-10, limit=400)[0] for a, b in zip(edges, edges[1:], strict=False))
+    return sum(quad(function, a, b, epsabs=1e-12, epsrel=1e-10, limit=400)[0] for a, b in itertools.pairwise(edges))
 
 
 def each(*batches):
@@ -132,9 +133,7 @@ NEAR = {
     ),
     "laplace": lambda mp, m, s, n, t: (
         mp.log(n / s) + abs(m - t) / n + s / n * mp.exp(-abs(m - t) / s) - 1,
-        abs(m - t)
-        + (s**3 * mp.exp(-abs(m - t) / s) - n**3 * mp.exp(-abs(m - t) / n)) / (s**2 - n**2)
-        - mp.mpf(3) / 4 * (s + n),
+        abs(m - t) + (s**3 * mp.exp(-abs(m - t) / s) - n**3 * mp.exp(-abs(m - t) / n)) / (s**2 - n**2) - mp.mpf(3) / 4 * (s + n),
     ),
 }
 

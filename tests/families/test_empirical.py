@@ -57,7 +57,7 @@ def test_ensembles_of_samples(library: str, rng: np.random.Generator) -> None:
     """Every CRPS risk of members and mixture is a plain double sum."""
     draws = rng.normal(size=(3, 25, 4)) + rng.normal(size=(3, 1, 1))
     ens = up.EnsemblePrediction.samples(as_array(library, draws))
-    table = up.evaluate(ens, [m for m in up.catalogue(["crps", "squared_error"])])
+    table = up.evaluate(ens, list(up.catalogue(["crps", "squared_error"])))
     bayes = np.mean([0.5 * pairs(x, x) for x in draws], axis=0)
     total = np.mean([[pairs(x, y) - 0.5 * pairs(x, x) for y in draws] for x in draws], axis=(0, 1))
     pooled = draws.reshape(-1, 4)

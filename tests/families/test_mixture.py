@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -37,7 +39,7 @@ def test_functionals_against_their_integrals(mixture: up.Mixture) -> None:
     breaks = [-40.0, -1.0, 0.0, 1.0, 2.0, 3.0, 40.0]
 
     def integral(function):
-        pieces = zip(breaks, breaks[1:], strict=False)
+        pieces = itertools.pairwise(breaks)
         return sum(quad(function, a, b, epsabs=1e-12, epsrel=1e-10, limit=200)[0] for a, b in pieces)
 
     assert_allclose(absolute_gap(mixture, other), integral(lambda t: f(t) * (1 - g(t)) + g(t) * (1 - f(t))), rtol=1e-8)

@@ -22,7 +22,8 @@ RULES = {name: rules.get(name)() for name in rules.names()} | {
 }
 DEFINITION = {
     "crps": lambda d, y: (
-        quad(lambda t: d.cdf(t) ** 2, -math.inf, y, epsabs=1e-12)[0] + quad(lambda t: (1 - d.cdf(t)) ** 2, y, math.inf, epsabs=1e-12)[0]
+        quad(lambda t: d.cdf(t) ** 2, -math.inf, y, epsabs=1e-12)[0]
+        + quad(lambda t: (1 - d.cdf(t)) ** 2, y, math.inf, epsabs=1e-12)[0]
     ),
     "log": lambda d, y: -math.log(d.density(y)),
     "quadratic": lambda d, y: integral(lambda t: d.density(t) ** 2, d) - 2.0 * d.density(y),
@@ -118,9 +119,7 @@ def test_bregman_divergence_keeps_its_digits_with_the_curvature() -> None:
 
 SCORES = {name: up.rules.from_score(f"{name}_again", RULES[name].score) for name in ("crps", "log", "quadratic", "squared_error")}
 ENTROPIES = {
-    "crps": up.rules.from_entropy(
-        "crps_rebuilt", up.rules.CRPS().entropy, lambda d, y: d.absolute_deviation(y)
-    ),
+    "crps": up.rules.from_entropy("crps_rebuilt", up.rules.CRPS().entropy, lambda d, y: d.absolute_deviation(y)),
     "log": up.rules.from_entropy("log_rebuilt", up.rules.Log().entropy, lambda d, y: -d.log_density(y)),
     "quadratic": up.rules.from_entropy("quadratic_rebuilt", up.rules.Quadratic().entropy, lambda d, y: -2.0 * d.density(y)),
     "squared_error": up.rules.from_entropy(

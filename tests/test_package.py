@@ -1,0 +1,72 @@
+"""The package as a whole: what importing it loads, what it holds in memory, what its files promise."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = ["torch", "numba", "scipy", "matplotlib", "sklearn", "pyarrow", "dask", "pandas", "jax", "typer"]
+
+
+def run(code: str) -> str:
+    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_import_loads_nothing_heavy() -> None:
+    loaded = json.loads(run(f"import sys, json, uqprism; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"))
+    assert loaded == []
+
+
+def test_numpy_users_never_load_torch_or_jax() -> None:
+    code = """
+import sys, json, numpy as np, uqprism as up
+up.evaluate(up.EnsemblePrediction.gaussian(mean=np.zeros((2, 3)), scale=np.ones((2, 3))))
+print(json.dumps([m for m in ("torch", "jax") if m in sys.modules]))
+"""
+    assert json.loads(run(code)) == []
+
+
+@pytest.mark.parametrize(("package", "extra", "call"), [("pandas", "pandas", "to_pandas"), ("pyarrow", "cli", "to_arrow")])
+def test_missing_packages_name_their_extra(package: str, extra: str, call: str) -> None:
+    code = f"""
+import sys; sys.modules[{package!r}] = None
+import uqprism as up
+table = up.evaluate(up.EnsemblePrediction.gaussian(mean=[[0.0]], scale=[[1.0]]), ["crps.bayes.members"])
+try:
+    table.{call}()
+except ImportError as error:
+    assert isinstance(error, up.UqprismError)
+    print(error)
+"""
+    assert f"pip install 'uqprism[{extra}]'" in run(code)
+
+
+def test_evaluate_stays_within_a_gigabyte() -> None:
+    """200,000 points x 20 members, all closed forms and the results of all 144 measures, in a process of its own."""
+    code = """
+import resource, numpy as np, uqprism as up
+rng = np.random.default_rng(0)
+mean = (rng.normal(size=(20, 200_000)) * 0.02).astype(np.float64)
+scale = np.exp(0.01 * rng.normal(size=(20, 200_000)))
+mean[:, :4000] *= 50.0
+table = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale))
+assert len(table) == 144
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    assert int(run(code)) < 1_000_000  # kilobytes
+
+
+def test_extras_are_those_of_the_design() -> None:
+    import tomllib
+
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    users = set(extras) - {"all", "docs", "test"}
+    assert users == {"fast", "deep", "sklearn", "cli", "scale", "report", "pandas", "app", "jax"}
+    assert set(extras["all"][0].removeprefix("uqprism[").removesuffix("]").split(",")) == users
