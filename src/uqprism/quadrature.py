@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from weakref import ReferenceType, ref
 
 import numpy as np
 
@@ -94,16 +95,17 @@ class Grid:
         weights = xp.reshape(from_numpy(0.5 * WEIGHTS, edges), spread)
         self.nodes = xp.reshape(left[:, None] + length[:, None] * nodes, shape)
         self.weights = xp.reshape(length[:, None] * weights, shape)
-        self._kept: dict[tuple[int, str], tuple[object, Array]] = {}
+        # Weak references: the distributions know the grid, and a cycle would hold all values until the garbage collector runs.
+        self._kept: dict[tuple[int, str], tuple[ReferenceType[Family], Array]] = {}
 
     def evaluate(self, distribution: Family, function: str) -> Array:
         """`distribution.<function>(nodes)`, computed once."""
         key = (id(distribution), function)
-        if key not in self._kept:
+        if key not in self._kept or self._kept[key][0]() is not distribution:
             extra = len(distribution.batch_shape) - (self.nodes.ndim - 1)
             size = int(np.prod(distribution.batch_shape[: max(extra, 0)], dtype=np.int64))
             values = self.map(getattr(distribution, function), size * _cost(distribution), max(extra, 0))
-            self._kept[key] = (distribution, values)  # holding the distribution keeps its id taken
+            self._kept[key] = (ref(distribution), values)
         return self._kept[key][1]
 
     def map(self, function: Callable[[Array], Array], cost: int = 1, extra: int = 0) -> Array:

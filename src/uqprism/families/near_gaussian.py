@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -59,13 +59,13 @@ def _offsets(mixture: Mixture, surrogate: Surrogate) -> tuple[Array, Array]:
     )
 
 
-_known: WeakKeyDictionary[Surrogate, tuple[Mixture, Array]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Surrogate, tuple[ReferenceType[Mixture], Array]] = WeakKeyDictionary()
 
 
 def _coefficients(mixture: Mixture, surrogate: Surrogate, near: Array) -> Array:
     """The coefficients of He_n / sqrt(n!) in p / q - 1, (terms, *batch), computed once for each pair."""
-    if surrogate not in _known or _known[surrogate][0] is not mixture:
-        _known[surrogate] = (mixture, _compute_coefficients(mixture, surrogate, near))
+    if surrogate not in _known or _known[surrogate][0]() is not mixture:
+        _known[surrogate] = (ref(mixture), _compute_coefficients(mixture, surrogate, near))
     return _known[surrogate][1]
 
 
