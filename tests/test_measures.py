@@ -143,6 +143,9 @@ def test_a_new_approximation_is_one_function(rng: np.random.Generator) -> None:
         d = up.decompose(ens, rule="crps", prediction="first", truth="members")
         single = up.Gaussian(mean=members.mean[0], scale=members.scale[0])
         assert_allclose(d.excess, up.rules.CRPS().divergence(prediction=single, truth=members).mean(axis=0), rtol=1e-12)
+        assert_allclose(up.decompose(ens, rule="crps", prediction=first).excess, d.excess)
         assert up.decompose(ens, rule="log", prediction="mixture", truth="first").excess.shape == (5,)
     finally:
         approximations._entries.pop("first")
+    with pytest.raises(up.UqprismError, match="no approximation"):
+        up.decompose(ens, prediction=first)

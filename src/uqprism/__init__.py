@@ -1,6 +1,6 @@
 """Split the uncertainty of a regression ensemble into noise and what more data would remove, under any proper scoring rule."""
 
-from uqprism import families, rules
+from uqprism import approximations, families, rules
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import UqprismError
 from uqprism.families import Empirical, Gaussian, Laplace, Logistic, Mixture, StudentT
@@ -23,6 +23,7 @@ __all__ = [
     "StudentT",
     "UqprismError",
     "__version__",
+    "approximations",
     "catalogue",
     "decompose",
     "evaluate",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from uqprism.approximations import CentredEnsemble, approximations
+from uqprism.approximations import Candidates, CentredEnsemble, approximations
 from uqprism.arrays import Array, is_traced, namespace, to_numpy
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, UnknownNameError
@@ -29,6 +29,7 @@ Order = Literal["prediction,truth", "truth,prediction"]
 ORDERS: tuple[Order, ...] = get_args(Order)
 Estimator = Literal["plugin", "unbiased"]
 RuleLike = str | Rule
+ApproximationLike = str | Callable[[CentredEnsemble], Candidates]
 
 
 def resolve_rule(rule: RuleLike) -> Rule:
@@ -40,9 +41,14 @@ def resolve_rule(rule: RuleLike) -> Rule:
     return rules.get(rule)()
 
 
-def resolve_approximation(name: str) -> str:
-    """The name, if an approximation is registered under it."""
-    approximations.get(name)
+def resolve_approximation(approximation: ApproximationLike) -> str:
+    """The name under which this approximation is registered."""
+    if isinstance(approximation, str):
+        approximations.get(approximation)
+        return approximation
+    name = approximations.name_of(approximation)
+    if name is None:
+        raise ArgumentError(f"{approximation!r} is no approximation; register the function with @approximations.register(name)")
     return name
 
 
@@ -201,17 +207,17 @@ class Decomposition:
 
 
 def decompose(
-    prediction_ensemble: EnsemblePrediction,
+    ensemble: EnsemblePrediction,
     *,
     rule: RuleLike = "crps",
-    prediction: str = "members",
-    truth: str = "members",
+    prediction: ApproximationLike = "members",
+    truth: ApproximationLike = "members",
     estimator: Estimator = "plugin",
 ) -> Decomposition:
     """Split the uncertainty at every point into noise and what more data would remove.
 
     Args:
-        prediction_ensemble: the ensemble.
+        ensemble: the ensemble.
         rule: a rule or its name.
         prediction: what stands in for the prediction: members, mixture, matched or pooled.
         truth: what stands in for the truth.
@@ -219,18 +225,18 @@ def decompose(
             with itself, and is for members in both roles.
     """
     scorer = resolve_rule(rule)
+    prediction, truth = resolve_approximation(prediction), resolve_approximation(truth)
     if estimator == "unbiased" and (prediction, truth) != ("members", "members"):
         raise ArgumentError(
             "estimator='unbiased' is for prediction='members' and truth='members', "
             f"got {prediction!r} and {truth!r}; use 'plugin'"
         )
-    prediction, truth = resolve_approximation(prediction), resolve_approximation(truth)
     wanted = {
         "total": Measure(scorer.name, "total", prediction, truth, scorer),
         "bayes": Measure(scorer.name, "bayes", None, truth, scorer),
         "excess": Measure(scorer.name, "excess", prediction, truth, scorer),
     }
-    table = evaluate(prediction_ensemble, list(wanted.values()), estimator=estimator)
+    table = evaluate(ensemble, list(wanted.values()), estimator=estimator)
     exactness = {risk: table.exactness[measure.name] for risk, measure in wanted.items()}
     return Decomposition(table[wanted["total"]], table[wanted["bayes"]], table[wanted["excess"]], exactness)
 

@@ -36,7 +36,11 @@ KINK = 2.5  # half the panel length, in widths of a kink, at which 12 nodes reac
 
 
 class Exactness(NamedTuple):
-    """How a number was obtained, and a bound on its relative error (log scores: relative to max(|value|, 1))."""
+    """How a number was obtained, and a bound on its relative error.
+
+    Totals and Bayes risks of two rules cross zero, where nothing is relatively exact: for `log` the bound is relative to
+    max(|value|, 1), for `quadratic` totals to max(|total|, |Bayes risk|).
+    """
 
     method: Literal["closed form", "quadrature"]
     tolerance: float

@@ -42,6 +42,10 @@ class Registry(Generic[T]):
         except (KeyError, TypeError):
             raise unknown(self.kind, name, self._entries) from None
 
+    def name_of(self, entry: object) -> str | None:
+        """The name under which this very entry is registered, or None."""
+        return next((name for name, known in self._entries.items() if known is entry), None)
+
     def names(self) -> list[str]:
         """All registered names."""
         return list(self._entries)
