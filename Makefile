@@ -1,6 +1,6 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
-# The CPU build of PyTorch; the package itself allows a range.
+# One PyTorch for all checks; the package itself allows a range.
 TORCH := torch==2.13.0
 
 .PHONY: demo test lint types docs bench clean

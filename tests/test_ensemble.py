@@ -48,6 +48,50 @@ def test_numbers_stretch_and_lists_and_tables_become_arrays() -> None:
     assert gaussian(mean=np.array([[1, 2]]), scale=1).members.mean.dtype == np.float64
 
 
+def test_lists_of_tensors_are_stacked() -> None:
+    import torch
+
+    rows = [torch.tensor(row, requires_grad=True) for row in MEAN]
+    ens = gaussian(mean=rows, scale=torch.tensor(SCALE), weights=np.array([0.5, 0.5]))
+    up.decompose(ens).total.sum().backward()
+    assert all(torch.isfinite(row.grad).all() for row in rows)
+
+
+def test_of_two_precisions_the_wider_counts() -> None:
+    ens = gaussian(mean=MEAN.astype(np.float32), scale=SCALE)
+    assert up.decompose(ens).total.dtype == np.float64
+    assert up.decompose(gaussian(mean=MEAN.astype(np.float32), scale=1.0)).total.dtype == np.float32
+
+
+def test_weights_are_normalised_whatever_their_precision(rng: np.random.Generator) -> None:
+    """Weights that sum to one only in their own precision cost no digit of the result."""
+    mean, scale = rng.normal(size=(5, 4)), np.exp(rng.normal(size=(5, 4)))
+    plain = up.evaluate(gaussian(mean=mean, scale=scale))
+    for weights in (np.full(5, 0.2, dtype=np.float32), np.full(5, 0.2) * (1.0 + 5e-7)):
+        table = up.evaluate(gaussian(mean=mean, scale=scale, weights=weights))
+        for name in table:
+            assert_allclose(table[name], plain[name], rtol=1e-10, atol=1e-13, err_msg=name)
+
+
+def test_single_precision_variances_keep_single_precision(rng: np.random.Generator) -> None:
+    """The root of a float32 variance is taken in working precision, so only the result is rounded."""
+    mean, variance = (x.astype(np.float32) for x in (rng.normal(size=(4, 6)), np.exp(rng.normal(size=(4, 6)))))
+    single = up.evaluate(gaussian(mean=mean, variance=variance))
+    double = up.evaluate(gaussian(mean=mean.astype(np.float64), variance=variance.astype(np.float64)))
+    for name in single:
+        assert_allclose(single[name], double[name], rtol=single.exactness[name].tolerance, err_msg=name)
+
+
+def test_point_predictions_have_members_and_mixture_but_no_pooled_gaussian() -> None:
+    ens = up.EnsemblePrediction.samples(np.array([[[1.0, 2.0]], [[3.0, 2.5]]]))
+    d = up.decompose(ens, rule="crps", prediction="mixture", truth="members")
+    assert_allclose(d.bayes, 0.0)
+    assert_allclose(d.excess, [0.5, 0.125])
+    assert np.isfinite(up.decompose(ens, rule="crps", prediction="matched").excess).all()
+    with pytest.raises(UqprismError, match="pooled needs a positive, finite variance"):
+        up.decompose(ens, rule="crps", prediction="pooled")
+
+
 def test_stand_ins() -> None:
     ens = gaussian(mean=MEAN, scale=SCALE, weights=[0.25, 0.75])
     mean = 0.25 * MEAN[0] + 0.75 * MEAN[1]
@@ -67,6 +111,14 @@ def test_indexing_and_concatenation(rng: np.random.Generator) -> None:
     assert_allclose(up.decompose(ens[picked], rule="log").excess, whole[picked], rtol=1e-13)
     again = up.EnsemblePrediction.concatenate([ens[:4], ens[4:]])
     assert_array_equal(again.members.mean, ens.members.mean)
+    sideways = [gaussian(mean=rng.normal(size=(4, 2, n)), scale=1.0) for n in (3, 5)]
+    assert up.EnsemblePrediction.concatenate(sideways, axis=-1).points_shape == (2, 8)
+    with pytest.raises(UqprismError, match="agree but for axis 0"):
+        up.EnsemblePrediction.concatenate(sideways)
+    with pytest.raises(UqprismError, match="not an axis"):
+        up.EnsemblePrediction.concatenate([ens, ens], axis=1)
+    with pytest.raises(UqprismError, match="all be given by variance"):
+        up.EnsemblePrediction.concatenate([ens, gaussian(mean=np.zeros((4, 1)), variance=1.0)])
     with pytest.raises(UqprismError, match="agree in family and members"):
         up.EnsemblePrediction.concatenate([ens, gaussian(mean=MEAN, scale=SCALE)])
     with pytest.raises(UqprismError, match="same member weights"):
@@ -120,6 +172,27 @@ def test_arrow_columns_are_named_like_the_files_we_read() -> None:
     assert gaussian(mean=MEAN, scale=SCALE).to_arrow().column_names == ["mean_0", "mean_1", "scale_0", "scale_1"]
 
 
+def test_files_are_as_readable_as_any(tmp_path) -> None:
+    import os
+
+    mask = os.umask(0o022)
+    try:
+        gaussian(mean=MEAN, scale=SCALE).save(tmp_path / "ens.npz")
+    finally:
+        os.umask(mask)
+    assert (tmp_path / "ens.npz").stat().st_mode & 0o777 == 0o644
+
+
+def test_mixtures_of_mixtures_work_but_are_not_stored(tmp_path) -> None:
+    """Members may be mixtures themselves; there is no file format for them, and saving says so."""
+    inner = up.Gaussian(mean=np.array([[[0.0], [1.0]], [[2.0], [1.0]]]), scale=np.ones((2, 2, 1)))
+    ens = up.EnsemblePrediction(up.Mixture(inner))
+    flat = gaussian(mean=inner.mean.reshape(4, 1), scale=1.0)
+    assert_allclose(up.decompose(ens, rule="crps", truth="mixture").bayes, up.decompose(flat, truth="mixture").bayes, rtol=1e-8)
+    with pytest.raises(UqprismError, match="cannot be stored"):
+        ens.save(tmp_path / "ens.npz")
+
+
 def test_foreign_files_are_refused(tmp_path) -> None:
     np.savez(tmp_path / "other.npz", mean=MEAN)
     with pytest.raises(UqprismError, match="not written by"):
@@ -159,7 +232,16 @@ BAD = {
         TypeError,
         "one array library: mean is torch, variance is numpy",
     ),
-    "eta2 positive": (lambda: up.EnsemblePrediction.natural(eta1=MEAN, eta2=SCALE), ValueError, "-eta2 must be"),
+    "eta2 positive": (
+        lambda: up.EnsemblePrediction.natural(eta1=MEAN, eta2=SCALE),
+        ValueError,
+        "eta2 must be .*less than zero, got 1.0",
+    ),
+    "ragged": (lambda: gaussian(mean=[[0.0, 1.0], [0.0]], scale=1.0), TypeError, "equally long rows"),
+    "draw axis": (lambda: up.EnsemblePrediction.samples(np.zeros((2, 3)), draw_axis=5), ValueError, "draw_axis 5"),
+    "same axes": (lambda: up.EnsemblePrediction.samples(np.zeros((2, 3)), draw_axis=0), ValueError, "must differ"),
+    "several levels": (lambda: up.rules.Quantile([0.1, 0.9]), TypeError, "one number"),
+    "infinite bandwidth": (lambda: up.rules.GaussianKernel(np.inf), ValueError, "bandwidth must be finite"),
     "laplace scale": (lambda: up.EnsemblePrediction.laplace(location=MEAN, scale=-SCALE), ValueError, "scale must be"),
     "no degrees of freedom": (
         lambda: up.EnsemblePrediction.student_t(location=MEAN, scale=SCALE),
@@ -200,7 +282,7 @@ BAD = {
     ),
     "not an ensemble": (lambda: up.evaluate(MEAN), TypeError, "EnsemblePrediction"),
     "bad measure": (lambda: up.evaluate(gaussian(mean=MEAN, scale=SCALE), ["crps"]), ValueError, "rule.risk.prediction.truth"),
-    "bandwidth": (lambda: up.rules.GaussianKernel(0.0), ValueError, "bandwidth must be greater than zero"),
+    "bandwidth": (lambda: up.rules.GaussianKernel(0.0), ValueError, "bandwidth must be finite and greater than zero"),
     "level": (lambda: up.rules.Quantile(1.0), ValueError, "strictly between 0 and 1"),
     "dotted rule": (lambda: up.catalogue([up.rules.Quantile(0.9, name="q.9")]), ValueError, "no dots"),
     "family variance": (lambda: up.Gaussian(mean=0.0, variance=-1.0), ValueError, "variance must be .*got -1.0"),

@@ -37,15 +37,35 @@ def test_parametrised_rules_take_a_name() -> None:
     ens = up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [2.0]])
     table = up.evaluate(ens, up.catalogue(rules))
     assert len(table) == 72
-    assert table["low.bayes.members"] != table["high.total.members.members"]
-    same = up.evaluate(ens, up.catalogue([up.rules.GaussianKernel(b, name=f"kernel_{b}") for b in (1, 2)]))
-    assert same["kernel_1.bayes.members"] != same["kernel_2.bayes.members"]
+    assert table["low.excess.members.members"] != table["high.excess.members.members"]
+    default = up.evaluate(ens, up.catalogue([up.rules.Quantile(0.1), up.rules.GaussianKernel(2.5), up.rules.GaussianKernel()]))
+    assert default["quantile_0_1.bayes.members"] == table["low.bayes.members"]
+    assert default["gaussian_kernel_2_5.bayes.members"] != default["gaussian_kernel.bayes.members"]
+    again = up.evaluate(ens, table.measures)
+    assert all(again[name] == table[name] for name in table), "a table's measures know the rules they came from"
 
 
 def test_two_rules_of_one_name_are_refused() -> None:
     ens = up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [2.0]])
-    with pytest.raises(up.UqprismError, match="two different rules named 'quantile'"):
-        up.evaluate(ens, up.catalogue([up.rules.Quantile(0.1), up.rules.Quantile(0.9)]))
+    with pytest.raises(up.UqprismError, match="two different rules named 'mine'"):
+        up.evaluate(ens, up.catalogue([up.rules.Quantile(0.1, name="mine"), up.rules.Quantile(0.9, name="mine")]))
+
+
+def test_measures_may_be_one_name_or_repeated() -> None:
+    ens = up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [2.0]])
+    assert list(up.evaluate(ens, "crps.bayes.members")) == ["crps.bayes.members"]
+    assert list(up.evaluate(ens, ["log.bayes.pooled", "crps.bayes.members", "log.bayes.pooled"])) == [
+        "log.bayes.pooled",
+        "crps.bayes.members",
+    ]
+    assert_allclose(up.decompose(ens, up.rules.Log).total, up.decompose(ens, "log").total)
+
+
+def test_measures_are_checked_when_made() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'excess'"):
+        up.Measure("crps", "exces", "members", "members")
+    with pytest.raises(up.UqprismError, match="have no prediction"):
+        up.Measure("crps", "bayes", "members", "mixture")
 
 
 def test_paper_labels_have_two_orders_and_no_default() -> None:
@@ -79,6 +99,7 @@ def test_table_behaves_like_a_mapping(table: up.MeasureTable) -> None:
     assert repr(table) == "<MeasureTable: 144 measures, points (5,)>"
     with pytest.raises(UnknownNameError, match=r"did you mean 'crps.bayes.members'"):
         table["crps.bayes.member"]
+    assert table.get("nothing", 3) == 3
 
 
 def test_tables_become_data_frames_and_arrow(table: up.MeasureTable) -> None:

@@ -188,7 +188,9 @@ def test_excess_is_zero_only_where_candidates_are_equal() -> None:
 def test_extreme_scales(size: float, rng: np.random.Generator) -> None:
     ens = up.EnsemblePrediction.gaussian(mean=size * rng.normal(size=(5, 4)), scale=size * np.exp(rng.normal(size=(5, 4))))
     table = up.evaluate(ens)
+    unit = up.evaluate(moved(ens, factor=1.0 / size))
     assert all(np.isfinite(table[name]).all() for name in table)
+    close(unit, table, 1e-6, scale=size, log_shift=np.log(size))
 
 
 def test_a_large_common_offset(rng: np.random.Generator) -> None:
@@ -279,11 +281,14 @@ def test_rules_beyond_the_paper_on_ensembles(rule, rng: np.random.Generator) -> 
     for p, t in PAIRS:
         total = np.mean([[rule.expected_score(prediction=a, truth=b) for b in stand_ins[t]] for a in stand_ins[p]], axis=(0, 1))
         assert_allclose(table[f"{rule.name}.total.{p}.{t}"], total, rtol=1e-8, err_msg=f"{p} {t}")
-        assert (table[f"{rule.name}.excess.{p}.{t}"] >= 0.0).all()
+        bayes = np.mean([rule.entropy(b) for b in stand_ins[t]], axis=0)
+        excess = table[f"{rule.name}.excess.{p}.{t}"]
+        assert_allclose(excess, total - bayes, rtol=1e-6, atol=1e-9 * np.abs(total).max(), err_msg=f"{p} {t}")
+        assert (excess >= 0.0).all()
 
 
 def test_infinite_variance_is_said_where_it_matters() -> None:
     ens = up.EnsemblePrediction.student_t(location=np.zeros((2, 3)), scale=np.ones((2, 3)), df=1.5)
     assert np.isfinite(up.decompose(ens, rule="crps").total).all()
-    with pytest.raises(up.UqprismError, match="finite variance"):
+    with pytest.raises(up.UqprismError, match="matched needs a positive, finite variance"):
         up.decompose(ens, rule="crps", prediction="matched")

@@ -107,42 +107,51 @@ class CentredEnsemble:
     @cached_property
     def home(self) -> Home:
         """The grid on which this ensemble's integrals are taken."""
-        return Home(self.mixture, self.matched, self.pooled) if self.has_variance else Home(self.mixture)
+        known: list[Family] = [self.mixture]
+        if _usable(self._total_variance):
+            known.append(self.matched)
+        if _usable(self.mean_variance):
+            known.append(self.pooled)
+        return Home(*known)
 
-    @cached_property
-    def has_variance(self) -> bool:
-        """True if a Gaussian can stand in for this ensemble everywhere: the mixture's variance is positive and finite."""
-        variance = self.mean_variance + self.variance_of_means
-        xp = namespace(variance)
-        return is_traced(variance) or bool(xp.all(xp.isfinite(variance) & (variance > 0.0)))
+    @property
+    def _total_variance(self) -> Array:
+        return self.mean_variance + self.variance_of_means
 
     @cached_property
     def matched(self) -> Surrogate:
         """One Gaussian with the mixture's mean and variance."""
-        self._require_variance()
+        _require(self._total_variance, "matched")
         spread = self.variance_of_means
         zero = namespace(spread).zeros_like(spread)
-        return Surrogate(mean=zero, variance=self.mean_variance + spread, deviation=spread, missing=zero)
+        return Surrogate(mean=zero, variance=self._total_variance, deviation=spread, missing=zero)
 
     @cached_property
     def pooled(self) -> Surrogate:
         """One Gaussian with the mixture's mean and the mean of the members' variances."""
-        self._require_variance()
+        _require(self.mean_variance, "pooled")
         zero = namespace(self.mean_variance).zeros_like(self.mean_variance)
         return Surrogate(mean=zero, variance=self.mean_variance, deviation=zero, missing=self.variance_of_means)
-
-    def _require_variance(self) -> None:
-        if not self.has_variance:
-            raise InvalidValueError(
-                "matched and pooled need a positive, finite variance at every point, and some members have none (a Student t "
-                "with two or fewer degrees of freedom, or identical samples); use members and mixture instead"
-            )
 
     def candidates(self, name: str) -> Candidates:
         """The candidates of the approximation of this name."""
         if name not in self._candidates:
             self._candidates[name] = approximations.get(name)(self)
         return self._candidates[name]
+
+
+def _usable(variance: Array) -> bool:
+    """True if a Gaussian can have this variance at every point."""
+    xp = namespace(variance)
+    return is_traced(variance) or bool(xp.all(xp.isfinite(variance) & (variance > 0.0)))
+
+
+def _require(variance: Array, name: str) -> None:
+    if not _usable(variance):
+        raise InvalidValueError(
+            f"{name} needs a positive, finite variance at every point, and some points have none (a Student t with two or fewer "
+            "degrees of freedom, or single or identical samples); use members and mixture instead"
+        )
 
 
 approximations: Registry[Callable[[CentredEnsemble], Candidates]] = Registry("approximation")

@@ -56,13 +56,14 @@ def is_traced(x: Array) -> bool:
 def coerce(**named: Array) -> dict[str, Array]:
     """Real floating arrays of one library and device out of numbers, lists, tables and arrays.
 
-    Integers become floats; numbers and lists follow the library of the arrays beside them.
+    Integers become floats; numbers and lists follow the library of the arrays beside them; of two precisions the wider counts.
 
     Raises:
         ArrayTypeError: complex or object dtype, arrays of two libraries, or two devices.
     """
+    named = {name: _stacked(x) for name, x in named.items()}
     arrays = {name: x for name, x in named.items() if is_array(x)}
-    libraries = {name: array_api_compat.array_namespace(x).__name__.split(".")[-1] for name, x in arrays.items()}
+    libraries = {name: "torch" if is_torch(x) else "jax" if is_jax(x) else "numpy" for name, x in arrays.items()}
     if len(set(libraries.values())) > 1:
         kinds = ", ".join(f"{name} is {library}" for name, library in libraries.items())
         raise ArrayTypeError(f"arguments must come from one array library: {kinds}; convert one of them")
@@ -72,15 +73,27 @@ def coerce(**named: Array) -> dict[str, Array]:
         raise ArrayTypeError(f"arguments must be on one device: {where}; move one with .to(device)")
     xp = namespace(*arrays.values())
     like = next(iter(arrays.values()), None)
-    return {name: _floating(name, x, xp, like) for name, x in named.items()}
+    floats = {name: _floating(name, x, xp, like) for name, x in named.items()}
+    dtypes = {str(floats[name].dtype): floats[name].dtype for name in arrays}
+    if len(dtypes) < 2:
+        return floats
+    widest = xp.result_type(*dtypes.values())  # of the arrays; plain numbers have no precision to keep
+    return {name: xp.astype(x, widest) if name in arrays else x for name, x in floats.items()}
+
+
+def _stacked(x: Array) -> Array:
+    """A list of arrays, one for each member, as one array; anything else as it is."""
+    if isinstance(x, list | tuple) and x and all(is_array(part) and not isinstance(part, np.ndarray) for part in x):
+        return namespace(*x).stack(list(x), axis=0)
+    return x
 
 
 def _floating(name: str, x: Array, xp: Any, like: Array | None) -> Array:
     if not is_array(x):
         x = _from_python(name, x)
-        if like is not None and not isinstance(like, np.ndarray):
-            x = xp.asarray(x, dtype=like.dtype, device=array_api_compat.device(like))
-    if x.dtype == object or xp.isdtype(x.dtype, "complex floating"):
+        if like is not None and _is_floating(like, xp):
+            x = from_numpy(x, like)
+    if (isinstance(x, np.ndarray) and x.dtype.kind not in "fiub") or xp.isdtype(x.dtype, "complex floating"):
         raise ArrayTypeError(f"{name} must be real numbers, got dtype {x.dtype}; convert it to float first")
     if not _is_floating(x, xp):
         x = xp.astype(x, xp.asarray(1.0).dtype)
@@ -88,7 +101,10 @@ def _floating(name: str, x: Array, xp: Any, like: Array | None) -> Array:
 
 
 def _from_python(name: str, x: object) -> np.ndarray[Any, Any]:
-    converted = np.asarray(x)
+    try:
+        converted = np.asarray(x)
+    except ValueError as error:
+        raise ArrayTypeError(f"{name} must be numbers in equally long rows; {error}") from None
     if converted.dtype.kind not in "fiub":
         raise ArrayTypeError(f"{name} must be real numbers, got dtype {converted.dtype}; convert it to float first")
     return converted.astype(np.float64) if converted.dtype.kind in "iub" else converted
@@ -189,12 +205,25 @@ def log_gamma(x: Array) -> Array:
     return _special(x).gammaln(x)
 
 
+def log_gamma_half_step(x: Array) -> Array:
+    """log gamma(x + 1/2) - log gamma(x): for large x a difference of huge numbers, so from its asymptotic series."""
+    xp = namespace(x)
+    large = x > 20.0
+    r = 1.0 / xp.where(large, x, xp.ones_like(x))
+    series = -0.5 * xp.log(r) - r * polynomial(r * r, [1 / 8, -1 / 192, 1 / 640, -17 / 14336, 31 / 18432])
+    small = xp.where(large, xp.ones_like(x), x)
+    return xp.where(large, series, log_gamma(small + 0.5) - log_gamma(small))
+
+
 def log_sum_exp(x: Array, axis: int) -> Array:
     """log(sum(exp(x))) along one axis without overflow; minus infinity where every term is."""
     xp = namespace(x)
     top = constant(xp.max(x, axis=axis, keepdims=True))
     top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
-    return xp.log(xp.sum(xp.exp(x - top), axis=axis)) + xp.squeeze(top, axis=axis)
+    total = xp.sum(xp.exp(x - top), axis=axis)
+    return xp.where(total > 0.0, xp.log(xp.where(total > 0.0, total, xp.ones_like(total))), -math.inf) + xp.squeeze(
+        top, axis=axis
+    )
 
 
 def polynomial(x: Array, coefficients: Sequence[float]) -> Array:

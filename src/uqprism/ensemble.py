@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from uqprism.approximations import CentredEnsemble
-from uqprism.arrays import Array, coerce, namespace, to_numpy
+from uqprism.arrays import Array, coerce, namespace, to_numpy, working
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.families import Empirical, Family, Gaussian, Laplace, Logistic, Mixture, StudentT, families
 from uqprism.families.base import check_values
-from uqprism.families.weights import check_weights
+from uqprism.families.weights import as_weights, check_weights, mixing_weights
 from uqprism.storage import read_npz, require, write_npz
 
 FORMAT = "uqprism.EnsemblePrediction"
@@ -69,7 +69,7 @@ class EnsemblePrediction:
             raise ShapeError(f"eta2 must match eta1 {tuple(given['eta1'].shape)}, got {tuple(given['eta2'].shape)}")
         if check:
             check_values("eta1", given["eta1"], "location")
-            check_values("-eta2", -given["eta2"], "scale")
+            check_values("eta2", given["eta2"], "negative")
         variance = -0.5 / given["eta2"]
         return cls(Gaussian(mean=given["eta1"] * variance, variance=variance, check=check), weights, check=check)
 
@@ -114,8 +114,11 @@ class EnsemblePrediction:
         draws = coerce(draws=draws)["draws"]
         if draws.ndim < 2:
             raise ShapeError(f"draws must have axes (members, draws, *points), got shape {tuple(draws.shape)}")
-        if 0 in draws.shape[:2]:
-            raise ShapeError(f"draws needs at least one member and one draw, got shape {tuple(draws.shape)}")
+        for name, axis in (("member_axis", member_axis), ("draw_axis", draw_axis)):
+            if not -draws.ndim <= axis < draws.ndim:
+                raise ShapeError(f"{name} {axis} is not an axis of draws with shape {tuple(draws.shape)}")
+        if member_axis % draws.ndim == draw_axis % draws.ndim:
+            raise ShapeError(f"member_axis and draw_axis must differ, both are {member_axis}")
         draws = namespace(draws).moveaxis(draws, (draw_axis, member_axis), (0, 1))
         return cls(Empirical(draws, check=check), weights, check=check)
 
@@ -169,19 +172,28 @@ class EnsemblePrediction:
         if not predictions:
             raise ArgumentError("predictions must hold at least one EnsemblePrediction, got none")
         first = predictions[0]
+        names = _stored_parameters(first.members)
+        if not -len(first.points_shape) <= axis < len(first.points_shape):
+            raise ShapeError(f"axis {axis} is not an axis of the points, whose shape is {first.points_shape}")
+        axis %= len(first.points_shape)
         for other in predictions[1:]:
             if type(other.members) is not type(first.members) or other.n_members != first.n_members:
                 raise ShapeError(f"predictions must agree in family and members: {first!r} and {other!r} do not")
             if not _same_weights(first.weights, other.weights):
                 raise InvalidValueError("predictions must have the same member weights")
+            if _stored_parameters(other.members) != names:
+                raise ArgumentError("predictions must all be given by variance, or all by scale")
+            around = [shape[:axis] + shape[axis + 1 :] for shape in (first.points_shape, other.points_shape)]
+            if around[0] != around[1]:
+                raise ShapeError(f"points must agree but for axis {axis}, got {first.points_shape} and {other.points_shape}")
         depth = len(first.members.batch_shape)
-        names = [n for n in first.members.parameters if getattr(first.members, n) is not None]
-        clone = object.__new__(type(first.members))
-        for name in first.members.parameters:
+
+        def joined(name: str) -> Array:
             parts = [getattr(p.members, name) for p in predictions]
-            whole = namespace(parts[0]).concat(parts, axis=parts[0].ndim - depth + 1 + axis) if name in names else None
-            setattr(clone, name, whole)
-        return EnsemblePrediction(clone, first.weights, check=False)
+            return namespace(parts[0]).concat(parts, axis=parts[0].ndim - depth + 1 + axis)
+
+        members = _restored(type(first.members), {name: joined(name) for name in names})
+        return EnsemblePrediction(members, first.weights, check=False)
 
     # Stand-ins --------------------------------------------------------------------------------------------------------
 
@@ -191,13 +203,8 @@ class EnsemblePrediction:
         return CentredEnsemble(flat.members, flat.member_weights())
 
     def member_weights(self) -> Array:
-        """Weights (members, *points), equal if none were given."""
-        like = self.members.centre
-        xp = namespace(like)
-        if self.weights is None:
-            return xp.full_like(like, 1.0 / self.n_members)
-        wide = xp.reshape(self.weights, (self.n_members, *(1,) * (like.ndim - 1)))
-        return xp.broadcast_to(xp.astype(wide, like.dtype), like.shape)
+        """Weights (members, *points) in working precision, equal if none were given."""
+        return mixing_weights(working(self.members.centre), self.weights, check=False)
 
     def _in_units(self, distribution: Family) -> Any:
         frame, dtype = self._centred.frame, self.members.centre.dtype
@@ -210,7 +217,7 @@ class EnsemblePrediction:
         """The average of the members' distributions, (*points)."""
         if isinstance(self.members, Empirical):
             return self._in_units(self._centred.mixture)
-        return Mixture._of(self.members, self.member_weights())
+        return Mixture(self.members, self.weights, check=False)
 
     @property
     def matched(self) -> Any:
@@ -225,8 +232,7 @@ class EnsemblePrediction:
     # Files ------------------------------------------------------------------------------------------------------------
 
     def _header(self) -> dict[str, Any]:
-        parameters = [n for n in self.members.parameters if getattr(self.members, n) is not None]
-        return {"family": self.members.name, "parameters": parameters}
+        return {"family": self.members.name, "parameters": _stored_parameters(self.members)}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz file with a JSON header, whole or not at all; read it back with `load`."""
@@ -241,11 +247,7 @@ class EnsemblePrediction:
         """Read what `save` wrote, as NumPy arrays."""
         header, arrays = read_npz(path, FORMAT)
         weights = arrays.pop("member_weights", None)
-        family = families.get(header["family"])
-        members = object.__new__(family)
-        for name in family.parameters:
-            setattr(members, name, arrays.get(name))
-        return cls(members, weights)
+        return cls(_restored(families.get(header["family"]), arrays), weights)
 
     def to_arrow(self) -> Any:
         """A `pyarrow.Table` with a column per parameter and member (`mean_0`, `scale_0`, ...) and a row per point."""
@@ -256,10 +258,7 @@ class EnsemblePrediction:
         header["weights"] = None if self.weights is None else to_numpy(self.weights).tolist()
         flat = self.flat().members
         columns = {
-            f"{_column(n)}_{i}": to_numpy(getattr(flat, n))[i]
-            for n in header["parameters"]
-            if _stored(flat, n)
-            for i in range(self.n_members)
+            f"{_column(n)}_{i}": to_numpy(getattr(flat, n))[i] for n in header["parameters"] for i in range(self.n_members)
         }
         return pyarrow.table(columns).replace_schema_metadata({FORMAT: json.dumps(header)})
 
@@ -284,9 +283,22 @@ class EnsemblePrediction:
         return f"<EnsemblePrediction: {self.n_members} {self.members.name} members, {points} points>"
 
 
-def _stored(members: Family, name: str) -> bool:
-    """True for the parameters that define a member: of scale and variance only the one that was given."""
-    return name != "deviation" and not (name == "scale" and getattr(members, "given_variance", None) is not None)
+def _stored_parameters(members: Family) -> list[str]:
+    """The parameters that define the members: of scale and variance only the one that was given."""
+    if members.name not in families:
+        raise ArgumentError(f"{members.name} members cannot be stored or joined; the families that can are {families.names()}")
+    given = [n for n in members.parameters if n != "deviation" and getattr(members, n) is not None]
+    return [n for n in given if not (n == "scale" and "given_variance" in given)]
+
+
+def _restored(family: type[Family], arrays: dict[str, Array]) -> Family:
+    """Members with these stored parameters, bit by bit."""
+    members = object.__new__(family)
+    for name in family.parameters:
+        setattr(members, name, arrays.get(name))
+    if "given_variance" in arrays:
+        members.scale = namespace(arrays["given_variance"]).sqrt(arrays["given_variance"])  # type: ignore[attr-defined]
+    return members
 
 
 def _column(parameter: str) -> str:
@@ -303,7 +315,7 @@ def _arrays(member_axis: int, **given: Array) -> dict[str, Array]:
 
 
 def _member_weights(weights: Array, members: Family, check: bool) -> Array:
-    weights = coerce(weights=weights, members=members.centre)["weights"]
+    weights = as_weights(weights, members.centre)
     if tuple(weights.shape) != (members.batch_shape[0],):
         count, shape = members.batch_shape[0], tuple(weights.shape)
         raise ShapeError(f"weights must have one entry for each of the {count} members, got shape {shape}")

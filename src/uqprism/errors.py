@@ -23,8 +23,11 @@ class ArgumentError(UqprismError, TypeError):
     """Arguments that contradict each other, or one that is missing."""
 
 
-class UnknownNameError(UqprismError, ValueError):
+class UnknownNameError(UqprismError, ValueError, KeyError):
     """A rule, risk, approximation or measure that nobody registered."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would quote it
 
 
 class UnsupportedError(UqprismError, TypeError):

@@ -1,14 +1,15 @@
 """Centre and scale first: coordinates in which nothing overflows and the members' differences are exact.
 
 The centre is subtracted before anything is squared, and the unit is a power of two, so that an offset of 1e12 scales or a
-scale of 1e-150 costs no digit. Neither is differentiated: results do not depend on them.
+scale of 1e-150 costs no digit. The first member's value and the unit are constants to gradients, since results do not depend
+on them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from uqprism.arrays import Array, constant, namespace, power_of_two, working
+from uqprism.arrays import Array, constant, namespace, power_of_two
 from uqprism.families.base import Family
 
 
@@ -29,7 +30,7 @@ class Frame:
 
 def standardise(members: Family, weights: Array) -> tuple[Family, Frame]:
     """Members (members, *points) with weighted mean zero and sizes of about one, in working precision, and their frame."""
-    members = members.map(working)
+    members = members.widened()
     xp = namespace(weights)
     first = constant(members.centre[0])
     distance = xp.max(xp.abs(constant(members.centre) - first), axis=0)

@@ -1,7 +1,7 @@
 """What rules ask of two distributions, in closed form where one is known and by quadrature otherwise.
 
-A rule never looks inside a family: it speaks in these functionals, and a family's file adds the closed forms it knows with
-`closed_form`. The distances are functionals of their own, not differences of the others, because for nearly equal
+Rules speak in these functionals rather than in the parameters of families, and a family's file adds the closed forms it knows
+with `closed_form`. The distances are functionals of their own, not differences of the others, because for nearly equal
 distributions a difference keeps no digits.
 """
 

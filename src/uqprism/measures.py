@@ -28,12 +28,14 @@ ELEMENTS = 2**21  # of the largest temporary in one chunk of points
 Order = Literal["prediction,truth", "truth,prediction"]
 ORDERS: tuple[Order, ...] = get_args(Order)
 Estimator = Literal["plugin", "unbiased"]
-RuleLike = str | Rule
+RuleLike = str | Rule | type[Rule]
 ApproximationLike = str | Callable[[CentredEnsemble], Candidates]
 
 
 def resolve_rule(rule: RuleLike) -> Rule:
     """The rule of this name, or the rule itself."""
+    if isinstance(rule, type) and issubclass(rule, Rule):
+        rule = rule()
     if isinstance(rule, Rule):
         if "." in rule.name:
             raise InvalidValueError(f"rule names must have no dots, got {rule.name!r}; pass another name=")
@@ -64,6 +66,13 @@ class Measure:
     prediction: str | None
     truth: str
     scorer: Rule | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.risk not in RISKS:
+            raise unknown("risk", self.risk, RISKS)
+        if (self.prediction is None) != (self.risk == "bayes"):
+            wanted = "no prediction" if self.risk == "bayes" else "a prediction"
+            raise ArgumentError(f"{self.risk} risks have {wanted}, got {self.prediction!r}")
 
     @classmethod
     def parse(cls, name: str) -> Measure:
@@ -123,13 +132,17 @@ class MeasureTable(Mapping[str, Array]):
 
     Attributes:
         exactness: `Exactness(method, tolerance)` by measure name.
+        measures: the `Measure`s in this table, with the rules they were computed by.
     """
 
-    def __init__(self, values: Mapping[str, Array], exactness: Mapping[str, Exactness]) -> None:
+    def __init__(
+        self, values: Mapping[str, Array], exactness: Mapping[str, Exactness], measures: Sequence[Measure] | None = None
+    ) -> None:
         shapes = {tuple(x.shape) for x in values.values()}
         if len(shapes) > 1:
             raise InvalidValueError(f"measures must have one shape, got {sorted(shapes)}")
         self._values, self.exactness = dict(values), dict(exactness)
+        self.measures = [_named(name) for name in values] if measures is None else list(measures)
 
     def __getitem__(self, measure: str | Measure) -> Array:
         name = str(measure)
@@ -145,11 +158,6 @@ class MeasureTable(Mapping[str, Array]):
 
     def __contains__(self, measure: object) -> bool:
         return str(measure) in self._values
-
-    @property
-    def measures(self) -> list[Measure]:
-        """The measures in this table."""
-        return [Measure.parse(name) if name.split(".")[0] in rules else _named(name) for name in self._values]
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with a column per measure and a row per point."""
@@ -208,8 +216,8 @@ class Decomposition:
 
 def decompose(
     ensemble: EnsemblePrediction,
-    *,
     rule: RuleLike = "crps",
+    *,
     prediction: ApproximationLike = "members",
     truth: ApproximationLike = "members",
     estimator: Estimator = "plugin",
@@ -243,7 +251,7 @@ def decompose(
 
 def evaluate(
     ensemble: EnsemblePrediction,
-    measures: Sequence[str | Measure] | None = None,
+    measures: str | Measure | Sequence[str | Measure] | None = None,
     *,
     estimator: Estimator = "plugin",
 ) -> MeasureTable:
@@ -258,8 +266,7 @@ def evaluate(
         raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(ensemble).__name__}; build one first")
     if estimator not in get_args(Estimator):
         raise unknown("estimator", estimator, get_args(Estimator))
-    wanted = catalogue() if measures is None else [_measure(m) for m in measures]
-    _check_names(wanted)
+    wanted = _wanted(measures)
     correction = _correction(ensemble, estimator)
     flat = ensemble.flat()
     parts, order = _chunks(flat)
@@ -277,7 +284,7 @@ def evaluate(
         if order is not None:
             whole = xp.take(whole, _index(np.argsort(order), whole), axis=0)
         table[measure.name] = xp.reshape(whole, shape)
-    return MeasureTable(table, exactness)
+    return MeasureTable(table, exactness, wanted)
 
 
 def log_bayes_mixture_bounds(ensemble: EnsemblePrediction) -> tuple[Array, Array]:
@@ -291,8 +298,15 @@ def log_bayes_mixture_bounds(ensemble: EnsemblePrediction) -> tuple[Array, Array
     return table["log.bayes.members"], table["log.bayes.matched"]
 
 
-def _measure(measure: str | Measure) -> Measure:
-    return Measure.parse(measure) if isinstance(measure, str) else measure
+def _wanted(measures: str | Measure | Sequence[str | Measure] | None) -> list[Measure]:
+    """The measures asked for, each once."""
+    if measures is None:
+        return catalogue()
+    if isinstance(measures, str | Measure):
+        measures = [measures]
+    found = [Measure.parse(m) if isinstance(m, str) else m for m in measures]
+    _check_names(found)
+    return list({m.name: m for m in found}.values())
 
 
 def _correction(ensemble: EnsemblePrediction, estimator: Estimator) -> float | Array | None:
@@ -303,7 +317,10 @@ def _correction(ensemble: EnsemblePrediction, estimator: Estimator) -> float | A
         raise InvalidValueError("estimator='unbiased' needs at least two members, got one; use 'plugin'")
     if ensemble.weights is None:
         return 1.0 - 1.0 / ensemble.n_members
-    return 1.0 - namespace(ensemble.weights).sum(ensemble.weights**2)
+    correction = 1.0 - namespace(ensemble.weights).sum(ensemble.weights**2)
+    if not is_traced(correction) and not float(correction) > 0.0:
+        raise InvalidValueError("estimator='unbiased' needs at least two members with weight, got one; use 'plugin'")
+    return correction
 
 
 def _chunks(flat: EnsemblePrediction) -> tuple[list[EnsemblePrediction], np.ndarray[Any, Any] | None]:
@@ -354,7 +371,8 @@ def _evaluate_chunk(
             value = _risk(risks, measure, correction)
         xp = namespace(value)
         exactness[measure.name] = _exactness(tolerances, value.dtype, dtype)
-        values[measure.name] = xp.astype(value, dtype)
+        with np.errstate(over="ignore", under="ignore"):  # what a narrow result cannot hold becomes infinite or zero
+            values[measure.name] = xp.astype(value, dtype)
     return values, exactness
 
 
@@ -374,4 +392,4 @@ def _exactness(tolerances: list[float], worked: Any, given: Any) -> Exactness:
     rounding = 0.0 if "64" in str(given) else (6e-8 if "32" in str(given) else 5e-3)
     if not tolerances:
         return Exactness("closed form", max(1e-10 if double else 2e-5, rounding))
-    return Exactness("quadrature", max(max(tolerances) if double else 2e-4, rounding))
+    return Exactness("quadrature", max(*tolerances, 0.0 if double else 2e-4, rounding))

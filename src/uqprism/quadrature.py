@@ -39,7 +39,8 @@ class Exactness(NamedTuple):
     """How a number was obtained, and a bound on its relative error.
 
     Totals and Bayes risks of two rules cross zero, where nothing is relatively exact: for `log` the bound is relative to
-    max(|value|, 1), for `quadratic` totals to max(|total|, |Bayes risk|).
+    max(|value|, 1), for `quadratic` totals to max(|total|, |Bayes risk|). Divergences of rules made from a score or an entropy
+    alone are differences: for those the bound is relative to the total, and supposes a score that is smooth in y.
     """
 
     method: Literal["closed form", "quadrature"]
@@ -256,7 +257,7 @@ def _march(location: Floats, width: Floats, sharp: np.ndarray[Any, Any], low: Fl
 
 def _resolve_kinks(d: Family, edges: Floats, location: Floats, width: Floats, sharp: np.ndarray[Any, Any]) -> Floats:
     """Shorter panels where the leading component of a mixture changes: its log density all but has a corner there."""
-    for _ in range(3):
+    for _ in range(4):  # a panel may hide more than one: each round finds the ones that the last uncovered
         kinks = _kinks(d, edges)
         if kinks is None:
             break
@@ -281,23 +282,29 @@ def _kinks(d: Family, edges: Floats) -> tuple[Floats, Floats] | None:
     sharp = lost + won > KINK / 2.0  # the change of log ratio over the panel; slower ones are resolved already
     if not sharp.any():
         return None
-    panel, point, first, length = panel[sharp], point[sharp], first[sharp], length[sharp]
-    location, width = _cross(mixture.map(lambda x: x[..., point]), first, edges[panel, point], edges[panel + 1, point])
+    panel, point, length = panel[sharp], point[sharp], length[sharp]
+    pair = np.stack([first[sharp], second[sharp]])
+    location, width = _cross(mixture.map(lambda x: x[..., point]), pair, edges[panel, point], edges[panel + 1, point])
     fine = 2.0 * KINK * width < 0.99 * length
     return _pad(point[fine], location[fine], width[fine], edges.shape[1]) if fine.any() else None
 
 
-def _cross(mixture: Mixture, first: np.ndarray[Any, Any], low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Where component `first` loses the lead between low and high, and over which length the log density bends there."""
-    step = 1e-3 * (high - low)
+def _cross(mixture: Mixture, pair: np.ndarray[Any, Any], low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Where the second of a pair of components overtakes the first, and over which length the log density bends there.
+
+    Only the pair counts: a near twin of the first that leads in between bends nothing.
+    """
+    step, each = 1e-3 * (high - low), np.arange(len(low))
+
+    def lead(y: Floats) -> Floats:
+        values = mixture.component_log_densities(y)
+        return values[pair[0], each] - values[pair[1], each]
+
     for _ in range(40):
         middle = 0.5 * (low + high)
-        same = mixture.component_log_densities(middle).argmax(axis=-2) == first
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    second = mixture.component_log_densities(high).argmax(axis=-2)
-    each = np.arange(len(first))
-    above, below = (mixture.component_log_densities(high + shift) for shift in (step, -step))
-    slope = (above[first, each] - above[second, each] - below[first, each] + below[second, each]) / (2.0 * step)
+        ahead = lead(middle) > 0.0
+        low, high = np.where(ahead, middle, low), np.where(ahead, high, middle)
+    slope = (lead(high + step) - lead(high - step)) / (2.0 * step)
     return high, 1.0 / np.maximum(np.abs(slope), 1e-300)
 
 

@@ -15,10 +15,11 @@ from collections.abc import Callable
 import numpy as np
 
 from uqprism.approximations import Candidates, CentredEnsemble
-from uqprism.arrays import Array, namespace
+from uqprism.arrays import Array, from_numpy, namespace
 from uqprism.families.base import Family
 from uqprism.quadrature import BLOCK, record, recording
 from uqprism.rules.base import Rule, at_least_zero
+from uqprism.rules.kernel import KernelRule
 
 
 class Risks:
@@ -53,8 +54,20 @@ class Risks:
         return self._restore(_mean(weights * self.rule.entropy(distribution)))
 
     def _total(self, prediction: str, truth: str) -> Array:
-        value = average(self.rule.expected_score, self._candidates(prediction), self._candidates(truth))
-        return self._restore(value)
+        predictions, truths = self._candidates(prediction), self._candidates(truth)
+        if prediction == truth == "members" and isinstance(self.rule, KernelRule):
+            return self._restore(self._total_of_pairs(self.rule, predictions))
+        return self._restore(average(self.rule.expected_score, predictions, truths))
+
+    def _total_of_pairs(self, rule: KernelRule, members: Candidates) -> Array:
+        """The mean gap of different members, and each one's own with its net weight: for two equal members exactly zero."""
+
+        def gap(*, prediction: Family, truth: Family) -> Array:
+            return rule.gap(prediction, truth)
+
+        distribution, weights = members.columns
+        own = _mean(weights * (weights - 0.5) * rule.gap(distribution, distribution))
+        return average(gap, members, members, distinct=True) + own
 
     def _excess(self, prediction: str, truth: str) -> Array:
         identity = self._identities.get((prediction, truth))
@@ -87,17 +100,23 @@ class Risks:
         return self._known[key][0]
 
 
-def average(function: Callable[..., Array], predictions: Candidates, truths: Candidates) -> Array:
-    """The weighted mean of function(prediction=, truth=) over all pairs, in blocks so that no temporary is large."""
+def average(function: Callable[..., Array], predictions: Candidates, truths: Candidates, *, distinct: bool = False) -> Array:
+    """The weighted sum of function(prediction=, truth=) over all pairs, in blocks so that no temporary is large.
+
+    With `distinct`, a candidate's pair with itself counts nothing.
+    """
     (prediction, left), (truth, right) = predictions.rows, truths.columns
     count = left.shape[0]
     step = max(1, BLOCK // max(1, int(np.prod(right.shape, dtype=np.int64))))
-    if step >= count:
-        return _mean(left * right * function(prediction=prediction, truth=truth))
     total = 0.0
     for start in range(0, count, step):
-        part = _rows(prediction, slice(start, start + step))
-        total = total + _mean(left[start : start + step] * right * function(prediction=part, truth=truth))
+        rows = slice(start, start + step)
+        weights = left[rows] * right
+        if distinct:
+            other = np.arange(count)[rows, None] != np.arange(right.shape[1])
+            weights = weights * from_numpy(other.astype(np.float64).reshape(*other.shape, *(1,) * (right.ndim - 2)), right)
+        part = prediction if step >= count else _rows(prediction, rows)
+        total = total + _mean(weights * function(prediction=part, truth=truth))
     return total
 
 

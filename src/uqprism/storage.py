@@ -30,10 +30,17 @@ def write_npz(path: str | os.PathLike[str], kind: str, header: dict[str, Any], a
     try:
         with os.fdopen(handle, "wb") as file:
             np.savez(file, allow_pickle=False, **entries)
+        os.chmod(temporary, 0o666 & ~_umask())  # a temporary file is private, the result should not be
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def read_npz(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Any]]:

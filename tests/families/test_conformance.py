@@ -33,6 +33,7 @@ def make(name: str, shape: tuple[int, ...], seed: int = 0, library: str = "numpy
         "location": lambda: rng.normal(size=shape),
         "scale": lambda: np.exp(0.4 * rng.normal(size=shape)),
         "shape": lambda: rng.uniform(3.0, 9.0, size=shape),
+        "variance": lambda: np.exp(0.8 * rng.normal(size=shape)),
     }
     kinds = {"mean": "location", "scale": "scale"} if name == "gaussian" else families.get(name).parameters
     return families.get(name)(**{key: as_array(library, draw[kind]()) for key, kind in kinds.items()})
@@ -108,6 +109,39 @@ def test_broadcasting(name: str) -> None:
     assert values.shape == (3, 4)
     single = cramer_distance(p.map(lambda x: x[2]), q.map(lambda x: x[:, 3]))
     assert_allclose(values[2, 3], single[0], rtol=1e-10)
+
+
+def test_batches_of_different_rank_broadcast_from_the_right() -> None:
+    """One mixture or one set of samples against a row of Gaussians: each entry is its own pair."""
+    row = up.Gaussian(mean=np.arange(5.0), scale=np.ones(5))
+    for single in (
+        up.Mixture(up.Gaussian(mean=np.linspace(0.0, 1.0, 5), scale=np.ones(5))),
+        up.Empirical(np.linspace(-1.0, 1.0, 5)),
+    ):
+        for rule in (up.rules.CRPS(), up.rules.from_score("mine", up.rules.CRPS().score)):
+            for call in ("expected_score", "divergence"):
+                both = [getattr(rule, call)(prediction=row, truth=single), getattr(rule, call)(prediction=single, truth=row)]
+                for i in range(5):
+                    one = up.Gaussian(mean=float(i), scale=1.0)
+                    assert_allclose(both[0][i], getattr(rule, call)(prediction=one, truth=single), rtol=1e-6, atol=1e-9)
+                    assert_allclose(both[1][i], getattr(rule, call)(prediction=single, truth=one), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("freedom", [0.7, 1.0, 1.5, 2.0, 30.0, 1e6])
+def test_student_t_quantiles_far_into_heavy_tails(freedom: float, library: str) -> None:
+    d = up.StudentT(
+        location=as_array(library, [1.0]), scale=as_array(library, [2.0]), degrees_of_freedom=as_array(library, [freedom])
+    )
+    for level in (0.001, 0.3, 0.9):
+        assert_allclose(float(d.quantile(level)[0]), scipy.stats.t.ppf(level, freedom, 1.0, 2.0), rtol=1e-8)
+
+
+def test_what_has_no_mean_has_no_crps() -> None:
+    cauchy = up.StudentT(location=0.0, scale=1.0, degrees_of_freedom=1.0)
+    assert up.rules.CRPS().entropy(cauchy) == np.inf
+    other = up.StudentT(location=1.0, scale=1.0, degrees_of_freedom=1.0)
+    gap = up.rules.CRPS().divergence(prediction=other, truth=cauchy)
+    assert_allclose(gap, quad(lambda t: (cauchy.cdf(t) - other.cdf(t)) ** 2, -np.inf, np.inf, epsabs=1e-12)[0], rtol=1e-8)
 
 
 @pytest.mark.parametrize("name", SMOOTH)

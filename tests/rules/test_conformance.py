@@ -41,11 +41,16 @@ def test_score_is_the_definition(name: str, family: str) -> None:
         assert_allclose(scores[index], DEFINITION[name](d, float(y[index])), rtol=1e-7, atol=1e-10)
 
 
-def test_kernel_score_is_half_a_squared_discrepancy(rng: np.random.Generator) -> None:
-    rule, d = up.rules.GaussianKernel(bandwidth=0.7), up.Gaussian(mean=0.3, scale=1.2)
-    x, y, z = rng.normal(0.3, 1.2, 10**6), 1.5, rng.normal(0.3, 1.2, 10**6)
-    kernel = [np.exp(-((x - t) ** 2) / (2 * 0.7**2)).mean() for t in (y, z)]
-    assert_allclose(rule.score(d, y), 0.5 * kernel[1] - kernel[0] + 0.5, atol=3e-3)
+def test_kernel_score_of_samples_is_a_double_sum(rng: np.random.Generator) -> None:
+    """Half the squared maximum mean discrepancy between the samples and the outcome, or other samples."""
+    rule, x, y = up.rules.GaussianKernel(bandwidth=0.7), rng.normal(size=20), rng.normal(size=15) + 0.5
+
+    def kernel(a, b):
+        return np.exp(-((a[:, None] - b[None, :]) ** 2) / (2 * 0.7**2)).mean()
+
+    p, q = up.Empirical(x), up.Empirical(y)
+    assert_allclose(rule.score(p, 1.5), 0.5 * kernel(x, x) - kernel(x, np.array([1.5])) + 0.5, rtol=1e-10)
+    assert_allclose(rule.divergence(prediction=p, truth=q), 0.5 * (kernel(x, x) + kernel(y, y)) - kernel(x, y), rtol=1e-7)
 
 
 @pytest.mark.parametrize("family", SMOOTH)
@@ -102,6 +107,13 @@ def test_bregman_with_a_square_is_the_squared_error() -> None:
     square, ours = up.rules.Bregman(), up.rules.SquaredError()
     for call in ("expected_score", "divergence"):
         assert_allclose(getattr(square, call)(prediction=p, truth=q), getattr(ours, call)(prediction=p, truth=q), rtol=1e-11)
+
+
+def test_bregman_divergence_of_means_far_apart() -> None:
+    rule = up.rules.Bregman(lambda t: -np.log(t), lambda t: -1.0 / t, curvature=lambda t: t**-2)
+    p, q = up.Gaussian(mean=0.0105, scale=1.0), up.Gaussian(mean=105.0, scale=1.0)
+    expected = -np.log(105.0) + np.log(0.0105) + (105.0 - 0.0105) / 0.0105
+    assert_allclose(rule.divergence(prediction=p, truth=q), expected, rtol=1e-12)
 
 
 def test_bregman_divergence_keeps_its_digits_with_the_curvature() -> None:

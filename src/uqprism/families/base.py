@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from uqprism.arrays import Array, coerce, constant, is_traced, namespace
+from uqprism.arrays import Array, coerce, constant, expand, is_traced, namespace, working
 from uqprism.errors import InvalidValueError, ShapeError, UnsupportedError
 from uqprism.quadrature import Home, Landmarks, integrate
 from uqprism.registry import Registry
@@ -59,6 +59,10 @@ class Family(ABC):
 
         self.map(visit)
         return found
+
+    def widened(self) -> Self:
+        """The same in working precision."""
+        return self.map(working)
 
     def affine(self, centre: Array, unit: Array) -> Self:
         """The distribution of centre + unit * Y, for unit > 0."""
@@ -127,7 +131,7 @@ class Family(ABC):
 
     def absolute_deviation(self, y: Array) -> Array:
         """The mean of |Y - y|; by quadrature unless the family knows better."""
-        low, high = self.bracket(y)
+        low, high = self.bracket()
         xp = namespace(low)
         y = y + 0.0 * low
         below = integrate(self.cdf, self, between=(xp.minimum(constant(low), constant(y)), constant(y)))
@@ -144,14 +148,18 @@ class Family(ABC):
 
         A family defines at least one of `quantile` and `landmarks`: each has a default built on the other.
         """
-        low, high = self.bracket(level)
-        return bisect(self, level, low, high)
+        return bisect(self, level, *self.bracket())
 
-    def bracket(self, level: Array) -> tuple[Array, Array]:
-        """Two values between which the quantile lies."""
+    def bracket(self) -> tuple[Array, Array]:
+        """Two values beyond which the distribution does not count."""
         marks = self.landmarks()
         xp = namespace(marks.location)
         return xp.min(marks.location - marks.reach, axis=0), xp.max(marks.location + marks.reach, axis=0)
+
+    def lifted(self, axes: int) -> Self:
+        """The same with empty axes before the batch, which then has at least this many; what is mixed over stays first."""
+        batch = len(self.batch_shape)
+        return self if axes <= batch else self.map(lambda x: expand(x, x.ndim - batch, axes - batch))
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.parameters)
@@ -180,12 +188,13 @@ def check_values(name: str, x: Array, kind: str) -> None:
     if is_traced(x):
         return
     xp = namespace(x)
-    bad = ~xp.isfinite(x) if kind == "location" else ~(xp.isfinite(x) & (x > 0))
+    sign = {"location": xp.ones_like(x, dtype=xp.bool), "negative": x < 0}.get(kind, x > 0)
+    bad = ~(xp.isfinite(x) & sign)
     if bool(xp.any(bad)):
         flat = np.flatnonzero(np.asarray(constant(bad).cpu() if hasattr(bad, "cpu") else bad))
         index = tuple(int(i) for i in np.unravel_index(flat[0], x.shape)) if x.ndim else ()
         value = float(xp.reshape(constant(x), (-1,))[int(flat[0])])
-        wanted = "finite" if kind == "location" else "finite and greater than zero"
+        wanted = {"location": "finite", "negative": "finite and less than zero"}.get(kind, "finite and greater than zero")
         place = f" at index {index}" if index else ""
         more = f" ({len(flat)} such values)" if len(flat) > 1 else ""
         raise InvalidValueError(
@@ -194,23 +203,26 @@ def check_values(name: str, x: Array, kind: str) -> None:
 
 
 def bisect(distribution: Family, level: Array, low: Array, high: Array) -> Array:
-    """The quantile between two bounds; a last Newton step lets gradients through."""
+    """The quantile between two bounds, also far out in heavy tails: bisection runs in asinh of the distance from the centre."""
     xp = namespace(low, high)
-    low, high = constant(low), constant(high)
+    centre, spread = constant(distribution.centre), constant(distribution.spread)
+    spread = xp.where(xp.isfinite(spread), spread, xp.ones_like(spread))
+    low, high = (xp.asinh((constant(bound) - centre) / spread) for bound in (low, high))
     for _ in range(80):
         middle = 0.5 * (low + high)
-        below = constant(distribution.cdf(middle)) < level
+        below = constant(distribution.cdf(centre + spread * xp.sinh(middle))) < level
         low, high = xp.where(below, middle, low), xp.where(below, high, middle)
-    middle = 0.5 * (low + high)
-    density = distribution.density(middle)
-    tiny = 1e-300 if "64" in str(density.dtype) else 1e-37
-    safe = xp.where(density > tiny, density, xp.ones_like(density))
-    return middle - xp.where(density > tiny, (distribution.cdf(middle) - level) / safe, xp.zeros_like(safe))
+    found = centre + spread * xp.sinh(0.5 * (low + high))
+    # Zero, but with the gradient that the implicit function has.
+    probability, density = distribution.cdf(found), constant(distribution.density(found))
+    safe = xp.where(density > 0.0, density, xp.ones_like(density))
+    return found - (probability - constant(probability)) / safe
 
 
 def no_density(family: Family) -> UnsupportedError:
     """The error for a density that does not exist."""
     return UnsupportedError(
-        f"{type(family).__name__.lower()} distributions have no density, which the log and quadratic rules need; use the crps or "
-        "squared_error rule, or fit a density (for example EnsemblePrediction.gaussian with the samples' mean and variance)"
+        f"{type(family).__name__.lower()} distributions have no density, which this rule needs (as log and quadratic do); use "
+        "rules that do without, as in evaluate(ens, catalogue(['crps', 'squared_error'])), or fit a density, for example "
+        "EnsemblePrediction.gaussian with the samples' mean and variance"
     )

@@ -10,9 +10,11 @@ import numpy as np
 from uqprism.arrays import Array, expand, is_torch, namespace
 from uqprism.errors import ShapeError
 from uqprism.families.base import Family, families, no_density, prepare
+from uqprism.families.gaussian import Gaussian
+from uqprism.families.mixture import Mixture
 from uqprism.families.weights import mixing_weights
-from uqprism.functionals import absolute_gap, closed_form, cramer_distance
-from uqprism.quadrature import Landmarks
+from uqprism.functionals import absolute_gap, closed_form, cramer_distance, smooth
+from uqprism.quadrature import Landmarks, record
 
 
 @families.register("empirical")
@@ -59,7 +61,8 @@ class Empirical(Family):
 
     def expectation(self, function: Callable[[Array], Array], *others: Family) -> Array:
         """The mean of function over the draws."""
-        return self._average(function(self.draws))
+        wide = self.lifted(max((len(d.batch_shape) for d in others), default=0))
+        return wide._average(function(wide.draws))
 
     def cdf(self, y: Array) -> Array:
         """The share of draws up to y."""
@@ -97,6 +100,7 @@ def _merge(p: Empirical, q: Empirical) -> tuple[Array, Array, Array]:
     """Lengths between the draws of both in order, and both distribution functions there: (draws - 1, *batch)."""
     xp = namespace(p.draws, q.draws)
     shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
+    p, q = p.lifted(len(shape)), q.lifted(len(shape))
 
     def wide(x: Array) -> Array:
         return xp.broadcast_to(x, (x.shape[0], *shape))
@@ -133,14 +137,21 @@ def _cramer_distance(p: Empirical, q: Empirical) -> Array:
     return namespace(length).sum(length * (f - g) ** 2, axis=0)
 
 
+@closed_form(smooth, Empirical)
+def _smooth(p: Empirical, variance: Array) -> Mixture:
+    return Mixture._of(Gaussian(mean=p.draws, variance=variance + 0.0 * p.draws, check=False), p.weights)
+
+
 @closed_form(absolute_gap, Empirical, Family)
 def _absolute_gap_to(p: Empirical, q: Family) -> Array:
+    p = p.lifted(len(q.batch_shape))
     gaps = q.absolute_deviation(p.draws)
     return namespace(gaps).sum(p.weights * gaps, axis=0)
 
 
 @closed_form(cramer_distance, Empirical, Family)
 def _cramer_distance_to(p: Empirical, q: Family) -> Array:
-    """A step function is never close to a smooth one (n draws: at least 1/n**2 of the scale), so subtracting is safe."""
+    """A step function is never close to a smooth one (n draws: at least 1/n**2 of the scale), so little is lost."""
+    record(1e-6)
     distance = absolute_gap(p, q) - 0.5 * absolute_gap(p, p) - 0.5 * absolute_gap(q, q)
     return namespace(distance).maximum(distance, namespace(distance).zeros_like(distance))

@@ -9,7 +9,7 @@ squares.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from uqprism.arrays import LOG_2PI, SQRT_2, SQRT_PI, Array, erf, log_gap, namespace, normal_cdf, normal_quantile
 from uqprism.errors import ArgumentError
@@ -60,6 +60,13 @@ class Gaussian(Family):
     def variance(self) -> Array:
         """The variance, (*batch)."""
         return self.scale * self.scale if self.given_variance is None else self.given_variance
+
+    def widened(self) -> Self:
+        """The same in working precision, the root of a given variance taken anew."""
+        wide = super().widened()
+        if wide.given_variance is not None:
+            wide.scale = namespace(wide.given_variance).sqrt(wide.given_variance)
+        return wide
 
     @property
     def spread(self) -> Array:

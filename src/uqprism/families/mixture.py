@@ -121,7 +121,8 @@ class Mixture(Family):
 
 def _linear(functional: Callable[..., Array], mixture: Mixture, other: Family) -> Array:
     """The functional averaged over the components, which broadcast along a new first axis."""
-    spread = other.map(lambda x: expand(x, x.ndim - len(other.batch_shape)))
+    axes = max(len(mixture.batch_shape), len(other.batch_shape))
+    mixture, spread = mixture.lifted(axes), other.lifted(axes + 1)
     return namespace(mixture.weights).sum(mixture.weights * functional(mixture.components, spread), axis=0)
 
 

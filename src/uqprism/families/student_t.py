@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from uqprism.arrays import Array, is_jax, is_torch, log_gamma, namespace
+from uqprism.arrays import Array, is_jax, is_torch, log_gamma_half_step, namespace
 from uqprism.families.base import Family, families
+from uqprism.functionals import absolute_gap, closed_form
 from uqprism.quadrature import Landmarks
 
 
@@ -63,6 +64,14 @@ class StudentT(Family):
         """The probability of values up to y."""
         return _cdf((y - self.location) / self.scale, self.degrees_of_freedom)
 
+    def quantile(self, level: Array) -> Array:
+        """The value that Y stays below with probability `level`."""
+        if is_torch(self.location) or is_jax(self.location):
+            return super().quantile(level)
+        import scipy.special
+
+        return self.location + self.scale * scipy.special.stdtrit(self.degrees_of_freedom, level)
+
     def absolute_deviation(self, y: Array) -> Array:
         """The mean of |Y - y|; infinite for one or fewer degrees of freedom."""
         z = (y - self.location) / self.scale
@@ -85,9 +94,17 @@ class StudentT(Family):
         return Landmarks(self.location[None], width[None], reach[None], (False,))
 
 
+@closed_form(absolute_gap, StudentT, Family)
+def _absolute_gap(p: StudentT, q: Family) -> Array:
+    """By quadrature where it exists; infinite for one or fewer degrees of freedom."""
+    gap = absolute_gap.fallback(p, q)
+    xp = namespace(gap)
+    return xp.where(p.degrees_of_freedom > 1.0, gap, xp.full_like(gap, math.inf))
+
+
 def _log_density(z: Array, n: Array) -> Array:
     xp = namespace(z, n)
-    normaliser = log_gamma(0.5 * (n + 1.0)) - log_gamma(0.5 * n) - 0.5 * xp.log(math.pi * n)
+    normaliser = log_gamma_half_step(0.5 * n) - 0.5 * xp.log(math.pi * n)
     return normaliser - 0.5 * (n + 1.0) * xp.log1p(z * z / n)
 
 

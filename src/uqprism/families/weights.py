@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from uqprism.arrays import Array, coerce, is_traced, namespace
 from uqprism.errors import InvalidValueError, ShapeError
 
@@ -17,13 +19,21 @@ def mixing_weights(like: Array, weights: Array, check: bool = True) -> Array:
     count = like.shape[0]
     if weights is None:
         return xp.full_like(like, 1.0 / count)
-    weights = coerce(weights=weights, members=like)["weights"]
-    if weights.shape not in ((count,), like.shape):
+    weights = as_weights(weights, like)
+    if tuple(weights.shape) not in ((count,), tuple(like.shape)):
         raise ShapeError(f"weights must have one entry for each of the {count} members, got shape {tuple(weights.shape)}")
     if check:
         check_weights(weights)
     wide = weights if weights.shape == like.shape else xp.reshape(weights, (count, *(1,) * (like.ndim - 1)))
-    return xp.broadcast_to(xp.astype(wide, like.dtype), like.shape)
+    wide = xp.broadcast_to(xp.astype(wide, like.dtype), like.shape)
+    return wide / xp.sum(wide, axis=0)
+
+
+def as_weights(weights: Array, like: Array) -> Array:
+    """Weights of any kind as an array of the library and device of `like`."""
+    if isinstance(weights, np.ndarray) and not isinstance(like, np.ndarray):
+        weights = weights.tolist()
+    return coerce(weights=weights, members=like)["weights"]
 
 
 def check_weights(weights: Array) -> None:

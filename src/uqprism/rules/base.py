@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from uqprism.arrays import Array, namespace
+from uqprism.errors import ArgumentError
 from uqprism.families.base import Family
 from uqprism.registry import Registry
 
@@ -73,6 +74,19 @@ class Rule(ABC):
 
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
+
+
+def number(argument: str, value: object) -> float:
+    """The value as a float."""
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{argument} must be one number, got {value!r}; make one rule for each value") from None
+
+
+def default_name(name: str, value: float, usual: float) -> str:
+    """The plain name for the usual parameter, else one that tells it, without dots: quantile_0_9."""
+    return name if value == usual else f"{name}_{value:g}".replace(".", "_")
 
 
 def at_least_zero(x: Array) -> Array:

@@ -11,12 +11,12 @@ import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from uqprism.arrays import SQRT_2, Array, coerce, namespace
+from uqprism.arrays import SQRT_2, Array, namespace
 from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family
 from uqprism.families.gaussian import Gaussian
 from uqprism.functionals import Functional, cramer_distance, density_distance, overlap, smooth
-from uqprism.rules.base import Identity, Pair, Rule, rules
+from uqprism.rules.base import Identity, Pair, Rule, default_name, number, rules
 
 if TYPE_CHECKING:
     from uqprism.frame import Frame
@@ -48,10 +48,14 @@ class KernelRule(Rule):
         """E g(Y, Y') / 2."""
         return 0.5 * self.gap(truth, truth)
 
+    def pairs_are_closed(self, members: type[Family]) -> bool:
+        """True if the divergence between two members of this family has a closed form."""
+        return self.distance.is_closed(members, members)
+
     def identities(self, members: type[Family]) -> dict[Pair, Identity]:
         """Excess risks of members against members are twice those of the mixture, so one of the two is enough."""
         pairs, information = ("members", "members"), ("mixture", "members")
-        if self.distance.is_closed(members, members):
+        if self.pairs_are_closed(members):
             half: Identity = ((0.5, pairs),)
             return {information: half, ("members", "mixture"): half}
         return {pairs: ((2.0, information),), ("members", "mixture"): ((1.0, information),)}
@@ -63,17 +67,17 @@ class GaussianKernel(KernelRule):
 
     Args:
         bandwidth: the length below which differences stop to matter, in the units of y.
-        name: as in measure names, to tell several bandwidths apart.
+        name: as in measure names; by default it tells bandwidths other than one.
     """
 
     degree = 0
     distance = density_distance
 
-    def __init__(self, bandwidth: Array = 1.0, *, name: str = "gaussian_kernel") -> None:
-        value = coerce(bandwidth=bandwidth)["bandwidth"]
-        if not bool(namespace(value).all(value > 0.0)):
-            raise InvalidValueError(f"bandwidth must be greater than zero, got {bandwidth}")
-        self.bandwidth, self.name = bandwidth, name
+    def __init__(self, bandwidth: float = 1.0, *, name: str | None = None) -> None:
+        self.bandwidth: Array = number("bandwidth", bandwidth)
+        if not 0.0 < self.bandwidth < math.inf:
+            raise InvalidValueError(f"bandwidth must be finite and greater than zero, got {bandwidth}")
+        self.name = name or default_name("gaussian_kernel", self.bandwidth, 1.0)
 
     def gap(self, p: Family, q: Family) -> Array:
         """1 - E exp(-(X - Y)^2 / 2h^2)."""
@@ -101,4 +105,10 @@ class GaussianKernel(KernelRule):
 
     def in_frame(self, frame: Frame) -> Rule:
         """The bandwidth in the frame's unit."""
-        return GaussianKernel(self.bandwidth / frame.unit, name=self.name)
+        local = GaussianKernel(name=self.name)
+        local.bandwidth = self.bandwidth / frame.unit
+        return local
+
+    def pairs_are_closed(self, members: type[Family]) -> bool:
+        """True where blurring a member gives a Gaussian."""
+        return issubclass(members, Gaussian)

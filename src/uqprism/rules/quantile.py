@@ -7,7 +7,7 @@ from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family
 from uqprism.families.empirical import Empirical
 from uqprism.quadrature import integrate
-from uqprism.rules.base import Rule, at_least_zero, rules
+from uqprism.rules.base import Rule, at_least_zero, default_name, number, rules
 
 
 @rules.register("quantile")
@@ -16,15 +16,16 @@ class Quantile(Rule):
 
     Args:
         level: which quantile, between 0 and 1; 0.5 is the median and half the absolute error.
-        name: as in measure names, to tell several levels apart.
+        name: as in measure names; by default it tells levels other than the median.
     """
 
     degree = 1
 
-    def __init__(self, level: float = 0.5, *, name: str = "quantile") -> None:
-        if not 0.0 < level < 1.0:
+    def __init__(self, level: float = 0.5, *, name: str | None = None) -> None:
+        self.level = number("level", level)
+        if not 0.0 < self.level < 1.0:
             raise InvalidValueError(f"level must lie strictly between 0 and 1, got {level}")
-        self.level, self.name = float(level), name
+        self.name = name or default_name("quantile", self.level, 0.5)
 
     def score(self, distribution: Family, y: Array) -> Array:
         """level * (y - q) above the predicted quantile q, (1 - level) * (q - y) below."""
