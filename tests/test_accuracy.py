@@ -92,6 +92,33 @@ def test_variance_input_keeps_the_digits_too() -> None:
         assert error_of("x", up.decompose(ens, rule="crps").excess, str(crps)) < 1e-13
 
 
+def test_kinks_behind_near_twins(rng: np.random.Generator) -> None:
+    """Clusters of nearly equal members far apart: the log density bends where a cluster takes over, twins or not."""
+    for _ in range(20):
+        jitter, distance = 10.0 ** rng.uniform(-6.0, -0.5), rng.uniform(6.0, 30.0)
+        mean = np.array([0.0, 0.0, 0.0, distance, distance, 0.0]) + jitter * rng.normal(size=6)
+        scale = 1.0 + 0.5 * jitter * rng.normal(size=6)
+        measures = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale))
+        for name, variance in (("matched", (scale**2).mean() + mean.var()), ("pooled", (scale**2).mean())):
+            y = np.linspace(-9.5, 9.5, 200_001) * np.sqrt(variance) + mean.mean()
+            z = (y - mean[:, None]) / scale[:, None]
+            log_p = np.logaddexp.reduce(-0.5 * z * z - np.log(scale[:, None]), axis=0) - np.log(6.0)
+            log_q = -0.5 * (y - mean.mean()) ** 2 / variance - 0.5 * np.log(variance)
+            truth = np.trapezoid(np.exp(log_q) / np.sqrt(2.0 * np.pi) * (log_q - log_p), y)
+            assert abs(measures[f"log.excess.mixture.{name}"] / truth - 1.0) < 1e-10
+
+
+@pytest.mark.parametrize(("distance", "scale"), [(9.0, 1.0), (9.0, 0.6), (12.0, 0.6), (30.0, 3.0)])
+def test_quadratic_total_of_two_separated_members(distance: float, scale: float) -> None:
+    """The self terms of two equally weighted members cancel exactly; what remains is minus their overlap."""
+    from mpmath import mp, mpf
+
+    ens = up.EnsemblePrediction.gaussian(mean=[0.0, distance], scale=[1.0, scale])
+    with mp.workdps(40):
+        overlap = mp.npdf(mpf(distance), 0, mp.sqrt(1 + mpf(scale) ** 2))
+        assert error_of("x", up.decompose(ens, rule="quadratic").total, str(-overlap)) < 1e-12
+
+
 def test_weighted_ensembles_against_direct_integration(rng: np.random.Generator) -> None:
     """Surrogates against a weighted mixture, integrated from the definition with 30 digits."""
     import mpmath as mp

@@ -197,6 +197,9 @@ def test_foreign_files_are_refused(tmp_path) -> None:
     np.savez(tmp_path / "other.npz", mean=MEAN)
     with pytest.raises(UqprismError, match="not written by"):
         up.EnsemblePrediction.load(tmp_path / "other.npz")
+    (tmp_path / "text.npz").write_text("not at all")
+    with pytest.raises(UqprismError, match="not a readable"):
+        up.EnsemblePrediction.load(tmp_path / "text.npz")
 
 
 def test_zero_points_give_empty_arrays(library: str) -> None:
@@ -217,7 +220,7 @@ BAD = {
     "(10, N) with (N,)": (lambda: gaussian(mean=np.zeros((10, 5)), variance=np.ones(5)), ValueError, r"\(10, 5\).*\(5,\)"),
     "no member axis": (lambda: gaussian(mean=0.0, variance=1.0), ValueError, "axis of members"),
     "no members": (lambda: gaussian(mean=np.zeros((0, 3)), variance=np.ones((0, 3))), ValueError, "at least one member"),
-    "both": (lambda: gaussian(mean=MEAN, variance=SCALE, scale=SCALE), TypeError, "exactly one of variance and scale"),
+    "both": (lambda: gaussian(mean=MEAN, variance=SCALE, scale=SCALE), TypeError, "exactly one of variance and scale.*got both"),
     "neither": (lambda: gaussian(mean=MEAN), TypeError, "exactly one of variance and scale"),
     "weights negative": (lambda: gaussian(mean=MEAN, scale=SCALE, weights=[-0.5, 1.5]), ValueError, "not negative"),
     "weights NaN": (lambda: gaussian(mean=MEAN, scale=SCALE, weights=[np.nan, 1.0]), ValueError, "finite"),
@@ -237,6 +240,20 @@ BAD = {
         ValueError,
         "eta2 must be .*less than zero, got 1.0",
     ),
+    "mean missing": (lambda: gaussian(mean=None, scale=1.0), TypeError, "mean must be given"),
+    "text": (lambda: gaussian(mean=MEAN.astype(str), scale=SCALE), TypeError, "mean must be real numbers"),
+    "dates": (lambda: gaussian(mean=MEAN.astype("datetime64[s]"), scale=SCALE), TypeError, "mean must be real numbers"),
+    "jax and numpy": (
+        lambda: gaussian(mean=as_array("jax", MEAN), variance=SCALE),
+        TypeError,
+        "one array library: mean is jax, variance is numpy",
+    ),
+    "one-hot unbiased": (
+        lambda: up.decompose(gaussian(mean=MEAN, scale=SCALE, weights=[1.0, 0.0]), estimator="unbiased"),
+        ValueError,
+        "two members with weight",
+    ),
+    "numbers as measures": (lambda: up.evaluate(gaussian(mean=MEAN, scale=SCALE), [3]), TypeError, "names or Measures"),
     "ragged": (lambda: gaussian(mean=[[0.0, 1.0], [0.0]], scale=1.0), TypeError, "equally long rows"),
     "draw axis": (lambda: up.EnsemblePrediction.samples(np.zeros((2, 3)), draw_axis=5), ValueError, "draw_axis 5"),
     "same axes": (lambda: up.EnsemblePrediction.samples(np.zeros((2, 3)), draw_axis=0), ValueError, "must differ"),

@@ -145,6 +145,7 @@ def to_numpy(x: Array) -> np.ndarray[Any, Any]:
     """The values as a NumPy array, from any library and device."""
     if is_torch(x):
         x = x.detach().cpu()
+        x = x.float() if str(x.dtype) == "torch.bfloat16" else x  # NumPy has no such type
     return np.asarray(x)
 
 

@@ -307,6 +307,9 @@ def _column(parameter: str) -> str:
 
 def _arrays(member_axis: int, **given: Array) -> dict[str, Array]:
     """The arguments that were given, as arrays with the members first."""
+    required = next(iter(given))
+    if given[required] is None:
+        raise ArgumentError(f"{required} must be given, got None; axes are (members, *points)")
     arrays = coerce(**{name: x for name, x in given.items() if x is not None})
     for name, x in arrays.items():
         if x.ndim and not -x.ndim <= member_axis < x.ndim:
@@ -318,7 +321,7 @@ def _member_weights(weights: Array, members: Family, check: bool) -> Array:
     weights = as_weights(weights, members.centre)
     if tuple(weights.shape) != (members.batch_shape[0],):
         count, shape = members.batch_shape[0], tuple(weights.shape)
-        raise ShapeError(f"weights must have one entry for each of the {count} members, got shape {shape}")
+        raise ShapeError(f"weights must have one entry for each of the {count} members, got shape {shape}; None means equal")
     if check:
         check_weights(weights)
     return weights

@@ -287,6 +287,14 @@ def evaluate(
     return MeasureTable(table, exactness, wanted)
 
 
+def _parsed(measure: object) -> Measure:
+    if isinstance(measure, Measure):
+        return measure
+    if isinstance(measure, str):
+        return Measure.parse(measure)
+    raise ArgumentError(f"measures must be names or Measures, got {measure!r}; catalogue() lists them")
+
+
 def log_bayes_mixture_bounds(ensemble: EnsemblePrediction) -> tuple[Array, Array]:
     """A lower and an upper bound on `log.bayes.mixture`, the entropy of the mixture, without any integral.
 
@@ -304,7 +312,7 @@ def _wanted(measures: str | Measure | Sequence[str | Measure] | None) -> list[Me
         return catalogue()
     if isinstance(measures, str | Measure):
         measures = [measures]
-    found = [Measure.parse(m) if isinstance(m, str) else m for m in measures]
+    found = [_parsed(m) for m in measures]
     _check_names(found)
     return list({m.name: m for m in found}.values())
 

@@ -8,6 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -45,8 +46,11 @@ def _umask() -> int:
 
 def read_npz(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The header and the arrays of a file that `write_npz` wrote for this kind."""
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (ValueError, BadZipFile, AttributeError) as error:
+        raise InvalidValueError(f"{os.fspath(path)} is not a readable .npz file: {error}") from None
     header = json.loads(arrays.pop("header").tobytes()) if "header" in arrays else {}
     if header.get("format") != kind:
         raise InvalidValueError(f"{os.fspath(path)} was not written by {kind.rsplit('.', maxsplit=1)[-1]}.save")

@@ -173,7 +173,8 @@ def prepare(kinds: dict[str, str], check: bool, **given: Array) -> dict[str, Arr
     for name, x in arrays.items():
         if x.ndim and x.shape != shape:
             first = next(iter(arrays))
-            raise ShapeError(f"{name} must match {first} {tuple(shape)}, got {tuple(x.shape)}; axes are (members, *points)")
+            shapes = f"{first} {tuple(shape)}, got {tuple(x.shape)}"
+            raise ShapeError(f"{name} must match {shapes}; axes are (members, *points), transpose or broadcast it")
         if check:
             check_values(name, x, kinds[name])
     return {name: x if x.shape == shape else namespace(x).broadcast_to(x, shape) for name, x in arrays.items()}

@@ -45,7 +45,8 @@ class Gaussian(Family):
 
     def __init__(self, *, mean: Array, variance: Array = None, scale: Array = None, check: bool = True) -> None:
         if (variance is None) == (scale is None):
-            raise ArgumentError("give exactly one of variance and scale (the standard deviation)")
+            got = "neither" if variance is None else "both"
+            raise ArgumentError(f"give exactly one of variance and scale (the standard deviation), got {got}")
         kinds = {"mean": "location", "variance": "variance", "scale": "scale"}
         if scale is None:
             arrays = prepare(kinds, check, mean=mean, variance=variance)

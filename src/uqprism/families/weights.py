@@ -21,7 +21,8 @@ def mixing_weights(like: Array, weights: Array, check: bool = True) -> Array:
         return xp.full_like(like, 1.0 / count)
     weights = as_weights(weights, like)
     if tuple(weights.shape) not in ((count,), tuple(like.shape)):
-        raise ShapeError(f"weights must have one entry for each of the {count} members, got shape {tuple(weights.shape)}")
+        shape = tuple(weights.shape)
+        raise ShapeError(f"weights must have one entry for each of the {count} members, got shape {shape}; None means equal")
     if check:
         check_weights(weights)
     wide = weights if weights.shape == like.shape else xp.reshape(weights, (count, *(1,) * (like.ndim - 1)))
@@ -41,8 +42,10 @@ def check_weights(weights: Array) -> None:
     if is_traced(weights):
         return
     xp = namespace(weights)
-    if not bool(xp.all(xp.isfinite(weights) & (weights >= 0.0))):
-        raise InvalidValueError("weights must be finite and not negative; drop the members that should not count")
+    good = xp.isfinite(weights) & (weights >= 0.0)
+    if not bool(xp.all(good)):
+        first = float(xp.reshape(weights, (-1,))[int(xp.argmin(xp.astype(xp.reshape(good, (-1,)), xp.int32)))])
+        raise InvalidValueError(f"weights must be finite and not negative, got {first}; drop the members that should not count")
     total = xp.sum(weights, axis=0)
     slack = 1e-6 if "64" in str(weights.dtype) else 1e-4
     if not bool(xp.all(xp.abs(total - 1.0) <= slack)):
