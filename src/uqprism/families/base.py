@@ -213,11 +213,15 @@ def bisect(distribution: Family, level: Array, low: Array, high: Array) -> Array
         middle = 0.5 * (low + high)
         below = constant(distribution.cdf(centre + spread * xp.sinh(middle))) < level
         low, high = xp.where(below, middle, low), xp.where(below, high, middle)
-    found = centre + spread * xp.sinh(0.5 * (low + high))
-    # Zero, but with the gradient that the implicit function has.
-    probability, density = distribution.cdf(found), constant(distribution.density(found))
+    return with_gradient(distribution, centre + spread * xp.sinh(0.5 * (low + high)))
+
+
+def with_gradient(distribution: Family, quantile: Array) -> Array:
+    """A quantile that was found as a constant, plus a zero that has its gradient, by the implicit function theorem."""
+    probability, density = distribution.cdf(quantile), constant(distribution.density(quantile))
+    xp = namespace(density)
     safe = xp.where(density > 0.0, density, xp.ones_like(density))
-    return found - (probability - constant(probability)) / safe
+    return quantile - (probability - constant(probability)) / safe
 
 
 def no_density(family: Family) -> UnsupportedError:

@@ -8,8 +8,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from uqprism.arrays import Array, is_jax, is_torch, log_gamma_half_step, namespace
-from uqprism.families.base import Family, families
+from uqprism.arrays import (
+    Array,
+    constant,
+    from_numpy,
+    is_jax,
+    is_torch,
+    is_traced,
+    log_gamma_half_step,
+    namespace,
+    to_numpy,
+)
+from uqprism.families.base import Family, families, with_gradient
 from uqprism.functionals import absolute_gap, closed_form
 from uqprism.quadrature import Landmarks
 
@@ -66,11 +76,13 @@ class StudentT(Family):
 
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`."""
-        if is_torch(self.location) or is_jax(self.location):
+        if any(is_traced(x) for x in (*self.arrays(), level)):
             return super().quantile(level)
         import scipy.special
 
-        return self.location + self.scale * scipy.special.stdtrit(self.degrees_of_freedom, level)
+        z = from_numpy(scipy.special.stdtrit(to_numpy(self.degrees_of_freedom), to_numpy(level)), self.scale)
+        quantile = constant(self.location) + constant(self.scale) * z
+        return with_gradient(self, quantile) if is_torch(z) or is_jax(z) else quantile
 
     def absolute_deviation(self, y: Array) -> Array:
         """The mean of |Y - y|; infinite for one or fewer degrees of freedom."""
@@ -103,9 +115,11 @@ def _absolute_gap(p: StudentT, q: Family) -> Array:
 
 
 def _log_density(z: Array, n: Array) -> Array:
-    xp = namespace(z, n)
-    normaliser = log_gamma_half_step(0.5 * n) - 0.5 * xp.log(math.pi * n)
-    return normaliser - 0.5 * (n + 1.0) * xp.log1p(z * z / n)
+    return _log_normaliser(n) - 0.5 * (n + 1.0) * namespace(z, n).log1p(z * z / n)
+
+
+def _log_normaliser(n: Array) -> Array:
+    return log_gamma_half_step(0.5 * n) - 0.5 * namespace(n).log(math.pi * n)
 
 
 def _cdf(z: Array, n: Array) -> Array:
@@ -130,10 +144,12 @@ def _central_mass(z: Array, n: Array) -> Array:
     xp = namespace(z)
     end = xp.asinh(z)
     total = xp.zeros_like(z)
+    power = -0.5 * (n + 1.0)
     for low, high in pairwise(_PANELS):
         left = xp.clip(end, None, float(low))
         length = xp.clip(end, None, float(high)) - left
         for node, weight in zip((_NODES + 1.0) / 2.0, _WEIGHTS / 2.0, strict=True):
             w = left + float(node) * length
-            total = total + float(weight) * length * xp.exp(_log_density(xp.sinh(w), n)) * xp.cosh(w)
-    return total
+            sinh = xp.sinh(w)
+            total = total + float(weight) * length * xp.exp(power * xp.log1p(sinh * sinh / n)) * xp.cosh(w)
+    return total * xp.exp(_log_normaliser(n))
