@@ -56,7 +56,7 @@ def test_torch_single_precision(name: str) -> None:
     assert failures(BY_NAME[name], table(BY_NAME[name], "torch", "float32"), 2e-5, 2e-4, NORMAL) == {}
 
 
-@pytest.mark.parametrize("members", sorted({len(case["mu"]) for case in ORACLE} - {1, 50}))
+@pytest.mark.parametrize("members", sorted({len(case["mu"]) for case in ORACLE}))
 def test_jax_double_precision(members: int) -> None:
     """JAX keeps the same digits; cases with equally many members go through together."""
     cases = [case for case in ORACLE if len(case["mu"]) == members]

@@ -11,6 +11,7 @@ import numpy as np
 
 from uqprism.approximations import Candidates, CentredEnsemble, approximations
 from uqprism.arrays import Array, is_traced, namespace, to_numpy
+from uqprism.chunks import index_like, split
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, UnknownNameError
 from uqprism.quadrature import Exactness, recording
@@ -23,7 +24,6 @@ FORMAT = "uqprism.MeasureTable"
 RISKS = ("total", "bayes", "excess")
 APPROXIMATIONS = ("members", "mixture", "matched", "pooled")
 PAPER_INDEX = {"members": "1", "mixture": "2", "matched": "3a", "pooled": "3b"}
-ELEMENTS = 2**21  # of the largest temporary in one chunk of points
 
 Order = Literal["prediction,truth", "truth,prediction"]
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -269,7 +269,7 @@ def evaluate(
     wanted = _wanted(measures)
     correction = _correction(ensemble, estimator)
     flat = ensemble.flat()
-    parts, order = _chunks(flat)
+    parts, order = split(flat)
     done: list[dict[str, Array]] = []
     exactness: dict[str, Exactness] = {}
     for part in parts:
@@ -282,7 +282,7 @@ def evaluate(
         pieces = [values.pop(measure.name) for values in done]  # popped, so that no result is held twice
         whole = xp.concat(pieces, axis=0) if len(pieces) > 1 else pieces[0]
         if order is not None:
-            whole = xp.take(whole, _index(np.argsort(order), whole), axis=0)
+            whole = xp.take(whole, index_like(np.argsort(order), whole), axis=0)
         table[measure.name] = xp.reshape(whole, shape)
     return MeasureTable(table, exactness, wanted)
 
@@ -329,29 +329,6 @@ def _correction(ensemble: EnsemblePrediction, estimator: Estimator) -> float | A
     if not is_traced(correction) and not float(correction) > 0.0:
         raise InvalidValueError("estimator='unbiased' needs at least two members with weight, got one; use 'plugin'")
     return correction
-
-
-def _chunks(flat: EnsemblePrediction) -> tuple[list[EnsemblePrediction], np.ndarray[Any, Any] | None]:
-    """Parts of at most so many points that temporaries stay small, easy points first, and the order that was used.
-
-    Points whose members nearly agree need no quadrature and points of like difficulty the same number of panels, so sorting
-    them saves more than it costs. Traced arrays stay whole: their values are not known.
-    """
-    count, size = flat.n_points, max(1, ELEMENTS // (flat.n_members * max(flat.n_members, 256)))
-    centre, spread = flat.members.centre, flat.members.spread
-    if count <= size or is_traced(centre) or is_traced(spread):
-        return [flat], None
-    middle, width = to_numpy(centre).astype(np.float64), to_numpy(spread).astype(np.float64)
-    order = np.argsort(((middle.max(axis=0) - middle.min(axis=0)) + width.max(axis=0)) / width.min(axis=0), kind="stable")
-    return [flat[_index(order[i : i + size], centre)] for i in range(0, count, size)], order
-
-
-def _index(order: np.ndarray[Any, Any], like: Array) -> Array:
-    if isinstance(like, np.ndarray):
-        return order
-    import array_api_compat
-
-    return namespace(like).asarray(order, device=array_api_compat.device(like))
 
 
 def _check_names(wanted: Sequence[Measure]) -> None:

@@ -41,6 +41,15 @@ def test_score_is_the_definition(name: str, family: str) -> None:
         assert_allclose(scores[index], DEFINITION[name](d, float(y[index])), rtol=1e-7, atol=1e-10)
 
 
+def test_kernel_score_of_a_gaussian() -> None:
+    """The definition as sums over Gauss-Hermite nodes, which stand for the distribution to the last digit."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    x, w = 0.3 + 1.2 * nodes, weights / weights.sum()
+    kernel = np.exp(-((x[:, None] - x[None, :]) ** 2) / (2 * 1.5**2))
+    score = 0.5 + 0.5 * w @ kernel @ w - w @ np.exp(-((x - 1.7) ** 2) / (2 * 1.5**2))
+    assert_allclose(up.rules.GaussianKernel(1.5).score(up.Gaussian(mean=0.3, scale=1.2), 1.7), score, rtol=1e-10)
+
+
 def test_kernel_score_of_samples_is_a_double_sum(rng: np.random.Generator) -> None:
     """Half the squared maximum mean discrepancy between the samples and the outcome, or other samples."""
     rule, x, y = up.rules.GaussianKernel(bandwidth=0.7), rng.normal(size=20), rng.normal(size=15) + 0.5

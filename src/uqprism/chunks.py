@@ -1,0 +1,35 @@
+"""Cut a prediction into parts whose temporaries stay small."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_compat
+import numpy as np
+
+from uqprism.arrays import Array, is_traced, namespace, to_numpy
+from uqprism.ensemble import EnsemblePrediction
+
+ELEMENTS = 2**21  # of the largest temporary in one part
+
+
+def split(flat: EnsemblePrediction) -> tuple[list[EnsemblePrediction], np.ndarray[Any, Any] | None]:
+    """Parts of at most so many points that temporaries stay small, easy points first, and the order that was used.
+
+    Points whose members nearly agree need no quadrature and points of like difficulty the same number of panels, so sorting
+    them saves more than it costs. Traced arrays stay whole: their values are not known.
+    """
+    count, size = flat.n_points, max(1, ELEMENTS // (flat.n_members * max(flat.n_members, 256)))
+    centre, spread = flat.members.centre, flat.members.spread
+    if count <= size or is_traced(centre) or is_traced(spread):
+        return [flat], None
+    middle, width = to_numpy(centre).astype(np.float64), to_numpy(spread).astype(np.float64)
+    order = np.argsort(((middle.max(axis=0) - middle.min(axis=0)) + width.max(axis=0)) / width.min(axis=0), kind="stable")
+    return [flat[index_like(order[i : i + size], centre)] for i in range(0, count, size)], order
+
+
+def index_like(order: np.ndarray[Any, Any], like: Array) -> Array:
+    """Positions as an index array for `like`."""
+    if isinstance(like, np.ndarray):
+        return order
+    return namespace(like).asarray(order, device=array_api_compat.device(like))
