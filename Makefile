@@ -8,12 +8,12 @@ TORCH := torch==2.13.0
 
 .venv/base: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv || python3 -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[cli]'
+	$(BIN)/python -m pip install --quiet --editable '.[cli,fast]'
 	touch $@
 
 .venv/dev: .venv/base
 	$(BIN)/python -m pip install --quiet $(TORCH)
-	$(BIN)/python -m pip install --quiet --editable '.[cli,jax,docs,test]'
+	$(BIN)/python -m pip install --quiet --editable '.[cli,fast,jax,docs,test]'
 	touch $@
 
 ## demo: split the uncertainty of an embedded ensemble, under all four rules

@@ -3,8 +3,9 @@
 from uqprism import approximations, families, rules
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import UqprismError
+from uqprism.evaluation import Decomposition, decompose, evaluate, log_bayes_mixture_bounds
 from uqprism.families import Empirical, Gaussian, Laplace, Logistic, Mixture, StudentT
-from uqprism.measures import Decomposition, Measure, MeasureTable, catalogue, decompose, evaluate, log_bayes_mixture_bounds
+from uqprism.measures import Measure, MeasureTable, catalogue
 from uqprism.quadrature import Exactness
 
 __version__ = "0.1.0"

@@ -7,10 +7,11 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from uqprism.arrays import Array, is_traced, namespace, to_numpy
+from uqprism.arrays import Array, is_torch, is_traced, namespace, to_numpy
 from uqprism.ensemble import EnsemblePrediction
 
 ELEMENTS = 2**21  # of the largest temporary in one part
+ON_DEVICE = 16  # times as many: small parts leave an accelerator idle
 
 
 def split(flat: EnsemblePrediction) -> tuple[list[EnsemblePrediction], np.ndarray[Any, Any] | None]:
@@ -19,13 +20,24 @@ def split(flat: EnsemblePrediction) -> tuple[list[EnsemblePrediction], np.ndarra
     Points whose members nearly agree need no quadrature and points of like difficulty the same number of panels, so sorting
     them saves more than it costs. Traced arrays stay whole: their values are not known.
     """
-    count, size = flat.n_points, max(1, ELEMENTS // (flat.n_members * max(flat.n_members, 256)))
+    count, size = flat.n_points, _points_per_part(flat)
     centre, spread = flat.members.centre, flat.members.spread
-    if count <= size or is_traced(centre) or is_traced(spread):
+    if fits_one_part(flat) or is_traced(centre) or is_traced(spread):
         return [flat], None
     middle, width = to_numpy(centre).astype(np.float64), to_numpy(spread).astype(np.float64)
     order = np.argsort(((middle.max(axis=0) - middle.min(axis=0)) + width.max(axis=0)) / width.min(axis=0), kind="stable")
     return [flat[index_like(order[i : i + size], centre)] for i in range(0, count, size)], order
+
+
+def fits_one_part(flat: EnsemblePrediction) -> bool:
+    """True if all points together are few."""
+    return flat.n_points <= _points_per_part(flat)
+
+
+def _points_per_part(flat: EnsemblePrediction) -> int:
+    centre = flat.members.centre
+    elements = ELEMENTS * (ON_DEVICE if is_torch(centre) and centre.device.type != "cpu" else 1)
+    return max(1, elements // (flat.n_members * max(flat.n_members, 256)))
 
 
 def index_like(order: np.ndarray[Any, Any], like: Array) -> Array:
@@ -33,3 +45,11 @@ def index_like(order: np.ndarray[Any, Any], like: Array) -> Array:
     if isinstance(like, np.ndarray):
         return order
     return namespace(like).asarray(order, device=array_api_compat.device(like))
+
+
+def put(values: Array, at: Array, new: Array) -> Array:
+    """`values` with those at some positions replaced."""
+    if is_torch(values) and (values.requires_grad or new.requires_grad):
+        return values.index_copy(0, at, new)  # a new tensor: gradients flow through both
+    values[at] = new
+    return values

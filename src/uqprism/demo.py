@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.measures import catalogue, evaluate
+from uqprism.evaluation import evaluate
+from uqprism.measures import catalogue
 from uqprism.rules import PAPER
 
 TRIPS = ("a road driven daily", "the same in a storm", "a district never visited", "that district in a storm")

@@ -5,7 +5,7 @@
     total  = mean over predictions and truths of rule.expected_score(prediction, truth) = bayes + excess
 
 Nothing here knows a formula of any rule or family. Where an excess follows exactly from others the rule says so
-(`Rule.identities`).
+(`Rule.identities`), and `recipe` says which risks are left to compute.
 """
 
 from __future__ import annotations
@@ -21,6 +21,37 @@ from uqprism.quadrature import BLOCK, record, recording
 from uqprism.rules.base import Rule, at_least_zero
 from uqprism.rules.kernel import KernelRule
 
+Primitive = tuple[str, ...]  # ("bayes", truth), ("excess", prediction, truth) or ("total", prediction, truth)
+Recipe = dict[Primitive, float]
+SINGLE = ("mixture", "matched", "pooled")  # one candidate each
+
+
+def recipe(rule: Rule, members: type[Family], risk: str, *roles: str) -> Recipe:
+    """The risks that must be computed for this one, with their factors; all others follow from them exactly."""
+    identities = rule.identities(members)
+    if risk == "bayes":
+        if roles == ("mixture",) and ("mixture", "members") in identities:
+            return _sum((1.0, {("bayes", "members"): 1.0}), (1.0, recipe(rule, members, "excess", "mixture", "members")))
+        return {("bayes", *roles): 1.0}
+    prediction, truth = roles
+    if risk == "total":
+        truth = "members" if truth == "mixture" else truth  # totals are linear in the truth
+        if rule.entropy_cancels and prediction != "mixture":
+            return {("total", prediction, truth): 1.0}
+        return _sum((1.0, recipe(rule, members, "bayes", truth)), (1.0, recipe(rule, members, "excess", prediction, truth)))
+    identity = identities.get((prediction, truth))
+    if identity is not None:
+        return _sum(*((factor, recipe(rule, members, "excess", *pair)) for factor, pair in identity))
+    return {} if prediction == truth and truth in SINGLE else {("excess", prediction, truth): 1.0}
+
+
+def _sum(*parts: tuple[float, Recipe]) -> Recipe:
+    total: Recipe = {}
+    for factor, part in parts:
+        for primitive, inner in part.items():
+            total[primitive] = total.get(primitive, 0.0) + factor * inner
+    return total
+
 
 class Risks:
     """The risks of one ensemble under one rule, in the units of y, each computed once."""
@@ -29,35 +60,46 @@ class Risks:
         local = rule.in_frame(ensemble.frame)
         self._ensemble, self._framed = ensemble, local is not None
         self.rule = local or rule
-        self._identities = self.rule.identities(type(ensemble.members))
-        self._known: dict[object, tuple[Array, list[float]]] = {}
+        self._known: dict[Primitive, tuple[Array, list[float]]] = {}
 
     def bayes(self, truth: str) -> Array:
         """What remains if the truth is predicted: the aleatoric part."""
-        return self._once(truth, lambda: self._bayes(truth)) + self._log_unit()
+        return self._mixed("bayes", truth)
 
     def excess(self, prediction: str, truth: str) -> Array:
         """What predicting the truth would save: the epistemic part, never negative."""
-        return self._once((prediction, truth), lambda: self._excess(prediction, truth))
+        return at_least_zero(self._mixed("excess", prediction, truth))
 
     def total(self, prediction: str, truth: str) -> Array:
-        """What the prediction is expected to cost; linear in the truth, so that members and mixture are one there."""
-        truth = "members" if truth == "mixture" else truth
-        if self.rule.entropy_cancels and prediction != "mixture":
-            return self._once(("total", prediction, truth), lambda: self._total(prediction, truth))
-        return self.bayes(truth) + self.excess(prediction, truth)
+        """What the prediction is expected to cost."""
+        return self._mixed("total", prediction, truth)
 
-    def _bayes(self, truth: str) -> Array:
-        if truth == "mixture" and ("mixture", "members") in self._identities:
-            return self._once("members", lambda: self._bayes("members")) + self.excess("mixture", "members")
-        distribution, weights = self._candidates(truth).columns
-        return self._restore(_mean(weights * self.rule.entropy(distribution)))
+    def _mixed(self, risk: str, *roles: str) -> Array:
+        zero = 0.0 * self._ensemble.members.centre[0]  # gradients can be asked of it
+        parts = recipe(self.rule, type(self._ensemble.members), risk, *roles)
+        return sum((factor * self._once(primitive) for primitive, factor in parts.items()), start=zero)
 
-    def _total(self, prediction: str, truth: str) -> Array:
-        predictions, truths = self._candidates(prediction), self._candidates(truth)
-        if prediction == truth == "members" and isinstance(self.rule, KernelRule):
-            return self._restore(self._total_of_pairs(self.rule, predictions))
-        return self._restore(average(self.rule.expected_score, predictions, truths))
+    def _once(self, primitive: Primitive) -> Array:
+        """Compute, or recall and record again how exact it was."""
+        if primitive in self._known:
+            for tolerance in self._known[primitive][1]:
+                record(tolerance)
+        else:
+            with recording() as tolerances:
+                value = self._compute(*primitive)
+            self._known[primitive] = (value, tolerances)
+        return self._known[primitive][0]
+
+    def _compute(self, risk: str, *roles: str) -> Array:
+        candidates = [self._candidates(role) for role in roles]
+        if risk == "bayes":
+            distribution, weights = candidates[0].columns
+            return self._restore(_mean(weights * self.rule.entropy(distribution))) + self._log_unit()
+        if risk == "excess":
+            return self._restore(average(self.rule.divergence, *candidates))
+        if roles == ("members", "members") and isinstance(self.rule, KernelRule):
+            return self._restore(self._total_of_pairs(self.rule, candidates[0]))
+        return self._restore(average(self.rule.expected_score, *candidates))
 
     def _total_of_pairs(self, rule: KernelRule, members: Candidates) -> Array:
         """The mean gap of different members, and each one's own with its net weight: for two equal members exactly zero."""
@@ -69,15 +111,6 @@ class Risks:
         own = _mean(weights * (weights - 0.5) * rule.gap(distribution, distribution))
         return average(gap, members, members, distinct=True) + own
 
-    def _excess(self, prediction: str, truth: str) -> Array:
-        identity = self._identities.get((prediction, truth))
-        if identity:
-            return at_least_zero(sum(factor * self.excess(*pair) for factor, pair in identity))
-        predictions, truths = self._candidates(prediction), self._candidates(truth)
-        if identity == () or (prediction == truth and truths.weights.shape[0] == 1):
-            return 0.0 * self._ensemble.members.centre[0]  # a zero that gradients can be asked of
-        return self._restore(average(self.rule.divergence, predictions, truths))
-
     def _candidates(self, name: str) -> Candidates:
         candidates = self._ensemble.candidates(name)
         return candidates if self._framed else candidates.affine(self._ensemble.frame)
@@ -87,17 +120,6 @@ class Risks:
 
     def _log_unit(self) -> Array | float:
         return self._ensemble.frame.log_unit if self._framed and self.rule.additive else 0.0
-
-    def _once(self, key: tuple[str, ...] | str, compute: Callable[[], Array]) -> Array:
-        """Compute, or recall and record again how exact it was."""
-        if key in self._known:
-            for tolerance in self._known[key][1]:
-                record(tolerance)
-        else:
-            with recording() as tolerances:
-                value = compute()
-            self._known[key] = (value, tolerances)
-        return self._known[key][0]
 
 
 def average(function: Callable[..., Array], predictions: Candidates, truths: Candidates, *, distinct: bool = False) -> Array:

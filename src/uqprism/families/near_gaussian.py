@@ -32,7 +32,7 @@ OFFSET, RATIO = 0.3, 0.1  # members this near to the surrogate let 36 terms reac
 NODES, WEIGHTS = np.polynomial.hermite.hermgauss(64)  # for exp(-z**2)
 
 
-def _hermite(z: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def hermite(z: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """He_n(z) / sqrt(n!) for n = 0 .. TERMS - 1: (terms, nodes)."""
     rows = [np.ones_like(z), z]
     for n in range(1, TERMS - 1):
@@ -98,10 +98,10 @@ def _nodes_sum(values: Array, weights: np.ndarray[Any, Any]) -> Array:
     return xp.sum(xp.reshape(from_numpy(weights, values), (-1, *(1,) * (values.ndim - 1))) * values, axis=0)
 
 
-_AT_SQUARE = _hermite(NODES)
+_AT_SQUARE = hermite(NODES)
 _ORDERS = np.arange(1, TERMS)[:, None]
 _INTEGRAL = np.concatenate([np.zeros_like(_AT_SQUARE[:1]), _AT_SQUARE[:-1] / np.sqrt(_ORDERS)])
-_AT_NORMAL = _hermite(math.sqrt(2.0) * NODES)
+_AT_NORMAL = hermite(math.sqrt(2.0) * NODES)
 
 
 def _cramer_series(mixture: Mixture, surrogate: Surrogate, near: Array) -> Array:

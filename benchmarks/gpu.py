@@ -1,0 +1,85 @@
+"""Time the fused kernels on an NVIDIA device against broadcast PyTorch; prints a table in Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+
+import uqprism as up
+
+MEMBERS, POINTS, CHUNK = 10, 10_000_000, 250_000
+WANTED = [
+    f"{rule}.{risk}"
+    for rule in ("crps", "quadratic")
+    for risk in ("total.members.members", "bayes.members", "excess.members.members")
+]
+
+
+def milliseconds(call: Callable[[], object], repeats: int = 5) -> float:
+    """The best of a few runs, between events on the device."""
+    call()
+    times = []
+    for _ in range(repeats):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        call()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end))
+    return min(times)
+
+
+def broadcast(mean: torch.Tensor, scale: torch.Tensor) -> list[torch.Tensor]:
+    """The same six measures by the printed formulas over all pairs, in chunks that fit into memory."""
+    return [
+        torch.cat(parts)
+        for parts in zip(
+            *(_formulas(m, s) for m, s in zip(mean.split(CHUNK, 1), scale.split(CHUNK, 1), strict=True)), strict=True
+        )
+    ]
+
+
+def _formulas(mean: torch.Tensor, scale: torch.Tensor) -> list[torch.Tensor]:
+    gap, joint = mean[:, None] - mean[None], torch.hypot(scale[:, None], scale[None])
+    z = gap / joint
+    bell = torch.exp(-0.5 * z * z)
+    distance = (joint * math.sqrt(2 / math.pi) * bell + gap * torch.erf(z / math.sqrt(2))).mean((0, 1))
+    overlap = (bell / (math.sqrt(2 * math.pi) * joint)).mean((0, 1))
+    crps, quadratic = (scale / math.sqrt(math.pi)).mean(0), -(0.5 / (math.sqrt(math.pi) * scale)).mean(0)
+    return [distance - crps, crps, distance - 2 * crps, -2 * overlap - quadratic, quadratic, -2 * overlap - 2 * quadratic]
+
+
+def compare(dtype: torch.dtype) -> list[str]:
+    """Rows of the table for one precision."""
+    mean = torch.randn(MEMBERS, POINTS, device="cuda", dtype=dtype)
+    scale = torch.exp(0.3 * torch.randn(MEMBERS, POINTS, device="cuda", dtype=dtype))
+    ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=scale)
+    compiled = torch.compile(_formulas)
+    everything = [m.name for m in up.catalogue(["crps", "quadratic"])]
+    times = {
+        "broadcast, eager": milliseconds(lambda: broadcast(mean, scale), 3),
+        "broadcast, torch.compile": milliseconds(lambda: compiled(mean, scale)),
+        "uqprism, the same six measures": milliseconds(lambda: up.evaluate(ensemble, WANTED)),
+        "uqprism, all 72 of the two rules": milliseconds(lambda: up.evaluate(ensemble, everything), 2),
+        "uqprism, all closed forms of the four rules": milliseconds(lambda: up.evaluate(ensemble, CLOSED)),
+    }
+    eager = times["broadcast, eager"]
+    return [f"| {name} | {str(dtype)[6:]} | {time:.2f} | {eager / time:.1f} |" for name, time in times.items()]
+
+
+def main() -> None:
+    """Measure and print."""
+    torch.manual_seed(0)
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, {POINTS:,} points x {MEMBERS} members.\n")
+    print("| what | precision | ms | times faster than eager |\n|---|---|---|---|")
+    for dtype in (torch.float32, torch.float64):
+        print("\n".join(compare(dtype)), flush=True)
+
+
+SMALL = up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [1.0]])
+CLOSED = [name for name, how in up.evaluate(SMALL).exactness.items() if how.method == "closed form"]
+
+if __name__ == "__main__":
+    main()

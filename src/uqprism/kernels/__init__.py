@@ -1,0 +1,101 @@
+"""Choose how measures are computed: by fused kernels where they serve, by the readable reference path otherwise.
+
+The reference path (`risks`) defines the truth. The kernels compute the same risks of Gaussian members in one pass: on the
+processor with Numba (`cpu`), on NVIDIA devices with Triton (`gpu`). A kernel may decline points that need more care than it
+takes; the reference path serves those.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from typing import Literal, Protocol
+
+import numpy as np
+
+from uqprism.arrays import Array, is_torch
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.errors import ArgumentError, MissingExtraError
+from uqprism.families.gaussian import Gaussian
+from uqprism.measures import Measure
+
+Kind = Literal["auto", "fused", "reference"]
+
+
+@dataclass(frozen=True)
+class Computed:
+    """What a kernel computed.
+
+    Attributes:
+        values: by measure name, (points,).
+        tolerances: by measure name, zero for closed forms.
+        declined: positions of points, and the names of the measures that the reference path must serve there.
+        worked: the precision it computed in.
+    """
+
+    values: dict[str, Array]
+    tolerances: dict[str, float]
+    declined: Sequence[tuple[Array, Sequence[str]]]
+    worked: str = "float64"
+
+
+class Kernel(Protocol):
+    """One way to compute measures fast."""
+
+    def covers(self, measure: Measure) -> bool:
+        """True if this kernel can compute the measure."""
+
+    def compute(self, ensemble: EnsemblePrediction, measures: Sequence[Measure], correction: float | None) -> Computed:
+        """Compute measures it covers, for points along one axis."""
+
+
+def choose(ensemble: EnsemblePrediction, kind: Kind, *, small: bool) -> Kernel | None:
+    """The kernel for this ensemble, or None for the reference path.
+
+    With kind "auto" that is the reference path where its time is no matter (`small`), where gradients are asked for on a
+    processor, or where no kernel fits; "fused" insists and says why it cannot.
+    """
+    obstacle = _obstacle(ensemble)
+    if kind == "reference" or (kind == "auto" and (small or obstacle)):
+        return None
+    if obstacle:
+        raise ArgumentError(f"kernel='fused' is for Gaussian members in NumPy or PyTorch arrays, {obstacle}; use 'auto'")
+    on_device = is_torch(ensemble.members.centre) and ensemble.members.centre.device.type != "cpu"
+    package, extra = ("triton", "deep") if on_device else ("numba", "fast")
+    if find_spec(package) is None:
+        if kind == "fused":
+            raise MissingExtraError(package, extra)
+        _hint(package, extra)
+        return None
+    if on_device:
+        from uqprism.kernels.gpu import DeviceKernel
+
+        return DeviceKernel()
+    from uqprism.kernels.cpu import ProcessorKernel
+
+    return ProcessorKernel()
+
+
+def _obstacle(ensemble: EnsemblePrediction) -> str | None:
+    """Why no kernel fits this ensemble, or None."""
+    members, weights = ensemble.members, ensemble.weights
+    centre, spread = members.centre, members.spread
+    if type(members) is not Gaussian:
+        return f"these are {members.name}"
+    if isinstance(centre, np.ndarray):
+        return None
+    if not is_torch(centre):
+        return "these are JAX's"
+    if str(centre.dtype) not in ("torch.float32", "torch.float64") or centre.device.type not in ("cpu", "cuda"):
+        return f"these are {centre.dtype} on {centre.device}"
+    differentiated = (centre.requires_grad or spread.requires_grad) and centre.device.type == "cpu"
+    return "and these need gradients" if differentiated or getattr(weights, "requires_grad", False) else None
+
+
+@cache
+def _hint(package: str, extra: str) -> None:
+    """Say once what would be faster."""
+    warnings.warn(f"{package} is not installed, so this takes the slow path; pip install 'uqprism[{extra}]'", stacklevel=5)

@@ -1,0 +1,163 @@
+"""Fused kernels on the processor: slices of points over threads, each slice through the stages it needs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from uqprism.arrays import from_numpy, to_numpy
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.families.gaussian import Gaussian
+from uqprism.kernels import Computed
+from uqprism.kernels.integrals import DONE, NEEDS_PAIRS, integrals
+from uqprism.kernels.layout import FRAME, LANES, MEMBER, TERM_BLOCK
+from uqprism.kernels.output import write
+from uqprism.kernels.pairs import both_pairs, crps_pairs
+from uqprism.kernels.panels import RULE_NODES, RULE_WEIGHTS
+from uqprism.kernels.prepare import prepare
+from uqprism.kernels.program import Program, covers
+from uqprism.kernels.series import DENSITY, DISTRIBUTION, ENTROPY, ROOTS, series
+from uqprism.kernels.special import FITS
+from uqprism.kernels.surrogates import (
+    crps_surrogates,
+    log_surrogates,
+    member_entropies,
+    quadratic_surrogates,
+    squared_error_surrogates,
+)
+from uqprism.measures import Measure
+
+Floats = np.ndarray[Any, Any]
+
+SLICE_BYTES = 2**22  # of working memory for one slice: what stays in a cache
+TOTAL_BYTES = 2**25 + 2**24  # for all threads together
+MANY = 400  # members above which an integral over nodes is shorter than all pairs; see benchmarks/RESULTS.md
+
+
+def threads() -> int:
+    """How many threads to use: UQPRISM_THREADS, or one for each core this process may run on."""
+    given = os.environ.get("UQPRISM_THREADS", "")
+    if given.isdigit():
+        return max(1, int(given))
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Members:
+    """Gaussian members as the kernels take them: arrays (members, points), and weights that are all positive."""
+
+    mean: Floats
+    given: Floats
+    by_variance: bool
+    weights: Floats
+
+    @classmethod
+    def of(cls, mean: Floats, given: Floats, by_variance: bool, weights: Floats) -> Members:
+        """Without the members that do not count."""
+        counts = weights > 0.0
+        if not counts.all():
+            mean, given, weights = mean[counts], given[counts], weights[counts]
+        return cls(mean, given, by_variance, weights)
+
+    def at(self, points: Any) -> Members:
+        """At some of the points, in double precision and row after row."""
+        mean, given = (np.ascontiguousarray(x[:, points], dtype=np.float64) for x in (self.mean, self.given))
+        return Members(mean, given, self.by_variance, self.weights)
+
+
+class ProcessorKernel:
+    """All measures of the paper, in one pass over the members."""
+
+    def covers(self, measure: Measure) -> bool:
+        """True for the paper's rules and approximations."""
+        return covers(measure)
+
+    def compute(self, ensemble: EnsemblePrediction, measures: Sequence[Measure], correction: float | None) -> Computed:
+        """The measures at all points but the declined."""
+        gaussian = cast("Gaussian", ensemble.members)
+        by_variance = gaussian.given_variance is not None
+        mean, given = to_numpy(gaussian.mean), to_numpy(gaussian.given_variance if by_variance else gaussian.scale)
+        count, points = mean.shape
+        if ensemble.weights is None:
+            weights = np.full(count, 1.0 / count)
+        else:
+            weights = to_numpy(ensemble.weights).astype(np.float64)
+            weights = weights / weights.sum()
+        members = Members.of(mean, given, by_variance, weights)
+        program = Program.of(measures, correction, many=len(members.weights) > MANY)
+        dtype = np.float32 if mean.dtype == np.float32 else np.float64
+        out = [np.empty(points, dtype) for _ in measures]
+        declined = run(members, program, out)
+        names = [measure.name for measure in measures]
+        values = [from_numpy(x, gaussian.mean) for x in out]
+        tolerances = dict(zip(names, program.tolerances, strict=True))
+        return Computed(dict(zip(names, values, strict=True)), tolerances, [(declined, names)] if len(declined) else [])
+
+
+def run(members: Members, program: Program, out: Sequence[Floats]) -> np.ndarray[Any, Any]:
+    """Fill `out`, an array (points,) for each measure, and return the points that were declined, where it means nothing."""
+    count, points = members.mean.shape
+    block = 8 * (count * MEMBER + FRAME + TERM_BLOCK)
+    workers = max(1, min(threads(), TOTAL_BYTES // max(SLICE_BYTES, block)))
+    step = max(1, min(LANES * max(1, SLICE_BYTES // block), -(-points // workers)))
+
+    def one(first: int) -> np.ndarray[Any, Any]:
+        at = slice(first, min(points, first + step))
+        status = _slice(members.at(at), program, [x[at] for x in out], pairs_known=count <= MANY)
+        retry = first + np.flatnonzero(status == NEEDS_PAIRS)
+        if len(retry):
+            again = [np.empty(len(retry), x.dtype) for x in out]
+            status[retry - first] = _slice(members.at(retry), program, again, pairs_known=True)
+            for x, values in zip(out, again, strict=True):
+                x[retry] = values
+        return first + np.flatnonzero(status != DONE)
+
+    starts = range(0, max(points, 1), step)
+    if len(starts) == 1:
+        return one(0)
+    with ThreadPoolExecutor(workers) as pool:
+        return np.concatenate(list(pool.map(one, starts)))
+
+
+def _slice(part: Members, program: Program, out: Sequence[Floats], *, pairs_known: bool) -> np.ndarray[Any, Any]:
+    """All stages for a few points; returns each point's status."""
+    (count, points), weights, by_variance = part.mean.shape, part.weights, float(part.by_variance)
+    blocks = -(-points // LANES)
+    members, frames, terms = np.empty(blocks * count * MEMBER), np.empty(blocks * FRAME), np.zeros(blocks * TERM_BLOCK)
+    declined = np.empty(points, dtype=np.bool_)
+    prepare(part.mean, part.given, weights, part.by_variance, members, frames, terms, declined)
+    status = declined.astype(np.int8)
+
+    crps_mixture, quadratic_mixture, log_mixture = (program.needs(r, mixture=True) for r in ("crps", "quadratic", "log"))
+    crps_over_pairs = crps_mixture or program.needs("crps", pairs=True)
+    quadratic_over_pairs = quadratic_mixture or program.needs("quadratic", pairs=True)
+    if program.needs("squared_error"):
+        squared_error_surrogates(frames, terms)
+    if program.needs("crps") or program.needs("quadratic"):
+        member_entropies(members, terms, weights)
+    if program.needs("crps", surrogates=True) or (crps_over_pairs and not pairs_known):
+        crps_surrogates(members, frames, terms, weights, FITS)
+    if program.needs("quadratic", surrogates=True) or (quadratic_over_pairs and not pairs_known):
+        quadratic_surrogates(members, frames, terms, weights, FITS)
+    if program.needs("log"):
+        log_surrogates(members, frames, terms, weights, FITS)
+    wanted = crps_mixture, quadratic_mixture, log_mixture
+    if not pairs_known:
+        wanted = crps_over_pairs, quadratic_over_pairs, log_mixture
+    elif quadratic_over_pairs:
+        both_pairs(members, terms, weights, by_variance, FITS)
+    elif crps_over_pairs:
+        crps_pairs(members, terms, weights, by_variance, FITS)
+    if any(wanted):
+        series(members, frames, terms, weights, ROOTS, DENSITY, DISTRIBUTION, ENTROPY, wanted, FITS)
+        integrals(members, frames, terms, weights, (RULE_NODES, RULE_WEIGHTS), wanted, pairs_known, status, FITS)
+
+    addresses = np.array([x.ctypes.data for x in out], dtype=np.int64)
+    single = out[0].dtype == np.float32
+    write(terms, frames, program.start, program.row, program.factor, program.degree, program.excess, addresses, single, points)
+    return status

@@ -1,0 +1,532 @@
+"""The Triton kernels: the formulas of `families.gaussian`, in the frame of `uqprism.frame`, one point per thread."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+from uqprism.kernels import special
+from uqprism.kernels.layout import TERMS
+
+UNIT = len(TERMS)  # the row of the unit itself
+UNUSABLE, LOSSY = 1, 2
+
+_UNIT, _UNUSABLE, _LOSSY = tl.constexpr(UNIT), tl.constexpr(UNUSABLE), tl.constexpr(LOSSY)
+
+
+def _row(name: str) -> Any:
+    return tl.constexpr(TERMS.index(name))
+
+
+C_BAYES, C_BAYES_A, C_BAYES_V = (_row(f"crps.bayes.{x}") for x in ("members", "matched", "pooled"))
+C_MM, C_AM, C_VM, C_AV, C_AX, C_VX = (
+    _row(f"crps.excess.{x}")
+    for x in (
+        "members.members",
+        "matched.members",
+        "pooled.members",
+        "matched.pooled",
+        "matched.mixture",
+        "pooled.mixture",
+    )
+)
+Q_BAYES, Q_BAYES_A, Q_BAYES_V = (_row(f"quadratic.bayes.{x}") for x in ("members", "matched", "pooled"))
+Q_MM, Q_AM, Q_VM, Q_AV, Q_AX, Q_VX = (
+    _row(f"quadratic.excess.{x}")
+    for x in (
+        "members.members",
+        "matched.members",
+        "pooled.members",
+        "matched.pooled",
+        "matched.mixture",
+        "pooled.mixture",
+    )
+)
+QT_MM, QT_MA, QT_MV, QT_AM, QT_VM, QT_AV, QT_VA = (
+    _row(f"quadratic.total.{x}")
+    for x in (
+        "members.members",
+        "members.matched",
+        "members.pooled",
+        "matched.members",
+        "pooled.members",
+        "matched.pooled",
+        "pooled.matched",
+    )
+)
+L_BAYES, L_BAYES_A, L_BAYES_V = (_row(f"log.bayes.{x}") for x in ("members", "matched", "pooled"))
+L_MM, L_AM, L_VM, L_MA, L_MV, L_AV, L_VA = (
+    _row(f"log.excess.{x}")
+    for x in (
+        "members.members",
+        "matched.members",
+        "pooled.members",
+        "members.matched",
+        "members.pooled",
+        "matched.pooled",
+        "pooled.matched",
+    )
+)
+S_BAYES, S_BAYES_A, S_EXCESS = (_row(f"squared_error.{x}") for x in ("bayes.members", "bayes.matched", "excess.members.matched"))
+LOG_UNIT = _row("log.unit")
+
+SQRT_2, SQRT_2_PI = tl.constexpr(math.sqrt(2.0)), tl.constexpr(math.sqrt(2.0 / math.pi))
+PER_SQRT_PI, OVERLAP = tl.constexpr(1.0 / math.sqrt(math.pi)), tl.constexpr(2.0 / math.sqrt(2.0 * math.pi))
+HALF_LOG_2PI_E, LN_2 = tl.constexpr(0.5 * (math.log(2.0 * math.pi) + 1.0)), tl.constexpr(math.log(2.0))
+
+# The mean gap of `special`, and a shorter fit of it for single precision (4e-9 up to a squared distance of 34).
+ABOVE, BELOW = tl.constexpr(special.FITS.gap_above), tl.constexpr(special.FITS.gap_below)
+SHORT_ABOVE = tl.constexpr(
+    (0.398942279321, 0.0636345466113, 0.00535690157249, 0.000237693903911, 4.2166671133e-06, 8.2703210476e-09)
+)
+SHORT_BELOW = tl.constexpr((1.0, 0.242841440353, 0.0253313372847, 0.00142699985826, 4.12719895482e-05, 2.87839508253e-07))
+MINUS_EXPM1 = tl.constexpr((1.0, -1 / 2, 1 / 6, -1 / 24, 1 / 120, -1 / 720))
+FAR, SHORT_FAR = tl.constexpr(special.FAR), tl.constexpr(34.0)
+LOG = tl.constexpr(special.FITS.log)
+
+
+@triton.jit
+def _root(x):
+    """The square root, correctly rounded."""
+    if x.dtype == tl.float32:
+        root = tl.sqrt_rn(x)
+    else:
+        root = tl.sqrt(x)
+    return root
+
+
+@triton.jit
+def _polynomial(x, COEFFICIENTS: tl.constexpr, COUNT: tl.constexpr):
+    """The sum of coefficients[n] * x**n."""
+    value = x * 0.0 + COEFFICIENTS[COUNT - 1]
+    for k in tl.static_range(1, COUNT):
+        value = value * x + COEFFICIENTS[COUNT - 1 - k]
+    return value
+
+
+@triton.jit
+def _joint(p, q, SINGLE: tl.constexpr):
+    """The scale of the difference of two Gaussian values, and its inverse."""
+    square = p * p + q * q
+    if SINGLE:
+        inverse = tl.rsqrt(square)
+        joint = square * inverse
+    else:
+        joint = tl.sqrt(square)
+        inverse = 1.0 / joint
+    return joint, inverse
+
+
+@triton.jit
+def _widths(both, BY_VARIANCE: tl.constexpr):
+    """What turns a squared gap of variances into one of scales."""
+    return both * both if BY_VARIANCE else 1.0
+
+
+@triton.jit
+def _crps(shift, p, q, gap, BY_VARIANCE: tl.constexpr, SINGLE: tl.constexpr):
+    """The integrated squared difference of the distribution functions; gap is of scales or variances.
+
+    Its two fractions share one division, which is what it costs.
+    """
+    both = p + q
+    joint, inverse = _joint(p, q, SINGLE)
+    t = shift * inverse
+    t2 = t * t
+    if SINGLE:
+        bounded = tl.minimum(t2, SHORT_FAR)
+        above = bounded * _polynomial(bounded, SHORT_ABOVE, 6)
+        below = _polynomial(bounded, SHORT_BELOW, 6)
+        near = t2 < SHORT_FAR
+    else:
+        bounded = tl.minimum(t2, FAR)
+        above = bounded * _polynomial(bounded, ABOVE, 11)
+        below = _polynomial(bounded, BELOW, 12)
+        near = t2 < FAR
+    above = tl.where(near, joint * above, tl.abs(shift) - SQRT_2_PI * joint)
+    below = tl.where(near, below, 1.0)
+    widths = (SQRT_2 * joint + both) * _widths(both, BY_VARIANCE)
+    return (above * widths + gap * gap * PER_SQRT_PI * below) / (below * widths)
+
+
+@triton.jit
+def _minus_expm1(y, SINGLE: tl.constexpr):
+    """1 - exp(-y) for y >= 0, and exp(-y)."""
+    decay = tl.exp(-y)
+    if SINGLE:
+        value = tl.where(y < 0.25, y * _polynomial(y, MINUS_EXPM1, 6), 1.0 - decay)
+    else:
+        value = -libdevice.expm1(-y)
+    return value, decay
+
+
+@triton.jit
+def _quadratic(shift, p, q, gap, BY_VARIANCE: tl.constexpr, SINGLE: tl.constexpr):
+    """The integrated squared difference of the densities, and twice the integral of their product."""
+    both = p + q
+    product = p * q
+    joint, inverse = _joint(p, q, SINGLE)
+    t = shift * inverse
+    rise, decay = _minus_expm1(0.5 * t * t, SINGLE)
+    widths = product * (both * joint + 2.0 * SQRT_2 * product) * _widths(both, BY_VARIANCE)
+    scales = gap * gap * (joint * joint + 4.0 * product) * (0.5 * PER_SQRT_PI) / widths
+    return (scales + SQRT_2_PI * rise) * inverse, OVERLAP * decay * inverse
+
+
+@triton.jit
+def _log_gap(x, ratio):
+    """x - log(ratio) for ratio = 1 + x formed without adding: about x**2/2 near zero."""
+    near = (ratio > 0.7072) & (ratio < 1.4142)
+    q = tl.where(near, x / (2.0 + x), 0.0)
+    square = q * q
+    return tl.where(near, x * q - q * square * _polynomial(square, LOG, 8), x - tl.log(ratio))
+
+
+@triton.jit
+def _power_of_two(x, SINGLE: tl.constexpr):
+    """The power of two above x, its inverse, and its exponent."""
+    if SINGLE:
+        exponent = ((x.to(tl.int32, bitcast=True) >> 23) & 0xFF) - 126
+        power = ((exponent + 127) << 23).to(tl.float32, bitcast=True)
+        inverse = ((127 - exponent) << 23).to(tl.float32, bitcast=True)
+    else:
+        exponent = ((x.to(tl.int64, bitcast=True) >> 52) & 0x7FF) - 1022
+        power = ((exponent + 1023) << 52).to(tl.float64, bitcast=True)
+        inverse = ((1023 - exponent) << 52).to(tl.float64, bitcast=True)
+    return power, inverse, exponent
+
+
+@triton.jit
+def _put(out, row, value):
+    """Store a term, if it is asked for, in the row that was found for it."""
+    into, stride, mask, slots = out
+    slot = tl.load(slots + row)
+    tl.store(into + slot * stride, value, mask=mask & (slot >= 0))
+
+
+@triton.jit
+def _load(inputs, i, BY_VARIANCE: tl.constexpr):
+    """A member as given: offset from the first member, scale, and what was given."""
+    mean, given, _, mean_stride, given_stride, origin = inputs
+    offset = tl.load(mean + i * mean_stride) - origin
+    x = tl.load(given + i * given_stride)
+    scale = _root(x) if BY_VARIANCE else x
+    return offset, scale, x
+
+
+@triton.jit
+def _member(inputs, inverse, i, BY_VARIANCE: tl.constexpr):
+    """The same in units of the frame, with its weight."""
+    weight = tl.load(inputs[2] + i)
+    offset, scale, x = _load(inputs, i, BY_VARIANCE)
+    scale = scale * inverse
+    return weight, offset * inverse, scale, x * inverse * inverse if BY_VARIANCE else scale
+
+
+@triton.jit
+def _variance_gap(x, first, BY_VARIANCE: tl.constexpr):
+    """A member's variance minus the first one's, from what is exact."""
+    return x - first if BY_VARIANCE else (x - first) * (x + first)
+
+
+@triton.jit
+def _centred(inputs, inverse, moments, i, BY_VARIANCE: tl.constexpr):
+    """A member's weight, offset from the mean, scale, and variance minus the mean variance."""
+    first, shift, more, gap_shift, more_gap = moments
+    weight, offset, scale, x = _member(inputs, inverse, i, BY_VARIANCE)
+    return weight, (offset - shift) - more, scale, (_variance_gap(x, first, BY_VARIANCE) - gap_shift) - more_gap
+
+
+@triton.jit
+def _choose_frame(inputs, count, zero, BY_VARIANCE: tl.constexpr, SINGLE: tl.constexpr):
+    """Which points can be used, and a power of two as the unit."""
+    size = zero
+    total = zero
+    narrowest = zero + float("inf")
+    for i in range(count):
+        offset, scale, _ = _load(inputs, i, BY_VARIANCE)
+        size = tl.maximum(size, tl.maximum(tl.abs(offset), scale))
+        narrowest = tl.minimum(narrowest, scale)
+        total += tl.abs(offset) + scale  # NaN and infinity survive a sum, not a maximum
+    if SINGLE:
+        usable = (total < float("inf")) & (size > 1e-12) & (size < 1e12) & (narrowest > 1e-4 * size)
+    else:
+        usable = (total < float("inf")) & (size > 1e-140) & (size < 1e140) & (narrowest > 1e-25 * size)
+    unit, inverse, exponent = _power_of_two(tl.where(usable, size, 1.0), SINGLE)
+    return usable, unit, inverse, exponent
+
+
+@triton.jit
+def _find_moments(inputs, inverse, count, zero, BY_VARIANCE: tl.constexpr):
+    """Shifts that centre means and variances, twice for what the first one rounds; the mean variance; that of the means."""
+    _, _, _, first = _member(inputs, inverse, 0, BY_VARIANCE)
+    shift, gap_shift, more, more_gap, pooled, spread = zero, zero, zero, zero, zero, zero
+    for i in range(count):
+        weight, offset, _, x = _member(inputs, inverse, i, BY_VARIANCE)
+        shift += weight * offset
+        gap_shift += weight * _variance_gap(x, first, BY_VARIANCE)
+        pooled += weight * (x if BY_VARIANCE else x * x)
+    for i in range(count):
+        weight, offset, _, x = _member(inputs, inverse, i, BY_VARIANCE)
+        more += weight * (offset - shift)
+        more_gap += weight * (_variance_gap(x, first, BY_VARIANCE) - gap_shift)
+    moments = (first, shift, more, gap_shift, more_gap)
+    for i in range(count):
+        weight, offset, _, _ = _centred(inputs, inverse, moments, i, BY_VARIANCE)
+        spread += weight * (offset * offset)
+    return moments, pooled, spread
+
+
+@triton.jit
+def _crps_terms(inputs, inverse, moments, surrogates, out, count, zero, BY_VARIANCE: tl.constexpr, SINGLE: tl.constexpr):
+    """Store the CRPS terms that are not over pairs; returns the members' distances from matched and pooled."""
+    spread, matched, pooled = surrogates
+    to_matched, to_pooled = zero, zero
+    for i in range(count):
+        weight, offset, scale, deviation = _centred(inputs, inverse, moments, i, BY_VARIANCE)
+        to_matched += weight * _crps(offset, scale, matched, deviation - spread, True, SINGLE)
+        to_pooled += weight * _crps(offset, scale, pooled, deviation, True, SINGLE)
+    _put(out, C_BAYES_A, matched * PER_SQRT_PI)
+    _put(out, C_BAYES_V, pooled * PER_SQRT_PI)
+    _put(out, C_AM, to_matched)
+    _put(out, C_VM, to_pooled)
+    _put(out, C_AV, _crps(zero, matched, pooled, spread, True, SINGLE))
+    return to_matched, to_pooled
+
+
+@triton.jit
+def _quadratic_terms(
+    inputs, inverse, moments, surrogates, bayes, out, count, zero, BY_VARIANCE: tl.constexpr, SINGLE: tl.constexpr
+):
+    """Store the quadratic terms that are not over pairs; returns the members' distances from matched and pooled."""
+    spread, matched, pooled = surrogates
+    to_matched, to_pooled, matched_gap, pooled_gap = zero, zero, zero, zero
+    for i in range(count):
+        weight, offset, scale, deviation = _centred(inputs, inverse, moments, i, BY_VARIANCE)
+        distance, overlap = _quadratic(offset, scale, matched, deviation - spread, True, SINGLE)
+        to_matched += weight * distance
+        matched_gap -= weight * overlap
+        distance, overlap = _quadratic(offset, scale, pooled, deviation, True, SINGLE)
+        to_pooled += weight * distance
+        pooled_gap -= weight * overlap
+    between, overlap = _quadratic(zero, matched, pooled, spread, True, SINGLE)
+    matched_bayes = -0.5 * PER_SQRT_PI / matched
+    pooled_bayes = -0.5 * PER_SQRT_PI / pooled
+    _put(out, Q_BAYES_A, matched_bayes)
+    _put(out, Q_BAYES_V, pooled_bayes)
+    _put(out, Q_AM, to_matched)
+    _put(out, Q_VM, to_pooled)
+    _put(out, Q_AV, between)
+    _put(out, QT_MA, matched_gap - bayes)
+    _put(out, QT_MV, pooled_gap - bayes)
+    _put(out, QT_AM, matched_gap - matched_bayes)
+    _put(out, QT_VM, pooled_gap - pooled_bayes)
+    _put(out, QT_AV, -overlap - matched_bayes)
+    _put(out, QT_VA, -overlap - pooled_bayes)
+    return to_matched, to_pooled
+
+
+@triton.jit
+def _log_terms(inputs, inverse, moments, variances, out, count, zero, BY_VARIANCE: tl.constexpr):
+    """Store the log terms with a closed form; the mean over pairs of members needs only their moments."""
+    spread, matched, pooled = variances
+    bayes, pairs, am, vm, ma, mv = zero, zero, zero, zero, zero, zero
+    for i in range(count):
+        weight, offset, scale, deviation = _centred(inputs, inverse, moments, i, BY_VARIANCE)
+        variance = scale * scale
+        square = offset * offset
+        am += weight * (_log_gap((deviation - spread) / matched, variance / matched) + square / matched)
+        vm += weight * (_log_gap(deviation / pooled, variance / pooled) + square / pooled)
+        ma += weight * (_log_gap((spread - deviation) / variance, matched / variance) + square / variance)
+        mv += weight * (_log_gap(-deviation / variance, pooled / variance) + square / variance)
+        pairs += weight * (deviation * deviation / pooled + spread + square) / variance
+        bayes += weight * tl.log(variance)
+    _put(out, L_BAYES, HALF_LOG_2PI_E + 0.5 * bayes)
+    _put(out, L_BAYES_A, HALF_LOG_2PI_E + 0.5 * tl.log(matched))
+    _put(out, L_BAYES_V, HALF_LOG_2PI_E + 0.5 * tl.log(pooled))
+    _put(out, L_MM, 0.5 * pairs)
+    _put(out, L_AM, 0.5 * am)
+    _put(out, L_VM, 0.5 * vm)
+    _put(out, L_MA, 0.5 * ma)
+    _put(out, L_MV, 0.5 * mv)
+    _put(out, L_VA, 0.5 * _log_gap(spread / pooled, matched / pooled))
+    _put(out, L_AV, 0.5 * _log_gap(-spread / matched, pooled / matched))
+
+
+@triton.jit
+def _member_entropies(inputs, inverse, out, count, zero, CRPS: tl.constexpr, QUADRATIC: tl.constexpr, BY_VARIANCE: tl.constexpr):
+    """Store the members' mean CRPS and quadratic Bayes risks; returns the latter."""
+    crps, quadratic = zero, zero
+    for i in range(count):
+        weight, _, scale, _ = _member(inputs, inverse, i, BY_VARIANCE)
+        crps += weight * PER_SQRT_PI * scale
+        quadratic -= weight * (0.5 * PER_SQRT_PI) / scale
+    if CRPS:
+        _put(out, C_BAYES, crps)
+    if QUADRATIC:
+        _put(out, Q_BAYES, quadratic)
+    return quadratic
+
+
+@triton.jit
+def _pairs(
+    inputs,
+    inverse,
+    count,
+    zero,
+    CRPS: tl.constexpr,
+    QUADRATIC: tl.constexpr,
+    BY_VARIANCE: tl.constexpr,
+    SINGLE: tl.constexpr,
+):
+    """Every unordered pair of members once: mean CRPS and quadratic distances, and the quadratic total.
+
+    The inner loop is where the time goes: it steps pointers instead of computing addresses.
+    """
+    mean, given, weights, mean_stride, given_stride, _ = inputs
+    crps, quadratic, total = zero, zero, zero
+    for i in range(count):
+        weight, _, scale, x = _member(inputs, inverse, i, BY_VARIANCE)
+        centre = tl.load(mean + i * mean_stride)
+        other_mean = mean
+        other_given = given
+        other_weight = weights
+        part, distances, overlaps = zero, zero, zero
+        for _j in range(i):
+            w = tl.load(other_weight)
+            shift = (centre - tl.load(other_mean)) * inverse
+            if BY_VARIANCE:
+                y = tl.load(other_given) * inverse * inverse
+                width = _root(y)
+            else:
+                y = tl.load(other_given) * inverse
+                width = y
+            if CRPS:
+                part += w * _crps(shift, scale, width, x - y, BY_VARIANCE, SINGLE)
+            if QUADRATIC:
+                distance, overlap = _quadratic(shift, scale, width, x - y, BY_VARIANCE, SINGLE)
+                distances += w * distance
+                overlaps += w * overlap
+            other_mean += mean_stride
+            other_given += given_stride
+            other_weight += 1
+        crps += 2.0 * weight * part
+        quadratic += 2.0 * weight * distances
+        total -= 2.0 * weight * overlaps
+        if QUADRATIC:
+            total += weight * (0.5 - weight) * PER_SQRT_PI / scale
+    return crps, quadratic, total
+
+
+@triton.jit
+def _mixture_terms(out, matched_row, pooled_row, to_matched, to_pooled, pairs, flag, KEEPS: tl.constexpr):
+    """Store the mixture's distances from matched and pooled; flags points where the difference loses too many digits."""
+    matched = to_matched - 0.5 * pairs
+    pooled = to_pooled - 0.5 * pairs
+    _put(out, matched_row, matched)
+    _put(out, pooled_row, pooled)
+    return tl.where((matched <= KEEPS * to_matched) | (pooled <= KEEPS * to_pooled), flag | _LOSSY, flag)
+
+
+@triton.jit
+def fill_terms(
+    mean,
+    given,
+    weights,
+    terms,
+    slots,
+    flags,
+    points,
+    mean_stride,
+    given_stride,
+    stride,
+    count,
+    BY_VARIANCE: tl.constexpr,
+    CRPS: tl.constexpr,
+    QUADRATIC: tl.constexpr,
+    LOG: tl.constexpr,
+    SQUARED: tl.constexpr,
+    CRPS_PAIRS: tl.constexpr,
+    QUADRATIC_PAIRS: tl.constexpr,
+    CRPS_SURROGATES: tl.constexpr,
+    QUADRATIC_SURROGATES: tl.constexpr,
+    CRPS_MIXTURE: tl.constexpr,
+    QUADRATIC_MIXTURE: tl.constexpr,
+    SINGLE: tl.constexpr,
+    KEEPS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Fill the rows of `terms` that are asked for at so many points, and flag the points that need more care."""
+    at = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
+    mask = at < points
+    inside = tl.minimum(at, points - 1)  # so that loads need no mask
+    out = (terms + at, tl.cast(stride, tl.int64), mask, slots)
+    origin = tl.load(mean + inside)
+    zero = tl.zeros([BLOCK], dtype=origin.dtype)
+    strides = (tl.cast(mean_stride, tl.int64), tl.cast(given_stride, tl.int64))
+    inputs = (mean + inside, given + inside, weights, strides[0], strides[1], origin)
+    usable, unit, inverse, exponent = _choose_frame(inputs, count, zero, BY_VARIANCE, SINGLE)
+    flag = tl.where(usable, 0, _UNUSABLE)
+    _put(out, _UNIT, unit)
+    _put(out, LOG_UNIT, exponent.to(unit.dtype) * LN_2)
+    if CRPS or QUADRATIC:
+        bayes = _member_entropies(inputs, inverse, out, count, zero, CRPS, QUADRATIC, BY_VARIANCE)
+    if CRPS_PAIRS or QUADRATIC_PAIRS:
+        crps, quadratic, total = _pairs(inputs, inverse, count, zero, CRPS_PAIRS, QUADRATIC_PAIRS, BY_VARIANCE, SINGLE)
+        if CRPS_PAIRS:
+            _put(out, C_MM, crps)
+        if QUADRATIC_PAIRS:
+            _put(out, Q_MM, quadratic)
+            _put(out, QT_MM, total)
+    if SQUARED or LOG or CRPS_SURROGATES or QUADRATIC_SURROGATES:
+        moments, pooled_variance, spread = _find_moments(inputs, inverse, count, zero, BY_VARIANCE)
+        matched_variance = pooled_variance + spread
+        surrogates = (spread, _root(matched_variance), _root(pooled_variance))
+        if SQUARED:
+            _put(out, S_BAYES, pooled_variance)
+            _put(out, S_BAYES_A, matched_variance)
+            _put(out, S_EXCESS, spread)
+        if LOG:
+            _log_terms(inputs, inverse, moments, (spread, matched_variance, pooled_variance), out, count, zero, BY_VARIANCE)
+        if CRPS_SURROGATES:
+            matched, pooled = _crps_terms(inputs, inverse, moments, surrogates, out, count, zero, BY_VARIANCE, SINGLE)
+            if CRPS_MIXTURE:
+                flag = _mixture_terms(out, C_AX, C_VX, matched, pooled, crps, flag, KEEPS)
+        if QUADRATIC_SURROGATES:
+            matched, pooled = _quadratic_terms(inputs, inverse, moments, surrogates, bayes, out, count, zero, BY_VARIANCE, SINGLE)
+            if QUADRATIC_MIXTURE:
+                flag = _mixture_terms(out, Q_AX, Q_VX, matched, pooled, quadratic, flag, KEEPS)
+    tl.store(flags + at, flag.to(tl.int8), mask=mask)
+
+
+@triton.jit
+def combine(terms, table, factors, measures, entries, first, points, stride, BLOCK: tl.constexpr):
+    """One measure at some points: a weighted sum of terms, times a power of the unit.
+
+    `table` holds, one after the other: the slot of the unit, where each measure's entries start, each entry's slot, and each
+    measure's degree, whether it is an excess, and the address of its values.
+    """
+    measure = tl.program_id(0)
+    at = (tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
+    mask = at < points
+    stride = tl.cast(stride, tl.int64)
+    start = table + 1
+    slot = start + measures + 1
+    degree = slot + entries
+    excess = degree + measures
+    addresses = excess + measures
+    unit = tl.load(terms + tl.load(table) * stride + at, mask=mask, other=1.0)
+    value = unit * 0.0
+    for entry in range(tl.load(start + measure), tl.load(start + measure + 1)):
+        weight = tl.load(factors + entry).to(unit.dtype)
+        value += weight * tl.load(terms + tl.load(slot + entry) * stride + at, mask=mask, other=0.0)
+    power = tl.load(degree + measure)
+    scaled = tl.where(power == -1, value / unit, tl.where(power == 2, value * unit * unit, value))
+    value = tl.where(power == 1, value * unit, scaled)
+    value = tl.where((tl.load(excess + measure) != 0) & (value < 0.0), 0.0, value)
+    into = tl.load(addresses + measure).to(tl.pointer_type(terms.dtype.element_ty))
+    tl.store(into + first + at, value, mask=mask)
