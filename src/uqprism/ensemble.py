@@ -151,6 +151,8 @@ class EnsemblePrediction:
 
     def flat(self) -> EnsemblePrediction:
         """The same prediction with the points along one axis."""
+        if len(self.points_shape) == 1:
+            return self
         return self._map_points(lambda x: namespace(x).reshape(x, (self.n_members, self.n_points)))
 
     def _map_points(self, function: Any) -> EnsemblePrediction:

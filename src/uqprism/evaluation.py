@@ -121,7 +121,8 @@ def evaluate(
     if chosen is not None and fused:
         done = chosen.compute(flat, fused, None if correction is None else float(correction))
         values, dtype = done.values, flat.members.centre.dtype
-        exactness = {name: _exactness([t] if t else [], done.worked, dtype) for name, t in done.tolerances.items()}
+        kinds = {t: _exactness([t] if t else [], done.worked, dtype) for t in set(done.tolerances.values())}
+        exactness = {name: kinds[t] for name, t in done.tolerances.items()}
         for at, affected in done.declined:
             patch, _ = _reference(flat[at], [m for m in fused if m.name in affected], correction)
             for name, repaired in patch.items():
@@ -131,7 +132,9 @@ def evaluate(
         more, how = _reference(flat, rest, correction)
         values, exactness = {**values, **more}, {**exactness, **how}
     shape = ensemble.points_shape
-    table = {m.name: namespace(values[m.name]).reshape(values[m.name], shape) for m in wanted}
+    table = {m.name: values[m.name] for m in wanted}
+    if len(shape) != 1:
+        table = {name: namespace(x).reshape(x, shape) for name, x in table.items()}
     return MeasureTable(table, {m.name: exactness[m.name] for m in wanted}, wanted)
 
 

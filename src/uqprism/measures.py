@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from uqprism.approximations import Candidates, CentredEnsemble, approximations
@@ -83,7 +84,7 @@ class Measure:
         roles = [resolve_approximation(role) for role in parts[2:]]
         return cls(parts[0], parts[1], None if parts[1] == "bayes" else roles[0], roles[-1], scorer)
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The one name of this measure."""
         return ".".join(part for part in (self.rule, self.risk, self.prediction, self.truth) if part is not None)

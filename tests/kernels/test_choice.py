@@ -35,7 +35,7 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess:
 
 def test_auto_takes_the_kernel_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
-    monkeypatch.setattr(kernels, "find_spec", taken.append)
+    monkeypatch.setattr(kernels, "_installed", taken.append)
     monkeypatch.setattr(kernels, "_hint", lambda *_: None)
     up.evaluate(ordinary(3), WANTED)
     up.evaluate(ordinary(3000), WANTED[:1], kernel="reference")
@@ -47,7 +47,7 @@ def test_auto_takes_the_kernel_where_it_pays(monkeypatch: pytest.MonkeyPatch) ->
 def test_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference path serves, and one line says once what would be faster."""
     expected = up.evaluate(ordinary(), WANTED[:1])[WANTED[0]]
-    monkeypatch.setattr(kernels, "find_spec", lambda _: None)
+    monkeypatch.setattr(kernels, "_installed", lambda _: False)
     kernels._hint.cache_clear()
     with pytest.warns(UserWarning, match=r"pip install 'uqprism\[fast\]'"):
         table = up.evaluate(ordinary(), WANTED[:1])

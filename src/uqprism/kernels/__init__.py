@@ -65,7 +65,7 @@ def choose(ensemble: EnsemblePrediction, kind: Kind, *, small: bool) -> Kernel |
         raise ArgumentError(f"kernel='fused' is for Gaussian members in NumPy or PyTorch arrays, {obstacle}; use 'auto'")
     on_device = is_torch(ensemble.members.centre) and ensemble.members.centre.device.type != "cpu"
     package, extra = ("triton", "deep") if on_device else ("numba", "fast")
-    if find_spec(package) is None:
+    if not _installed(package):
         if kind == "fused":
             raise MissingExtraError(package, extra)
         _hint(package, extra)
@@ -93,6 +93,11 @@ def _obstacle(ensemble: EnsemblePrediction) -> str | None:
         return f"these are {centre.dtype} on {centre.device}"
     differentiated = (centre.requires_grad or spread.requires_grad) and centre.device.type == "cpu"
     return "and these need gradients" if differentiated or getattr(weights, "requires_grad", False) else None
+
+
+@cache
+def _installed(package: str) -> bool:
+    return find_spec(package) is not None
 
 
 @cache

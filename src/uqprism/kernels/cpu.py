@@ -36,6 +36,7 @@ Floats = np.ndarray[Any, Any]
 
 SLICE_BYTES = 2**22  # of working memory for one slice: what stays in a cache
 TOTAL_BYTES = 2**25 + 2**24  # for all threads together
+WORTH = 2**13  # members of all points for which a thread is worth its start
 MANY = 400  # members above which an integral over nodes is shorter than all pairs; see benchmarks/RESULTS.md
 
 
@@ -103,7 +104,7 @@ def run(members: Members, program: Program, out: Sequence[Floats]) -> np.ndarray
     """Fill `out`, an array (points,) for each measure, and return the points that were declined, where it means nothing."""
     count, points = members.mean.shape
     block = 8 * (count * MEMBER + FRAME + TERM_BLOCK)
-    workers = max(1, min(threads(), TOTAL_BYTES // max(SLICE_BYTES, block)))
+    workers = max(1, min(threads(), TOTAL_BYTES // max(SLICE_BYTES, block), points * count // WORTH))
     step = max(1, min(LANES * max(1, SLICE_BYTES // block), -(-points // workers)))
 
     def one(first: int) -> np.ndarray[Any, Any]:

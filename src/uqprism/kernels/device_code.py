@@ -75,17 +75,16 @@ S_BAYES, S_BAYES_A, S_EXCESS = (_row(f"squared_error.{x}") for x in ("bayes.memb
 LOG_UNIT = _row("log.unit")
 
 SQRT_2, SQRT_2_PI = tl.constexpr(math.sqrt(2.0)), tl.constexpr(math.sqrt(2.0 / math.pi))
-PER_SQRT_PI, OVERLAP = tl.constexpr(1.0 / math.sqrt(math.pi)), tl.constexpr(2.0 / math.sqrt(2.0 * math.pi))
+PER_SQRT_PI, PER_LN_2 = tl.constexpr(1.0 / math.sqrt(math.pi)), tl.constexpr(1.0 / math.log(2.0))
+SQRT_EIGHTH = tl.constexpr(math.sqrt(0.125))  # 1 / (2 sqrt(pi)) over sqrt(2 / pi)
 HALF_LOG_2PI_E, LN_2 = tl.constexpr(0.5 * (math.log(2.0 * math.pi) + 1.0)), tl.constexpr(math.log(2.0))
 
-# The mean gap of `special`, and a shorter fit of it for single precision (4e-9 up to a squared distance of 34).
+# The mean gap of `special`, and a shorter fit of it for single precision (6e-8 up to a squared distance of 28).
 ABOVE, BELOW = tl.constexpr(special.FITS.gap_above), tl.constexpr(special.FITS.gap_below)
-SHORT_ABOVE = tl.constexpr(
-    (0.398942279321, 0.0636345466113, 0.00535690157249, 0.000237693903911, 4.2166671133e-06, 8.2703210476e-09)
-)
-SHORT_BELOW = tl.constexpr((1.0, 0.242841440353, 0.0253313372847, 0.00142699985826, 4.12719895482e-05, 2.87839508253e-07))
-MINUS_EXPM1 = tl.constexpr((1.0, -1 / 2, 1 / 6, -1 / 24, 1 / 120, -1 / 720))
-FAR, SHORT_FAR = tl.constexpr(special.FAR), tl.constexpr(34.0)
+SHORT_ABOVE = tl.constexpr((0.39894229942, 0.0413392955894, 0.00280037555271, 3.90221022666e-05, 3.23608340061e-09))
+SHORT_BELOW = tl.constexpr((1.0, 0.186956165607, 0.0142647183078, 0.000473466706135, 1.49138940435e-06))
+FAR, SHORT_FAR = tl.constexpr(special.FAR), tl.constexpr(28.0)
+MINUS_EXPM1 = tl.constexpr((1.0, -1 / 2, 1 / 6, -1 / 24))  # 6e-8 up to 1/16
 LOG = tl.constexpr(special.FITS.log)
 
 
@@ -100,17 +99,35 @@ def _root(x):
 
 
 @triton.jit
+def _divide(x, y, SINGLE: tl.constexpr):
+    """x / y; in single precision by the device's reciprocal, off by two units in the last place at most."""
+    return libdevice.fast_dividef(x, y) if SINGLE else x / y
+
+
+@triton.jit
 def _polynomial(x, COEFFICIENTS: tl.constexpr, COUNT: tl.constexpr):
     """The sum of coefficients[n] * x**n."""
-    value = x * 0.0 + COEFFICIENTS[COUNT - 1]
-    for k in tl.static_range(1, COUNT):
+    value = COEFFICIENTS[COUNT - 1] * x + COEFFICIENTS[COUNT - 2]
+    for k in tl.static_range(2, COUNT):
         value = value * x + COEFFICIENTS[COUNT - 1 - k]
     return value
 
 
 @triton.jit
+def _exp(x, SINGLE: tl.constexpr):
+    """The exponential of x <= 0; in single precision what is smaller than 1e-38 is zero."""
+    if SINGLE:
+        value = tl.inline_asm_elementwise(
+            "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x * PER_LN_2], dtype=tl.float32, is_pure=True, pack=1
+        )
+    else:
+        value = tl.exp(x)
+    return value
+
+
+@triton.jit
 def _joint(p, q, SINGLE: tl.constexpr):
-    """The scale of the difference of two Gaussian values, and its inverse."""
+    """The variance and the scale of the difference of two Gaussian values, and the inverse of the latter."""
     square = p * p + q * q
     if SINGLE:
         inverse = tl.rsqrt(square)
@@ -118,7 +135,7 @@ def _joint(p, q, SINGLE: tl.constexpr):
     else:
         joint = tl.sqrt(square)
         inverse = 1.0 / joint
-    return joint, inverse
+    return square, joint, inverse
 
 
 @triton.jit
@@ -134,13 +151,13 @@ def _crps(shift, p, q, gap, BY_VARIANCE: tl.constexpr, SINGLE: tl.constexpr):
     Its two fractions share one division, which is what it costs.
     """
     both = p + q
-    joint, inverse = _joint(p, q, SINGLE)
+    _, joint, inverse = _joint(p, q, SINGLE)
     t = shift * inverse
     t2 = t * t
     if SINGLE:
         bounded = tl.minimum(t2, SHORT_FAR)
-        above = bounded * _polynomial(bounded, SHORT_ABOVE, 6)
-        below = _polynomial(bounded, SHORT_BELOW, 6)
+        above = bounded * _polynomial(bounded, SHORT_ABOVE, 5)
+        below = _polynomial(bounded, SHORT_BELOW, 5)
         near = t2 < SHORT_FAR
     else:
         bounded = tl.minimum(t2, FAR)
@@ -150,15 +167,15 @@ def _crps(shift, p, q, gap, BY_VARIANCE: tl.constexpr, SINGLE: tl.constexpr):
     above = tl.where(near, joint * above, tl.abs(shift) - SQRT_2_PI * joint)
     below = tl.where(near, below, 1.0)
     widths = (SQRT_2 * joint + both) * _widths(both, BY_VARIANCE)
-    return (above * widths + gap * gap * PER_SQRT_PI * below) / (below * widths)
+    return _divide(above * widths + gap * gap * (PER_SQRT_PI * below), below * widths, SINGLE)
 
 
 @triton.jit
 def _minus_expm1(y, SINGLE: tl.constexpr):
     """1 - exp(-y) for y >= 0, and exp(-y)."""
-    decay = tl.exp(-y)
+    decay = _exp(-y, SINGLE)
     if SINGLE:
-        value = tl.where(y < 0.25, y * _polynomial(y, MINUS_EXPM1, 6), 1.0 - decay)
+        value = tl.where(y < 0.0625, y * _polynomial(y, MINUS_EXPM1, 4), 1.0 - decay)
     else:
         value = -libdevice.expm1(-y)
     return value, decay
@@ -166,15 +183,15 @@ def _minus_expm1(y, SINGLE: tl.constexpr):
 
 @triton.jit
 def _quadratic(shift, p, q, gap, BY_VARIANCE: tl.constexpr, SINGLE: tl.constexpr):
-    """The integrated squared difference of the densities, and twice the integral of their product."""
+    """The integrated squared difference of the densities and twice the integral of their product, both over sqrt(2 / pi)."""
     both = p + q
     product = p * q
-    joint, inverse = _joint(p, q, SINGLE)
+    square, joint, inverse = _joint(p, q, SINGLE)
     t = shift * inverse
     rise, decay = _minus_expm1(0.5 * t * t, SINGLE)
     widths = product * (both * joint + 2.0 * SQRT_2 * product) * _widths(both, BY_VARIANCE)
-    scales = gap * gap * (joint * joint + 4.0 * product) * (0.5 * PER_SQRT_PI) / widths
-    return (scales + SQRT_2_PI * rise) * inverse, OVERLAP * decay * inverse
+    scales = _divide(gap * gap * (SQRT_EIGHTH * square + SQRT_2 * product), widths, SINGLE)
+    return (scales + rise) * inverse, decay * inverse
 
 
 @triton.jit
@@ -314,6 +331,13 @@ def _quadratic_terms(
         to_pooled += weight * distance
         pooled_gap -= weight * overlap
     between, overlap = _quadratic(zero, matched, pooled, spread, True, SINGLE)
+    to_matched, to_pooled, between, overlap = (
+        to_matched * SQRT_2_PI,
+        to_pooled * SQRT_2_PI,
+        between * SQRT_2_PI,
+        overlap * SQRT_2_PI,
+    )
+    matched_gap, pooled_gap = matched_gap * SQRT_2_PI, pooled_gap * SQRT_2_PI
     matched_bayes = -0.5 * PER_SQRT_PI / matched
     pooled_bayes = -0.5 * PER_SQRT_PI / pooled
     _put(out, Q_BAYES_A, matched_bayes)
@@ -358,18 +382,30 @@ def _log_terms(inputs, inverse, moments, variances, out, count, zero, BY_VARIANC
 
 
 @triton.jit
-def _member_entropies(inputs, inverse, out, count, zero, CRPS: tl.constexpr, QUADRATIC: tl.constexpr, BY_VARIANCE: tl.constexpr):
-    """Store the members' mean CRPS and quadratic Bayes risks; returns the latter."""
-    crps, quadratic = zero, zero
+def _member_entropies(
+    inputs,
+    inverse,
+    out,
+    count,
+    zero,
+    CRPS: tl.constexpr,
+    QUADRATIC: tl.constexpr,
+    BY_VARIANCE: tl.constexpr,
+    SINGLE: tl.constexpr,
+):
+    """Store the members' mean CRPS and quadratic Bayes risks; returns the latter, and each member's part in the total."""
+    crps, quadratic, own = zero, zero, zero
     for i in range(count):
         weight, _, scale, _ = _member(inputs, inverse, i, BY_VARIANCE)
+        height = _divide(weight * PER_SQRT_PI, scale, SINGLE)
         crps += weight * PER_SQRT_PI * scale
-        quadratic -= weight * (0.5 * PER_SQRT_PI) / scale
+        quadratic -= 0.5 * height
+        own += (0.5 - weight) * height
     if CRPS:
         _put(out, C_BAYES, crps)
     if QUADRATIC:
         _put(out, Q_BAYES, quadratic)
-    return quadratic
+    return quadratic, own
 
 
 @triton.jit
@@ -380,10 +416,11 @@ def _pairs(
     zero,
     CRPS: tl.constexpr,
     QUADRATIC: tl.constexpr,
+    WEIGHTED: tl.constexpr,
     BY_VARIANCE: tl.constexpr,
     SINGLE: tl.constexpr,
 ):
-    """Every unordered pair of members once: mean CRPS and quadratic distances, and the quadratic total.
+    """Every unordered pair of members once: mean CRPS and quadratic distances, and the mean quadratic gap.
 
     The inner loop is where the time goes: it steps pointers instead of computing addresses.
     """
@@ -397,7 +434,7 @@ def _pairs(
         other_weight = weights
         part, distances, overlaps = zero, zero, zero
         for _j in range(i):
-            w = tl.load(other_weight)
+            w = tl.load(other_weight) if WEIGHTED else 1.0
             shift = (centre - tl.load(other_mean)) * inverse
             if BY_VARIANCE:
                 y = tl.load(other_given) * inverse * inverse
@@ -413,12 +450,12 @@ def _pairs(
                 overlaps += w * overlap
             other_mean += mean_stride
             other_given += given_stride
-            other_weight += 1
-        crps += 2.0 * weight * part
-        quadratic += 2.0 * weight * distances
-        total -= 2.0 * weight * overlaps
-        if QUADRATIC:
-            total += weight * (0.5 - weight) * PER_SQRT_PI / scale
+            if WEIGHTED:
+                other_weight += 1
+        both = 2.0 * weight if WEIGHTED else 2.0 * weight * weight  # equal weights are taken out of the inner loop
+        crps += both * part
+        quadratic += both * SQRT_2_PI * distances
+        total -= both * SQRT_2_PI * overlaps
     return crps, quadratic, total
 
 
@@ -445,6 +482,7 @@ def fill_terms(
     given_stride,
     stride,
     count,
+    WEIGHTED: tl.constexpr,
     BY_VARIANCE: tl.constexpr,
     CRPS: tl.constexpr,
     QUADRATIC: tl.constexpr,
@@ -474,14 +512,14 @@ def fill_terms(
     _put(out, _UNIT, unit)
     _put(out, LOG_UNIT, exponent.to(unit.dtype) * LN_2)
     if CRPS or QUADRATIC:
-        bayes = _member_entropies(inputs, inverse, out, count, zero, CRPS, QUADRATIC, BY_VARIANCE)
+        bayes, own = _member_entropies(inputs, inverse, out, count, zero, CRPS, QUADRATIC, BY_VARIANCE, SINGLE)
     if CRPS_PAIRS or QUADRATIC_PAIRS:
-        crps, quadratic, total = _pairs(inputs, inverse, count, zero, CRPS_PAIRS, QUADRATIC_PAIRS, BY_VARIANCE, SINGLE)
+        crps, quadratic, total = _pairs(inputs, inverse, count, zero, CRPS_PAIRS, QUADRATIC_PAIRS, WEIGHTED, BY_VARIANCE, SINGLE)
         if CRPS_PAIRS:
             _put(out, C_MM, crps)
         if QUADRATIC_PAIRS:
             _put(out, Q_MM, quadratic)
-            _put(out, QT_MM, total)
+            _put(out, QT_MM, own + total)
     if SQUARED or LOG or CRPS_SURROGATES or QUADRATIC_SURROGATES:
         moments, pooled_variance, spread = _find_moments(inputs, inverse, count, zero, BY_VARIANCE)
         matched_variance = pooled_variance + spread
@@ -504,29 +542,28 @@ def fill_terms(
 
 
 @triton.jit
-def combine(terms, table, factors, measures, entries, first, points, stride, BLOCK: tl.constexpr):
-    """One measure at some points: a weighted sum of terms, times a power of the unit.
+def combine(terms, table, factors, addresses, measures, entries, first, points, stride, BLOCK: tl.constexpr):
+    """Every measure at some points: a weighted sum of terms, times a power of the unit.
 
     `table` holds, one after the other: the slot of the unit, where each measure's entries start, each entry's slot, and each
-    measure's degree, whether it is an excess, and the address of its values.
+    measure's degree and whether it is an excess.
     """
-    measure = tl.program_id(0)
-    at = (tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
+    at = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
     mask = at < points
     stride = tl.cast(stride, tl.int64)
     start = table + 1
     slot = start + measures + 1
     degree = slot + entries
     excess = degree + measures
-    addresses = excess + measures
     unit = tl.load(terms + tl.load(table) * stride + at, mask=mask, other=1.0)
-    value = unit * 0.0
-    for entry in range(tl.load(start + measure), tl.load(start + measure + 1)):
-        weight = tl.load(factors + entry).to(unit.dtype)
-        value += weight * tl.load(terms + tl.load(slot + entry) * stride + at, mask=mask, other=0.0)
-    power = tl.load(degree + measure)
-    scaled = tl.where(power == -1, value / unit, tl.where(power == 2, value * unit * unit, value))
-    value = tl.where(power == 1, value * unit, scaled)
-    value = tl.where((tl.load(excess + measure) != 0) & (value < 0.0), 0.0, value)
-    into = tl.load(addresses + measure).to(tl.pointer_type(terms.dtype.element_ty))
-    tl.store(into + first + at, value, mask=mask)
+    for measure in range(measures):
+        value = unit * 0.0
+        for entry in range(tl.load(start + measure), tl.load(start + measure + 1)):
+            weight = tl.load(factors + entry).to(unit.dtype)
+            value += weight * tl.load(terms + tl.load(slot + entry) * stride + at, mask=mask, other=0.0)
+        power = tl.load(degree + measure)
+        scaled = tl.where(power == -1, value / unit, tl.where(power == 2, value * unit * unit, value))
+        value = tl.where(power == 1, value * unit, scaled)
+        value = tl.where((tl.load(excess + measure) != 0) & (value < 0.0), 0.0, value)
+        into = tl.load(addresses + measure).to(tl.pointer_type(terms.dtype.element_ty))
+        tl.store(into + first + at, value, mask=mask)

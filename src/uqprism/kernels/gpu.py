@@ -9,6 +9,7 @@ the reference path's, in chunks.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -20,11 +21,12 @@ from uqprism.families.gaussian import Gaussian
 from uqprism.kernels import Computed
 from uqprism.kernels.device_code import LOSSY, UNIT, UNUSABLE, combine, fill_terms
 from uqprism.kernels.layout import TERMS
-from uqprism.kernels.program import Program, covers
+from uqprism.kernels.program import Program, covers, terms_of
 from uqprism.measures import Measure
 
 TERM_BYTES = 2**27  # of terms between the two kernels, for as many points as that holds
-BLOCK, WARPS, COMBINED = 128, 4, 1024
+BLOCK, WARPS = 64, 1  # small blocks, so that the members of all points on a multiprocessor stay in its cache
+COMBINED, COMBINING_WARPS = 512, 4
 KEEPS_SINGLE, KEEPS_DOUBLE, KEEPS_FOR_SINGLE = 1e-2, 1e-6, 1e-10  # a difference as a part of its terms that keeps the digits
 MOST_MEMBERS = 1000  # beyond, one thread has too many pairs; the reference path spreads them
 
@@ -34,9 +36,7 @@ class DeviceKernel:
 
     def covers(self, measure: Measure) -> bool:
         """True for what needs no integral."""
-        if not covers(measure):
-            return False
-        return not any(term.startswith("log.") and "mixture" in term for term in Program.of([measure], None).terms)
+        return covers(measure) and not any(term.startswith("log.") and "mixture" in term for term, _ in terms_of(measure))
 
     def compute(self, ensemble: EnsemblePrediction, measures: Sequence[Measure], correction: float | None) -> Computed:
         """The measures at all points but the declined."""
@@ -71,16 +71,16 @@ def _run(
     """Every measure of the program, and flags for the points that need the reference path."""
     (count, points), like = mean.shape, {"dtype": mean.dtype, "device": mean.device}
     mean, given = (x if x.stride(1) == 1 or points < 2 else x.contiguous() for x in (mean, given))
+    weighted = weights is not None
     weights = torch.full((count,), 1.0 / count, **like) if weights is None else (weights / weights.sum()).to(**like)
     out = [torch.empty(points, **like) for _ in program.excess]
-    flags = torch.zeros(points, dtype=torch.int8, device=mean.device)
-    slots, table, factors = _tables(program, out, mean.device)
+    flags = torch.empty(points, dtype=torch.int8, device=mean.device)
+    slots, table, factors = _tables(program, mean.device)
+    addresses = torch.tensor([x.data_ptr() for x in out], dtype=torch.int64, device=mean.device)
     rows = len(program.terms) + 1
     step = max(BLOCK, min(points, TERM_BYTES // (rows * mean.element_size())))
     terms = torch.empty((rows, step), **like)
-    needs = {rule: program.needs(rule) for rule in ("crps", "quadratic", "log", "squared_error")}
-    mixture = {rule: program.needs(rule, mixture=True) for rule in ("crps", "quadratic")}
-    pairs = {rule: mixture[rule] or program.needs(rule, pairs=True) for rule in mixture}
+    switches = _switches(program)
     for first in range(0, points, step):
         some = min(step, points - first)
         fill_terms[(-(-some // BLOCK),)](
@@ -95,37 +95,52 @@ def _run(
             given.stride(0),
             terms.stride(0),
             count,
+            WEIGHTED=weighted,
             BY_VARIANCE=by_variance,
-            CRPS=needs["crps"],
-            QUADRATIC=needs["quadratic"],
-            LOG=needs["log"],
-            SQUARED=needs["squared_error"],
-            CRPS_PAIRS=pairs["crps"],
-            QUADRATIC_PAIRS=pairs["quadratic"],
-            CRPS_SURROGATES=program.needs("crps", surrogates=True),
-            QUADRATIC_SURROGATES=program.needs("quadratic", surrogates=True),
-            CRPS_MIXTURE=mixture["crps"],
-            QUADRATIC_MIXTURE=mixture["quadratic"],
+            **switches,
             SINGLE=mean.dtype == torch.float32,
             KEEPS=keeps,
             BLOCK=BLOCK,
             num_warps=WARPS,
+            enable_fp_fusion=True,
         )
-        combine[(len(out), -(-some // COMBINED))](
-            terms, table, factors, len(out), len(factors), first, some, terms.stride(0), BLOCK=COMBINED, num_warps=4
+        combine[(-(-some // COMBINED),)](
+            terms,
+            table,
+            factors,
+            addresses,
+            len(out),
+            len(factors),
+            first,
+            some,
+            terms.stride(0),
+            BLOCK=COMBINED,
+            num_warps=COMBINING_WARPS,
+            enable_fp_fusion=True,
         )
     return out, flags
 
 
-def _tables(
-    program: Program, out: Sequence[torch.Tensor], device: torch.device
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Where each term lies, the table that `combine` reads, and the entries' factors; two transfers, since each one waits."""
+@lru_cache(maxsize=64)
+def _switches(program: Program) -> dict[str, bool]:
+    """Which parts of `fill_terms` are needed."""
+    found = {}
+    for rule in ("crps", "quadratic"):
+        mixture = program.needs(rule, mixture=True)
+        found[rule.upper()] = program.needs(rule)
+        found[f"{rule.upper()}_PAIRS"] = mixture or program.needs(rule, pairs=True)
+        found[f"{rule.upper()}_SURROGATES"] = program.needs(rule, surrogates=True)
+        found[f"{rule.upper()}_MIXTURE"] = mixture
+    return {**found, "LOG": program.needs("log"), "SQUARED": program.needs("squared_error")}
+
+
+@lru_cache(maxsize=64)
+def _tables(program: Program, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Where each term lies, the table that `combine` reads, and the entries' factors: kept, since a transfer takes its time."""
     slots = np.full(len(TERMS) + 1, -1, dtype=np.int64)
     used = [UNIT, *sorted(TERMS.index(term) for term in program.terms)]
     slots[used] = np.arange(len(used))
-    addresses = np.array([x.data_ptr() for x in out], dtype=np.int64)
-    parts = [slots, [0], program.start, slots[program.row], program.degree, program.excess, addresses]
+    parts = [slots, [0], program.start, slots[program.row], program.degree, program.excess]
     whole = torch.as_tensor(np.concatenate(parts).astype(np.int64), device=device)
     return whole[: len(slots)], whole[len(slots) :], torch.as_tensor(program.factor, device=device)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,9 @@ def _term(rule: str, primitive: tuple[str, ...]) -> Weighted:
     return next(name for name in names if name in TERMS), 1.0
 
 
-def _terms(measure: Measure, correction: float | None) -> list[Weighted]:
+@lru_cache(maxsize=4096)
+def terms_of(measure: Measure, correction: float | None = None) -> list[Weighted]:
+    """The terms of a measure that is covered, with their factors."""
     rule = measure.resolved()
     name = RULES[type(rule)]
 
@@ -65,7 +68,7 @@ def _terms(measure: Measure, correction: float | None) -> list[Weighted]:
     return expand(recipe(rule, Gaussian, measure.risk, *pair))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
     """Measures as weighted sums of terms: measure k takes `factor[i] * terms[row[i]]` for i from start[k] to start[k + 1].
 
@@ -87,10 +90,15 @@ class Program:
     terms: frozenset[str]
     tolerances: tuple[float, ...]
 
-    @classmethod
-    def of(cls, measures: Sequence[Measure], correction: float | None, *, many: bool = False) -> Program:
+    @staticmethod
+    def of(measures: Sequence[Measure], correction: float | None, *, many: bool = False) -> Program:
         """The program for these measures; `many` if terms over pairs will be integrals."""
-        parts = [_terms(measure, correction) for measure in measures]
+        return Program._of(tuple(measures), correction, many)
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def _of(cls, measures: tuple[Measure, ...], correction: float | None, many: bool) -> Program:
+        parts = [terms_of(measure, correction) for measure in measures]
         entries = [entry for part in parts for entry in part]
         return cls(
             start=np.cumsum([0, *map(len, parts)]),
