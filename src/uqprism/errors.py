@@ -34,6 +34,10 @@ class UnsupportedError(UqprismError, TypeError):
     """A question the distribution cannot answer, such as the density of a set of samples."""
 
 
+class FileError(UqprismError, OSError):
+    """A file that cannot be found, read or written."""
+
+
 class MissingExtraError(UqprismError, ImportError):
     """An optional dependency is not installed."""
 
