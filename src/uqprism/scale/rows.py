@@ -43,7 +43,7 @@ class Scorer:
         self._check()
         self.schema = self._output_schema(source.schema)
         values = 2 * len(self.layout.mean) + len(options.measures)
-        self.batch_rows = int(np.clip(1 << int(np.log2(BATCH_BYTES / (8 * values))), 1 << 10, 1 << 17))
+        self.batch_rows = min(max(BATCH_BYTES // (8 * values), 1 << 10), 1 << 17)
 
     def _check(self) -> None:
         clash = [name for name in self.options.names if name in self.kept]

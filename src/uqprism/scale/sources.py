@@ -26,7 +26,7 @@ arrow_csv = require("pyarrow.csv", extra="cli")
 Batch = Any  # a pyarrow.RecordBatch
 Schema = Any  # a pyarrow.Schema
 CSV_BLOCK = 1 << 24
-READ_BUFFER = 1 << 20  # without one, a column chunk is read whole, and a file may be a single row group
+READ_BUFFER = 1 << 18  # without one, a column chunk is read whole, and a file may be a single row group
 
 
 @contextmanager
