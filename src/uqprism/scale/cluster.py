@@ -30,7 +30,7 @@ def make_all(parts: Sequence[Part], options: Options, dask: Any, *, run: str, ti
         ]
         places = {future.key: part for future, part in zip(futures, parts, strict=True)}
         try:
-            for future, result in distributed.as_completed(futures, with_results=True):
+            for future, result in distributed.as_completed(futures, loop=client.loop, with_results=True):
                 if isinstance(result, UqprismError):
                     raise result
                 part = places[future.key]
