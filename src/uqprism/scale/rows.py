@@ -13,7 +13,7 @@ from uqprism.measures import evaluate
 from uqprism.scale.options import Layout, Options
 from uqprism.scale.sources import Batch, Schema, Source, check_types, pa
 
-BATCH_BYTES = 1 << 25  # of members and measures together, a few of which are in memory at a time
+BATCH_BYTES = 1 << 24  # of members and measures together, a few of which are in memory at a time
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Scorer:
         self._check()
         self.schema = self._output_schema(source.schema)
         values = 2 * len(self.layout.mean) + len(options.measures)
-        self.batch_rows = min(max(BATCH_BYTES // (8 * values), 1 << 10), 1 << 17)
+        self.batch_rows = min(max(BATCH_BYTES // (8 * values), 1 << 10), 1 << 16)
 
     def _check(self) -> None:
         clash = [name for name in self.options.names if name in self.kept]
