@@ -38,6 +38,10 @@ class FileError(UqprismError, OSError):
     """A file that cannot be found, read or written."""
 
 
+class ClusterError(UqprismError, OSError):
+    """A cluster that cannot be reached, or could not do its work."""
+
+
 class MissingExtraError(UqprismError, ImportError):
     """An optional dependency is not installed."""
 

@@ -17,7 +17,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from tests.scale.tables import FEW, assert_scored, table
-from uqprism.errors import InvalidValueError
+from uqprism.errors import ArgumentError, ClusterError, InvalidValueError
 from uqprism.scale import score, sinks
 
 
@@ -72,6 +72,25 @@ def test_bad_rows_end_the_run_with_their_place(cluster: LocalCluster, folder: Pa
         folder, tmp_path / "out", measures=FEW, part_rows=10, on_bad="null", overwrite=True, dask=cluster.scheduler_address
     )
     assert (report.bad_rows, len(report.parts)) == (1, 20)
+
+
+def test_a_cluster_that_is_not_there_is_named(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match=r"nowhere\.json: no such scheduler file"):
+        score(folder, tmp_path / "out", dask=tmp_path / "nowhere.json")
+    with pytest.raises(ArgumentError, match="must be an address with its port"):
+        score(folder, tmp_path / "out", dask="localhost")
+
+
+def fail(*_: object) -> None:
+    raise RuntimeError("a worker is ill")
+
+
+def test_an_error_on_a_worker_names_the_part(
+    cluster: LocalCluster, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uqprism.scale.cluster.attempt", fail)
+    with pytest.raises(ClusterError, match=r"part\.parquet: could not be made on the cluster: RuntimeError: a worker is ill"):
+        score(folder, tmp_path / "out", dask=cluster.scheduler_address)
 
 
 def dawdle() -> None:

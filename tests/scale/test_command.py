@@ -8,7 +8,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -100,21 +99,34 @@ def test_wrong_usage_is_exit_code_2(given: pa.Table, tmp_path: Path, options: li
     assert message in result.stderr
 
 
+SLOW = """
+import sys, time
+from uqprism.__main__ import main
+from uqprism.scale import rows
+
+score = rows.Scorer.__call__
+
+def slow(self, *given):
+    if self.path.name == "b.parquet":
+        time.sleep(1.5)
+    return score(self, *given)
+
+rows.Scorer.__call__ = slow
+sys.argv = ["uqprism", "score", "in", "-o", "out"]
+main()
+"""
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_leaves_nothing_half_written(tmp_path: Path, number: int, code: int) -> None:
+    """The second of two files takes its time, and the signal comes in the middle of it."""
     (tmp_path / "in").mkdir()
-    pq.write_table(table(10), tmp_path / "in" / "a.parquet")
-    rows = 60_000
-    columns = {f"{kind}_{i}": np.linspace(1.0 + i, 2.0, rows) for kind in ("mean", "variance") for i in range(10)}
-    pq.write_table(pa.table(columns), tmp_path / "in" / "b.parquet")
-    pq.write_table(pa.table({name: x[:10] for name, x in columns.items()}), tmp_path / "in" / "a.parquet")
-    process = subprocess.Popen(
-        [*COMMAND, "in", "-o", "out", "--measures", "all"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    )
+    for name in ("a", "b"):
+        pq.write_table(table(10), tmp_path / "in" / f"{name}.parquet")
+    process = subprocess.Popen([sys.executable, "-c", SLOW], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 30
     while not list((tmp_path / "out").glob("_uqprism-tmp-*b.parquet")):
         assert time.monotonic() < deadline
-        assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(number)
     _, message = process.communicate(timeout=60)

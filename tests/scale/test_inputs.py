@@ -138,8 +138,17 @@ def test_members_must_be_numbers(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match="column 'mean_0' must hold numbers, its type is string"):
         score(tmp_path / "in.parquet", tmp_path / "out.parquet")
     (tmp_path / "in.csv").write_text("mean_0,variance_0\n1,1\nx,1\n")
-    with pytest.raises(FileError, match=r"in\.csv: cannot be read: .*'x'"):
+    with pytest.raises(FileError, match=r"in\.csv: column 'mean_0': .*'x'; members must be numbers"):
         score(tmp_path / "in.csv", tmp_path / "out.parquet")
+
+
+def test_a_column_of_two_types_in_a_csv_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uqprism.scale.sources.CSV_BLOCK", 64)
+    (tmp_path / "in.csv").write_text("mean_0,id,variance_0\n" + "1,7,1\n" * 50 + "1,seven,1\n")
+    with pytest.raises(FileError, match=r"in\.csv: column 'id': .*'seven'; its type was guessed .* write to \.csv"):
+        score(tmp_path / "in.csv", tmp_path / "out.parquet", measures=FEW)
+    score(tmp_path / "in.csv", tmp_path / "out.csv", measures=FEW)
+    assert pyarrow.csv.read_csv(tmp_path / "out.csv").column("id").to_pylist() == ["7"] * 50 + ["seven"]
 
 
 @pytest.mark.parametrize("weights", [[0.5, 0.5], [0.5, 0.5, 0.5]])

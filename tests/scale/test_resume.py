@@ -163,6 +163,15 @@ def test_a_failure_in_the_middle_leaves_nothing(tmp_path: Path, monkeypatch: pyt
 
 def test_leftovers_of_a_killed_run_are_swept_away(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / f"{sinks.TEMPORARY}0123-4567-0.parquet").write_bytes(b"half")
+    (tmp_path / "out" / f"{sinks.TEMPORARY}0123456789ab-01234567-0.parquet").write_bytes(b"half")
     score(folder, tmp_path / "out", measures=FEW)
     assert sorted(state(tmp_path / "out")) == ["0.parquet", "1.parquet", "2.parquet", "3.parquet", "_uqprism.json"]
+
+
+def test_temporary_files_of_other_targets_are_left_alone(folder: Path, tmp_path: Path) -> None:
+    """Several runs may write files into one folder at the same time."""
+    others = [f"{sinks.TEMPORARY}0123456789ab-01234567-{name}" for name in ("about.parquet", "a-out.parquet")]
+    for name in others:
+        (tmp_path / name).touch()
+    score(folder / "0.parquet", tmp_path / "out.parquet", measures=FEW)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["in", "out.parquet", *others])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
-from uqprism.errors import UqprismError
+from uqprism.errors import ArgumentError, ClusterError, UqprismError
 from uqprism.scale.inputs import Part
 from uqprism.scale.options import Options
 from uqprism.scale.parts import Made, Tick, make
@@ -30,15 +32,25 @@ def make_all(parts: Sequence[Part], options: Options, dask: Any, *, run: str, ti
         ]
         places = {future.key: part for future, part in zip(futures, parts, strict=True)}
         try:
-            for future, result in distributed.as_completed(futures, loop=client.loop, with_results=True):
-                if isinstance(result, UqprismError):
-                    raise result
+            for future in distributed.as_completed(futures, loop=client.loop):
                 part = places[future.key]
+                result = _result(future, part)
                 made.append(Made(part, *result))
                 tick(result[0], sum(span.path.stat().st_size for span in part.spans))
         finally:
             client.cancel(futures)
     return made
+
+
+def _result(future: Any, part: Part) -> tuple[int, int]:
+    try:
+        result = future.result()
+    except Exception as error:  # whatever a worker may raise, or Dask when it gives up
+        reason = (str(error).splitlines() or [""])[0]
+        raise ClusterError(f"{part.target}: could not be made on the cluster: {type(error).__name__}: {reason}") from error
+    if isinstance(result, UqprismError):
+        raise result
+    return result
 
 
 def attempt(part: Part, options: Options, run: str) -> tuple[int, int] | UqprismError:
@@ -52,8 +64,6 @@ def attempt(part: Part, options: Options, run: str) -> tuple[int, int] | Uqprism
 
 def _absolute(part: Part) -> Part:
     """The same with absolute paths: workers have working directories of their own."""
-    from dataclasses import replace
-
     spans = tuple(replace(span, path=span.path.absolute()) for span in part.spans)
     return Part(part.target.absolute(), spans)
 
@@ -65,6 +75,16 @@ def connected(distributed: Any, dask: Any) -> Iterator[Any]:
         yield dask
         return
     place = os.fspath(dask)
+    if place.endswith(".json") and not os.path.exists(place):  # Dask would wait for it
+        raise ClusterError(f"{place}: no such scheduler file")
+    if not re.search(r"(\.json|:\d+)$", place):
+        raise ArgumentError(
+            f"dask (--dask) must be an address with its port, such as tcp://host:8786, or a .json file, got {place!r}"
+        )
     given = {"scheduler_file": place} if place.endswith(".json") else {"address": place}
-    with distributed.Client(**given, set_as_default=False) as client:
+    try:
+        client = distributed.Client(**given, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ClusterError(f"{place}: no Dask scheduler answers: {error}") from None
+    with client:
         yield client

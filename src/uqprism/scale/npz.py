@@ -8,6 +8,7 @@ import struct
 import tempfile
 import zipfile
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,23 +21,29 @@ from uqprism.errors import FileError, InvalidValueError
 class SlicedArray:
     """An array inside an .npz file, read from disk as it is asked for.
 
-    An entry that is not compressed is read where it lies; a compressed one is unpacked once, to a temporary file.
+    An entry that is not compressed is read where it lies; a compressed one is unpacked to a temporary file when first needed.
     """
 
     def __init__(self, archive: zipfile.ZipFile, entry: str, opened: ExitStack) -> None:
+        self.path, self.info, self.opened = Path(str(archive.filename)), archive.getinfo(entry), opened
         with archive.open(entry) as stream:
             version = np.lib.format.read_magic(stream)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             self.shape, self.fortran, self.dtype = read(stream)
-            if self.dtype.hasobject:
-                raise FileError(f"{archive.filename}: {entry} holds Python objects, which are not read; store plain arrays")
-            info = archive.getinfo(entry)
-            if info.compress_type == zipfile.ZIP_STORED:
-                self.file: IO[bytes] = opened.enter_context(Path(str(archive.filename)).open("rb"))  # noqa: SIM115 (entered)
-                self.offset = _data_offset(self.file, info.header_offset) + stream.tell()
-            else:
-                self.file, self.offset = opened.enter_context(tempfile.TemporaryFile()), 0  # noqa: SIM115 (entered)
-                shutil.copyfileobj(stream, self.file, 1 << 20)
+            self.header = stream.tell()
+        if self.dtype.hasobject:
+            raise FileError(f"{self.path}: {entry} holds Python objects, which are not read; store plain arrays")
+
+    @cached_property
+    def data(self) -> tuple[IO[bytes], int]:
+        """A file with the data, and where they begin in it."""
+        if self.info.compress_type == zipfile.ZIP_STORED:
+            stored = self.opened.enter_context(self.path.open("rb"))
+            return stored, _data_offset(stored, self.info.header_offset) + self.header
+        unpacked = self.opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (entered)
+        with zipfile.ZipFile(self.path) as archive, archive.open(self.info) as stream:
+            shutil.copyfileobj(stream, unpacked, 1 << 20)
+        return unpacked, self.header
 
     @property
     def points(self) -> int:
@@ -55,8 +62,11 @@ class SlicedArray:
         return np.stack([self._run(member * self.points + start, stop - start) for member in range(count)])
 
     def _run(self, first: int, count: int) -> np.ndarray[Any, Any]:
-        self.file.seek(self.offset + first * self.dtype.itemsize)
-        data = self.file.read(count * self.dtype.itemsize)
+        if not count:
+            return np.empty(0, self.dtype.newbyteorder("="))
+        file, offset = self.data
+        file.seek(offset + first * self.dtype.itemsize)
+        data = file.read(count * self.dtype.itemsize)
         if len(data) < count * self.dtype.itemsize:
             raise EOFError("the file ends before its data do")
         return np.frombuffer(data, self.dtype, count).astype(self.dtype.newbyteorder("="), copy=False)
@@ -77,17 +87,23 @@ class NpzArrays:
 
     def __init__(self, path: Path) -> None:
         self.weights: tuple[float, ...] | None = None
-        with ExitStack() as opened:
-            with zipfile.ZipFile(path) as archive:
-                entries = [name for name in archive.namelist() if name.endswith(".npy")]
-                self.others = {name.removesuffix(".npy"): SlicedArray(archive, name, opened) for name in entries}
-            if "header" in self.others:
-                self._unwrap(path)
-            self.kind = _kind(path, self.others)
-            self.mean, self.spread = self.others.pop("mean"), self.others.pop(self.kind)
-            self.points = self.mean.points
-            self._check(path)
-            self.close = opened.pop_all().close  # only now: what is refused above is closed at once
+        self.opened = ExitStack()
+        try:
+            self._open(path)
+        except BaseException:
+            self.opened.close()
+            raise
+
+    def _open(self, path: Path) -> None:
+        with zipfile.ZipFile(path) as archive:
+            entries = [name for name in archive.namelist() if name.endswith(".npy")]
+            self.others = {name.removesuffix(".npy"): SlicedArray(archive, name, self.opened) for name in entries}
+        if "header" in self.others:
+            self._unwrap(path)
+        self.kind = _kind(path, self.others)
+        self.mean, self.spread = self.others.pop("mean"), self.others.pop(self.kind)
+        self.points = self.mean.points
+        self._check(path)
 
     def _unwrap(self, path: Path) -> None:
         header = self.others.pop("header")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import glob
 import json
 import os
 import uuid
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from uqprism.errors import InvalidValueError
 from uqprism.scale.npz import NpzWriter
 from uqprism.scale.options import Layout, Options
-from uqprism.scale.sources import Batch, Schema, arrow_csv, naming, pa, pq
+from uqprism.scale.sources import Batch, Schema, arrow_csv, pa, pq
 from uqprism.storage import require
 
 if TYPE_CHECKING:
@@ -41,11 +42,11 @@ def whole(target: Path, run: str) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def sweep(output: Path, run: str = "") -> None:
-    """Remove temporary files that a killed process left below this folder, or beside this file."""
-    folder, pattern = (output, "**/") if output.is_dir() else (output.parent, "")
-    ending = "" if output.is_dir() else output.name
-    for leftover in folder.glob(f"{pattern}{TEMPORARY}{run}*{ending}"):
+def sweep(output: Path, run: str = "?" * 12) -> None:
+    """Remove temporary files, of this run or of any, that a killed process left below this folder or for this file."""
+    attempt = f"{TEMPORARY}{run}-{'?' * 8}-"
+    leftovers = output.rglob(f"{attempt}*") if output.is_dir() else output.parent.glob(attempt + glob.escape(output.name))
+    for leftover in leftovers:
         leftover.unlink(missing_ok=True)
 
 
@@ -168,9 +169,8 @@ def _plain(name: str, column: Any) -> np.ndarray[Any, Any]:
 
 def open_sink(path: Path, suffix: str, schema: Schema, layout: Layout, options: Options) -> Sink:
     """A file of the format that this suffix names."""
-    with naming(path, "written"):
-        if suffix == ".csv":
-            return CsvSink(path, schema)
-        if suffix == ".npz":
-            return NpzSink(path, schema, layout, options.keep_members)
-        return ParquetSink(path, schema, options)
+    if suffix == ".csv":
+        return CsvSink(path, schema)
+    if suffix == ".npz":
+        return NpzSink(path, schema, layout, options.keep_members)
+    return ParquetSink(path, schema, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -132,7 +133,7 @@ class CsvSource(Source):
     def __init__(self, span: Span, columns: Columns, as_text: bool) -> None:
         super().__init__(span)
         with span.path.open(newline="", encoding="utf-8-sig") as file:
-            self.names = next(csv.reader(file), None)
+            self.names = next(csv.reader(file), [])
         if not self.names:
             raise FileError(f"{span.path}: is empty; a CSV file begins with the names of its columns")
         self.layout, self.as_text = resolve(columns, self.names, span.path), as_text
@@ -143,7 +144,7 @@ class CsvSource(Source):
         self.stream = pa.OSFile(str(self.path))
         types = {name: pa.float64() for name in (*self.layout.mean, *self.layout.spread)}
         if self.as_text:  # a number read and written again may look different, an identifier lose its zeros
-            types = {name: types.get(name, pa.string()) for name in self.names or ()}
+            types = {name: types.get(name, pa.string()) for name in self.names}
         return arrow_csv.open_csv(
             self.stream,
             read_options=arrow_csv.ReadOptions(block_size=CSV_BLOCK),
@@ -154,15 +155,32 @@ class CsvSource(Source):
     @property
     def schema(self) -> Schema:
         """The columns, with the types that the first block suggests."""
-        with naming(self.path, "read"):
+        try:
             return self.reader.schema
+        except pa.ArrowInvalid as error:
+            raise self._explained(error) from None
 
     def read(self, rows: int) -> Iterator[tuple[Batch, float]]:
         """Batches of about so many rows, each with the fraction of the file read so far."""
         size = max(self.path.stat().st_size, 1)
-        for batch in self.reader:
-            for start in range(0, batch.num_rows, rows):
-                yield batch.slice(start, rows), min(self.stream.tell() / size, 1.0)
+        try:
+            for batch in self.reader:
+                for start in range(0, batch.num_rows, rows):
+                    yield batch.slice(start, rows), min(self.stream.tell() / size, 1.0)
+        except pa.ArrowInvalid as error:
+            raise self._explained(error) from None
+
+    def _explained(self, error: Exception) -> FileError:
+        """The same with the name of the column, and what to do about a value that is not of its type."""
+        text = str(error).splitlines()[0]
+        number = re.search(r"In CSV column #(\d+): (?:Row #\d+: )?(.*)", text)
+        if number is None:
+            return FileError(f"{self.path}: cannot be read: {text}")
+        name = self.names[int(number[1])]
+        remedy = "its type was guessed from the first 16 MB, write to .csv to pass it through as text"
+        if name in (*self.layout.mean, *self.layout.spread):
+            remedy = "members must be numbers"
+        return FileError(f"{self.path}: column {name!r}: {number[2]}; {remedy}")
 
     def close(self) -> None:
         """Let go of the file."""
@@ -204,7 +222,7 @@ class NpzSource(Source):
 
     def close(self) -> None:
         """Let go of the file."""
-        self.npz.close()
+        self.npz.opened.close()
 
 
 def open_source(span: Span, columns: Columns, *, as_text: bool = False) -> Source:
