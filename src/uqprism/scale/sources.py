@@ -26,7 +26,7 @@ arrow_csv = require("pyarrow.csv", extra="cli")
 
 Batch = Any  # a pyarrow.RecordBatch
 Schema = Any  # a pyarrow.Schema
-CSV_BLOCK = 1 << 24
+CSV_BLOCK = 1 << 22  # Arrow reads several ahead
 READ_BUFFER = 1 << 18  # without one, a column chunk is read whole, and a file may be a single row group
 
 
@@ -164,7 +164,7 @@ class CsvSource(Source):
         """Batches of about so many rows, each with the fraction of the file read so far."""
         size = max(self.path.stat().st_size, 1)
         try:
-            for batch in self.reader:
+            for batch in joined(self.reader, rows):
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows), min(self.stream.tell() / size, 1.0)
         except pa.ArrowInvalid as error:
@@ -177,7 +177,7 @@ class CsvSource(Source):
         if number is None:
             return FileError(f"{self.path}: cannot be read: {text}")
         name = self.names[int(number[1])]
-        remedy = "its type was guessed from the first 16 MB, write to .csv to pass it through as text"
+        remedy = "its type was guessed from the first 4 MB, write to .csv to pass it through as text"
         if name in (*self.layout.mean, *self.layout.spread):
             remedy = "members must be numbers"
         return FileError(f"{self.path}: column {name!r}: {number[2]}; {remedy}")
