@@ -34,6 +34,14 @@ class UnsupportedError(UqprismError, TypeError):
     """A question the distribution cannot answer, such as the density of a set of samples."""
 
 
+class FileError(UqprismError, OSError):
+    """A file that cannot be found, read or written."""
+
+
+class ClusterError(UqprismError, OSError):
+    """A cluster that cannot be reached, or could not do its work."""
+
+
 class MissingExtraError(UqprismError, ImportError):
     """An optional dependency is not installed."""
 

@@ -1,0 +1,147 @@
+"""Which files go in, and where their parts come out."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from uqprism.errors import ArgumentError, FileError
+
+READABLE = (".parquet", ".pq", ".csv", ".npz")
+WRITABLE = (".parquet", ".csv", ".npz")
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Span:
+    """One input file, or some row groups of a Parquet file.
+
+    Attributes:
+        path: the file.
+        name: its path below the common root of all inputs, which its part keeps.
+        row_groups: the row groups to read; None reads all.
+        first_row: how many rows of the file come before.
+    """
+
+    path: Path
+    name: str
+    row_groups: tuple[int, ...] | None = None
+    first_row: int = 0
+
+    def record(self) -> dict[str, object]:
+        """What tells whether the file is still the one that was read."""
+        state = self.path.stat()
+        groups = None if self.row_groups is None else list(self.row_groups)
+        return {"name": self.name, "size": state.st_size, "modified": state.st_mtime_ns, "row_groups": groups}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One output file and the inputs it is made from."""
+
+    target: Path
+    spans: tuple[Span, ...]
+
+
+def find(inputs: PathLike | Sequence[PathLike]) -> list[Span]:
+    """The files meant by paths, folders and glob patterns, sorted within each, every one once.
+
+    Folders are searched to any depth; what starts with `_` or `.` is ignored, as every reader of such folders does.
+    """
+    given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
+    found: dict[Path, Path] = {}
+    for item in given:
+        for root, path in _files(os.fspath(item)):
+            found.setdefault(path, root)
+    if not found:
+        raise ArgumentError("no input was given; name files, folders or patterns")
+    root = _above_partitions(Path(os.path.commonpath([os.path.abspath(folder) for folder in found.values()])))
+    return [Span(path, Path(os.path.abspath(path)).relative_to(root).as_posix()) for path in found]
+
+
+def _files(item: str) -> Iterator[tuple[Path, Path]]:
+    """Each file with the folder that its name is relative to."""
+    path = Path(item)
+    if path.is_dir():
+        files = sorted(_below(path))
+        if not files:
+            raise FileError(f"{item}: the folder holds no {', '.join(READABLE)} files")
+        yield from ((path, file) for file in files)
+    elif path.exists():
+        if path.suffix not in READABLE:
+            raise FileError(f"{item}: files end in {', '.join(READABLE)}; convert this one")
+        yield path.parent, path
+    elif glob.has_magic(item):
+        root = Path(re.split(r"[^/]*[*?[]", item, maxsplit=1)[0] or ".")
+        matches = sorted(glob.glob(item, recursive=True))
+        files = [file for match in matches if not _ignored(Path(match).relative_to(root)) for _, file in _matched(Path(match))]
+        if not files:
+            raise FileError(f"{item}: nothing matches this pattern")
+        yield from ((root, file) for file in files)
+    else:
+        raise FileError(f"{item}: no such file, folder or pattern")
+
+
+def _matched(match: Path) -> Iterator[tuple[Path, Path]]:
+    if match.is_dir():
+        yield from ((match, file) for file in sorted(_below(match)))
+    elif match.suffix in READABLE:
+        yield match.parent, match
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for file in folder.rglob("*"):
+        if file.suffix in READABLE and file.is_file() and not _ignored(file.relative_to(folder)):
+            yield file
+
+
+def _ignored(relative: Path) -> bool:
+    return any(part.startswith(("_", ".")) for part in relative.parts)
+
+
+def _above_partitions(root: Path) -> Path:
+    """The folder above any `key=value` folders: their names are data, so parts keep them."""
+    while "=" in root.name:
+        root = root.parent
+    return root
+
+
+def plan(spans: Sequence[Span], output: PathLike) -> list[Part]:
+    """The parts to write: one for a file, one per input for a folder."""
+    target = Path(output)
+    if target.suffix and not target.is_dir():
+        if target.suffix not in WRITABLE:
+            raise ArgumentError(f"output {target}: ends in {', '.join(WRITABLE)} for a file, or in nothing for a folder")
+        if len(spans) > 1 and any("=" in part for span in spans for part in Path(span.name).parts[:-1]):
+            raise ArgumentError(f"output {target}: one file would lose the partition keys of the input folders; name a folder")
+        parts = [Part(target, tuple(spans))]
+    else:
+        parts = [Part(target / Path(span.name).with_suffix(".parquet"), (span,)) for span in spans]
+    _check_apart(parts, target)
+    return parts
+
+
+def _check_apart(parts: Sequence[Part], output: Path) -> None:
+    """Refuse two inputs for one part, and an output that is or lies among the inputs."""
+    taken: dict[Path, Path] = {}
+    sources = {span.path.resolve() for part in parts for span in part.spans}
+    for part in parts:
+        other = taken.setdefault(part.target, part.spans[0].path)
+        if other != part.spans[0].path:
+            raise ArgumentError(f"{other} and {part.spans[0].path} would both become {part.target}; rename one")
+        if part.target.resolve() in sources:
+            raise ArgumentError(f"output {part.target}: is an input; name another")
+    if any(output.resolve() in source.parents for source in sources):
+        raise ArgumentError(f"output {output}: holds the inputs; name another folder")
+
+
+def check_outside(inputs: PathLike | Sequence[PathLike], output: Path) -> None:
+    """Refuse an output below an input folder, where the next run would take it for an input."""
+    for item in [inputs] if isinstance(inputs, str | os.PathLike) else inputs:
+        folder = Path(item)
+        if folder.is_dir() and output.resolve().is_relative_to(folder.resolve()):
+            raise ArgumentError(f"output {output}: lies in the input folder {folder}; name another place")
