@@ -7,8 +7,11 @@ takes; the reference path serves those.
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -23,6 +26,28 @@ from uqprism.families.gaussian import Gaussian
 from uqprism.measures import Measure
 
 Kind = Literal["auto", "fused", "reference"]
+
+_threads: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+def threads() -> int:
+    """How many threads a kernel may use: `limited_to`, UQPRISM_THREADS, or one for each core this process may run on."""
+    limit, given = _threads.get(), os.environ.get("UQPRISM_THREADS", "")
+    if limit is not None:
+        return limit
+    if given.isdigit():
+        return max(1, int(given))
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def limited_to(count: int) -> Iterator[None]:
+    """Within, kernels called from this thread use so many threads: for callers that have threads of their own."""
+    token = _threads.set(count)
+    try:
+        yield
+    finally:
+        _threads.reset(token)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import numpy as np
 from uqprism.arrays import from_numpy, to_numpy
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.families.gaussian import Gaussian
-from uqprism.kernels import Computed
+from uqprism.kernels import Computed, threads
 from uqprism.kernels.integrals import DONE, NEEDS_PAIRS, integrals
 from uqprism.kernels.layout import FRAME, LANES, MEMBER, TERM_BLOCK
 from uqprism.kernels.output import write
@@ -38,14 +37,6 @@ SLICE_BYTES = 2**22  # of working memory for one slice: what stays in a cache
 TOTAL_BYTES = 2**25 + 2**24  # for all threads together
 WORTH = 2**13  # members of all points for which a thread is worth its start
 MANY = 400  # members above which an integral over nodes is shorter than all pairs; see benchmarks/RESULTS.md
-
-
-def threads() -> int:
-    """How many threads to use: UQPRISM_THREADS, or one for each core this process may run on."""
-    given = os.environ.get("UQPRISM_THREADS", "")
-    if given.isdigit():
-        return max(1, int(given))
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)

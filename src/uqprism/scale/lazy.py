@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism import measures as core
+from uqprism import evaluation as core
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
 from uqprism.measures import Measure

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 from uqprism import __version__
 from uqprism.errors import InvalidValueError
+from uqprism.kernels import threads
 from uqprism.scale.inputs import Part, Span
 from uqprism.scale.options import Options
 from uqprism.scale.pipeline import overlapped
@@ -33,7 +33,7 @@ class Made:
 
 def default_threads() -> int:
     """How many batches to compute at a time on this machine."""
-    return min(MOST_THREADS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    return min(MOST_THREADS, threads())
 
 
 def record(part: Part, options: Options) -> dict[str, Any]:

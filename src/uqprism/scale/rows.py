@@ -10,6 +10,7 @@ import numpy as np
 from uqprism.ensemble import FORMAT, EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.evaluation import evaluate
+from uqprism.kernels import limited_to
 from uqprism.scale.options import Layout, Options
 from uqprism.scale.sources import Batch, Schema, Source, check_types, pa
 
@@ -78,7 +79,8 @@ class Scorer:
             mean, spread = mean[:, good], spread[:, good]
         given: dict[str, Any] = {"mean": mean, self.layout.kind: spread}
         ensemble = EnsemblePrediction.gaussian(**given, weights=self.weights, check=False)
-        table = evaluate(ensemble, self.options.measures)
+        with limited_to(1):  # batches are computed side by side
+            table = evaluate(ensemble, self.options.measures)
         kept = batch.select(self.kept)
         if good is not None and self.options.on_bad == "drop":
             kept, good = kept.filter(pa.array(good)), None
