@@ -36,8 +36,12 @@ docs: .venv/dev
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/mkdocs build --strict --quiet
 
-## bench: time it against the alternatives; writes benchmarks/RESULTS.md
-bench: .venv/dev
+.venv/bench: .venv/dev
+	$(BIN)/python -m pip install --quiet $(TORCH) --editable '.[bench]'
+	touch $@
+
+## bench: time it against the alternatives, some ten minutes; writes benchmarks/RESULTS.md
+bench: .venv/bench
 	$(BIN)/python benchmarks/run.py
 
 clean:

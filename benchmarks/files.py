@@ -21,7 +21,7 @@ import uqprism as up
 from uqprism.scale.options import select
 
 CHUNK = 1 << 20
-SAMPLE = 1 << 18  # rows evaluated in memory
+SAMPLE = 1 << 20  # rows evaluated in memory
 SCORE = """
 import re, sys
 import numpy, pyarrow.parquet, uqprism.scale
@@ -96,6 +96,33 @@ def output_like(rows: int) -> Iterator[pa.Table]:
         yield pa.table({"key": np.arange(start, start + count), **measures})
 
 
+def report(rows: int, members: int = 10, *, threads: int = 0, folder: Path | None = None) -> list[str]:
+    """The section on files."""
+    with tempfile.TemporaryDirectory(dir=folder) as inside:
+        source, target = Path(inside) / "in.parquet", Path(inside) / "out.parquet"
+        write(source, chunks(rows, members))
+        speeds = {"raw read": rows / read(source), "raw write": rows / write(target, output_like(rows))}
+        count, seconds = evaluate(source, members)
+        speeds["evaluate in memory"] = count / seconds
+        command = [sys.executable, "-c", SCORE, str(source), str(target), str(threads)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()  # noqa: S603 (this program)
+        sizes = [path.stat().st_size / rows for path in (source, target)]
+    together = 1.0 / sum(1.0 / speed for speed in speeds.values())
+    scored = int(done[0]) / float(done[1])
+    speeds |= {"the three in turn": together, "`uqprism score`": scored}
+    return [
+        "## Files",
+        "",
+        f"{rows:,} rows x {members} members of Parquet ({sizes[0]:.0f} bytes a row), 12 measures ({sizes[1]:.0f} bytes a row).",
+        "",
+        "| what | rows per second |",
+        "|---|---|",
+        *(f"| {name} | {speed:,.0f} |" for name, speed in speeds.items()),
+        "",
+        f"`score` runs at {scored / together:.2f} of the three in turn, {int(done[2]) / 1024:,.0f} MB above the interpreter.",
+    ]
+
+
 def main() -> None:
     """Generate, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -104,20 +131,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=0, help="of score; by default its own choice")
     parser.add_argument("--folder", type=Path, help="where the files go; by default a temporary folder")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        source, target = Path(folder) / "in.parquet", Path(folder) / "out.parquet"
-        write(source, chunks(given.rows, given.members))
-        speeds = {"raw read": given.rows / read(source), "raw write": given.rows / write(target, output_like(given.rows))}
-        rows, seconds = evaluate(source, given.members)
-        speeds["evaluate in memory"] = rows / seconds
-        command = [sys.executable, "-c", SCORE, str(source), str(target), str(given.threads)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()  # noqa: S603 (this program)
-    together = 1.0 / sum(1.0 / speed for speed in speeds.values())
-    scored = int(done[0]) / float(done[1])
-    print(f"{given.rows:,} rows x {given.members} members, 12 measures\n")
-    for name, speed in {**speeds, "the three in turn": together, "uqprism score": scored}.items():
-        print(f"{name:<20}{speed:>14,.0f} rows/s")
-    print(f"\nscore / the three in turn: {scored / together:.2f}; peak above the interpreter: {int(done[2]) / 1024:,.0f} MB")
+    print("\n".join(report(given.rows, given.members, threads=given.threads, folder=given.folder)))
 
 
 if __name__ == "__main__":

@@ -120,17 +120,17 @@ def evaluate(
     exactness: dict[str, Exactness] = {}
     if chosen is not None and fused:
         done = chosen.compute(flat, fused, None if correction is None else float(correction))
-        values, dtype = done.values, flat.members.centre.dtype
+        dtype = flat.members.centre.dtype
         kinds = {t: _exactness([t] if t else [], done.worked, dtype) for t in set(done.tolerances.values())}
-        exactness = {name: kinds[t] for name, t in done.tolerances.items()}
-        for at, affected in done.declined:
-            patch, _ = _reference(flat[at], [m for m in fused if m.name in affected], correction)
-            for name, repaired in patch.items():
-                values[name] = put(values[name], at, repaired)
+        values, exactness = done.values, {name: kinds[t] for name, t in done.tolerances.items()}
     rest = [m for m in wanted if m.name not in values]
     if rest:
         more, how = _reference(flat, rest, correction)
         values, exactness = {**values, **more}, {**exactness, **how}
+    if fused:
+        for at, affected in done.declined:
+            patch, _ = _reference(flat[at], [m for m in fused if m.name in affected], correction)
+            values |= {name: put(values[name], at, repaired) for name, repaired in patch.items()}
     shape = ensemble.points_shape
     table = {m.name: values[m.name] for m in wanted}
     if len(shape) != 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -57,13 +57,14 @@ class Computed:
     Attributes:
         values: by measure name, (points,).
         tolerances: by measure name, zero for closed forms.
-        declined: positions of points, and the names of the measures that the reference path must serve there.
+        declined: positions of points, and the names of the measures that the reference path must serve there; to be asked
+            once, and last.
         worked: the precision it computed in.
     """
 
     values: dict[str, Array]
     tolerances: dict[str, float]
-    declined: Sequence[tuple[Array, Sequence[str]]]
+    declined: Iterable[tuple[Array, Sequence[str]]]
     worked: str = "float64"
 
 

@@ -36,7 +36,7 @@ Floats = np.ndarray[Any, Any]
 SLICE_BYTES = 2**22  # of working memory for one slice: what stays in a cache
 TOTAL_BYTES = 2**25 + 2**24  # for all threads together
 WORTH = 2**13  # members of all points for which a thread is worth its start
-MANY = 400  # members above which an integral over nodes is shorter than all pairs; see benchmarks/RESULTS.md
+MANY = 300  # members above which an integral over nodes is shorter than all pairs; see benchmarks/RESULTS.md
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Members:
         return cls(mean, given, by_variance, weights)
 
     def at(self, points: Any) -> Members:
-        """At some of the points, in double precision and row after row."""
-        mean, given = (np.ascontiguousarray(x[:, points], dtype=np.float64) for x in (self.mean, self.given))
+        """At some of the points, in double precision."""
+        mean, given = (x[:, points].astype(np.float64, copy=False) for x in (self.mean, self.given))
         return Members(mean, given, self.by_variance, self.weights)
 
 

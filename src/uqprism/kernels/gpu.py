@@ -8,7 +8,7 @@ the reference path's, in chunks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -45,24 +45,26 @@ class DeviceKernel:
         given: torch.Tensor = gaussian.given_variance if by_variance else gaussian.scale
         program, names = Program.of(measures, correction), [measure.name for measure in measures]
         with_mixture = [k for k, tolerance in enumerate(program.tolerances) if tolerance > 0.0]
+        single = gaussian.mean.dtype == torch.float32
         with torch.no_grad():
             inputs = gaussian.mean.detach(), given.detach(), by_variance, ensemble.weights
-            single = gaussian.mean.dtype == torch.float32
             out, flags = _run(*inputs, program, KEEPS_SINGLE if single else KEEPS_DOUBLE)
             if single and with_mixture:
                 _repeat_in_double(*inputs, Program.of([measures[k] for k in with_mixture], None), out, with_mixture, flags)
-            affected = {UNUSABLE: names, LOSSY: [names[k] for k in with_mixture]}
-            some = bool(flags.any()) if len(flags) else False
-            patches = [(torch.nonzero(flags & flag)[:, 0], which) for flag, which in affected.items() if some and which]
         if gaussian.mean.requires_grad or given.requires_grad:
             build = _Rebuild(by_variance, ensemble.weights, measures, correction)
             out = list(_Differentiable.apply(gaussian.mean, given, build, *out))
-        return Computed(
-            dict(zip(names, out, strict=True)),
-            dict(zip(names, program.tolerances, strict=True)),
-            [(at, affected) for at, affected in patches if len(at)],
-            str(gaussian.mean.dtype),
-        )
+
+        def declined() -> Iterator[tuple[torch.Tensor, Sequence[str]]]:
+            if not len(flags) or not bool(flags.any()):  # waits for the device, so it is asked last
+                return
+            for flag, affected in ((UNUSABLE, names), (LOSSY, [names[k] for k in with_mixture])):
+                at = torch.nonzero(flags & flag)[:, 0]
+                if len(at) and affected:
+                    yield at, affected
+
+        tolerances = dict(zip(names, program.tolerances, strict=True))
+        return Computed(dict(zip(names, out, strict=True)), tolerances, declined(), str(gaussian.mean.dtype))
 
 
 def _run(
@@ -72,15 +74,14 @@ def _run(
     (count, points), like = mean.shape, {"dtype": mean.dtype, "device": mean.device}
     mean, given = (x if x.stride(1) == 1 or points < 2 else x.contiguous() for x in (mean, given))
     weighted = weights is not None
-    weights = torch.full((count,), 1.0 / count, **like) if weights is None else (weights / weights.sum()).to(**like)
-    out = [torch.empty(points, **like) for _ in program.excess]
+    weights = _equal(count, mean.dtype, mean.device) if weights is None else (weights / weights.sum()).to(**like)
     flags = torch.empty(points, dtype=torch.int8, device=mean.device)
     slots, table, factors = _tables(program, mean.device)
-    addresses = torch.tensor([x.data_ptr() for x in out], dtype=torch.int64, device=mean.device)
     rows = len(program.terms) + 1
     step = max(BLOCK, min(points, TERM_BYTES // (rows * mean.element_size())))
     terms = torch.empty((rows, step), **like)
     switches = _switches(program)
+    out = [torch.empty(0, **like) for _ in program.excess] if points == 0 else []
     for first in range(0, points, step):
         some = min(step, points - first)
         fill_terms[(-(-some // BLOCK),)](
@@ -104,6 +105,9 @@ def _run(
             num_warps=WARPS,
             enable_fp_fusion=True,
         )
+        if first == 0:  # while the device is busy
+            out = [torch.empty(points, **like) for _ in program.excess]
+            addresses = torch.tensor([x.data_ptr() for x in out], dtype=torch.int64, device=mean.device)
         combine[(-(-some // COMBINED),)](
             terms,
             table,
@@ -119,6 +123,12 @@ def _run(
             enable_fp_fusion=True,
         )
     return out, flags
+
+
+@lru_cache(maxsize=64)
+def _equal(count: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """Equal weights: kept, since what stands before the first kernel is waited for."""
+    return torch.full((count,), 1.0 / count, dtype=dtype, device=device)
 
 
 @lru_cache(maxsize=64)

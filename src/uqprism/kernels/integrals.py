@@ -1,7 +1,7 @@
 """What has no closed form, and for many members what has one that is too long: integrals over nodes, point by point.
 
 Vector instructions run along the nodes. Risks of the mixture against a surrogate come, in this order, from the Hermite series
-(near agreement, see `series`), from the difference of two closed forms where that keeps twelve digits, and from here.
+(near agreement, see `series`), from the difference of two closed forms where that keeps eleven digits, and from here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Status = np.ndarray[Any, np.dtype[np.int8]]
 
 DONE, DECLINED, NEEDS_PAIRS = 0, 1, 2
 UNDERFLOW = 36.0  # scales from its mean at which a density is nearly too small for a double
-KEEPS_DIGITS = 1e-4  # a difference this large a part of its terms loses at most four of sixteen digits
+KEEPS_DIGITS = 1e-5  # a difference this large a part of its terms loses at most five of sixteen digits
 
 NODE_PANELS = 20  # at a time
 NODE_BLOCK = NODE_PANELS * PER_PANEL
