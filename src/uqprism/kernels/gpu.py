@@ -24,9 +24,9 @@ from uqprism.kernels.layout import TERMS
 from uqprism.kernels.program import Program, covers, terms_of
 from uqprism.measures import Measure
 
-TERM_BYTES = 2**27  # of terms between the two kernels, for as many points as that holds
+TERM_BYTES = 2**28  # of terms between the two kernels, for as many points as that holds
 BLOCK, WARPS = 64, 1  # small blocks, so that the members of all points on a multiprocessor stay in its cache
-COMBINED, COMBINING_WARPS = 512, 4
+COMBINED, COMBINING_WARPS = 256, 4
 KEEPS_SINGLE, KEEPS_DOUBLE, KEEPS_FOR_SINGLE = 1e-2, 1e-6, 1e-10  # a difference as a part of its terms that keeps the digits
 MOST_MEMBERS = 1000  # beyond, one thread has too many pairs; the reference path spreads them
 
