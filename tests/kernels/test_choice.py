@@ -111,7 +111,6 @@ print((status("VmHWM:") - before - results) / 2**20)
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's account of a process")
 @pytest.mark.parametrize(("members", "points"), [(10, 100_000), (3000, 100)])
 def test_memory(members: int, points: int) -> None:
     """Beside inputs and results a kernel holds less than 64 MB."""

@@ -13,6 +13,7 @@ from uqprism.arrays import from_numpy, to_numpy
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.families.gaussian import Gaussian
 from uqprism.kernels import Computed, threads
+from uqprism.kernels.fits import FITS
 from uqprism.kernels.integrals import DONE, NEEDS_PAIRS, integrals
 from uqprism.kernels.layout import FRAME, LANES, MEMBER, TERM_BLOCK
 from uqprism.kernels.output import write
@@ -21,7 +22,6 @@ from uqprism.kernels.panels import RULE_NODES, RULE_WEIGHTS
 from uqprism.kernels.prepare import prepare
 from uqprism.kernels.program import Program, covers
 from uqprism.kernels.series import DENSITY, DISTRIBUTION, ENTROPY, ROOTS, series
-from uqprism.kernels.special import FITS
 from uqprism.kernels.surrogates import (
     crps_surrogates,
     log_surrogates,

@@ -1,4 +1,4 @@
-"""The Triton kernels: the formulas of `families.gaussian`, in the frame of `uqprism.frame`, one point per thread."""
+"""The Triton kernels: closed-form terms in the frame of `uqprism.frame`, one point per thread, and measures from terms."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ from typing import Any
 
 import triton
 import triton.language as tl
-from triton.language.extra import libdevice
 
-from uqprism.kernels import special
+from uqprism.kernels.device_math import (
+    PER_SQRT_PI,
+    SQRT_2_PI,
+    crps_distance,
+    divide,
+    log_gap,
+    power_of_two,
+    quadratic_distance,
+    root,
+)
 from uqprism.kernels.layout import TERMS
 
 UNIT = len(TERMS)  # the row of the unit itself
@@ -18,203 +26,25 @@ UNUSABLE, LOSSY = 1, 2
 _UNIT, _UNUSABLE, _LOSSY = tl.constexpr(UNIT), tl.constexpr(UNUSABLE), tl.constexpr(LOSSY)
 
 
-def _row(name: str) -> Any:
-    return tl.constexpr(TERMS.index(name))
+def _rows(rule_and_risk: str, roles: str) -> Any:
+    """The rows of these terms as compile-time constants."""
+    return (tl.constexpr(TERMS.index(f"{rule_and_risk}.{role}")) for role in roles.split())
 
 
-C_BAYES, C_BAYES_A, C_BAYES_V = (_row(f"crps.bayes.{x}") for x in ("members", "matched", "pooled"))
-C_MM, C_AM, C_VM, C_AV, C_AX, C_VX = (
-    _row(f"crps.excess.{x}")
-    for x in (
-        "members.members",
-        "matched.members",
-        "pooled.members",
-        "matched.pooled",
-        "matched.mixture",
-        "pooled.mixture",
-    )
-)
-Q_BAYES, Q_BAYES_A, Q_BAYES_V = (_row(f"quadratic.bayes.{x}") for x in ("members", "matched", "pooled"))
-Q_MM, Q_AM, Q_VM, Q_AV, Q_AX, Q_VX = (
-    _row(f"quadratic.excess.{x}")
-    for x in (
-        "members.members",
-        "matched.members",
-        "pooled.members",
-        "matched.pooled",
-        "matched.mixture",
-        "pooled.mixture",
-    )
-)
-QT_MM, QT_MA, QT_MV, QT_AM, QT_VM, QT_AV, QT_VA = (
-    _row(f"quadratic.total.{x}")
-    for x in (
-        "members.members",
-        "members.matched",
-        "members.pooled",
-        "matched.members",
-        "pooled.members",
-        "matched.pooled",
-        "pooled.matched",
-    )
-)
-L_BAYES, L_BAYES_A, L_BAYES_V = (_row(f"log.bayes.{x}") for x in ("members", "matched", "pooled"))
-L_MM, L_AM, L_VM, L_MA, L_MV, L_AV, L_VA = (
-    _row(f"log.excess.{x}")
-    for x in (
-        "members.members",
-        "matched.members",
-        "pooled.members",
-        "members.matched",
-        "members.pooled",
-        "matched.pooled",
-        "pooled.matched",
-    )
-)
-S_BAYES, S_BAYES_A, S_EXCESS = (_row(f"squared_error.{x}") for x in ("bayes.members", "bayes.matched", "excess.members.matched"))
-LOG_UNIT = _row("log.unit")
+BAYES, PAIRS = "members matched pooled", "matched.members pooled.members matched.pooled matched.mixture pooled.mixture"
+BOTH_WAYS = "members.matched members.pooled matched.members pooled.members matched.pooled pooled.matched"
 
-SQRT_2, SQRT_2_PI = tl.constexpr(math.sqrt(2.0)), tl.constexpr(math.sqrt(2.0 / math.pi))
-PER_SQRT_PI, PER_LN_2 = tl.constexpr(1.0 / math.sqrt(math.pi)), tl.constexpr(1.0 / math.log(2.0))
-SQRT_EIGHTH = tl.constexpr(math.sqrt(0.125))  # 1 / (2 sqrt(pi)) over sqrt(2 / pi)
+C_BAYES, C_BAYES_A, C_BAYES_V = _rows("crps.bayes", BAYES)
+C_MM, C_AM, C_VM, C_AV, C_AX, C_VX = _rows("crps.excess", f"members.members {PAIRS}")
+Q_BAYES, Q_BAYES_A, Q_BAYES_V = _rows("quadratic.bayes", BAYES)
+Q_MM, Q_AM, Q_VM, Q_AV, Q_AX, Q_VX = _rows("quadratic.excess", f"members.members {PAIRS}")
+QT_MM, QT_MA, QT_MV, QT_AM, QT_VM, QT_AV, QT_VA = _rows("quadratic.total", f"members.members {BOTH_WAYS}")
+L_BAYES, L_BAYES_A, L_BAYES_V = _rows("log.bayes", BAYES)
+L_MM, L_MA, L_MV, L_AM, L_VM, L_AV, L_VA = _rows("log.excess", f"members.members {BOTH_WAYS}")
+S_BAYES, S_BAYES_A = _rows("squared_error.bayes", "members matched")
+(S_EXCESS,) = _rows("squared_error.excess", "members.matched")
+(LOG_UNIT,) = _rows("log", "unit")
 HALF_LOG_2PI_E, LN_2 = tl.constexpr(0.5 * (math.log(2.0 * math.pi) + 1.0)), tl.constexpr(math.log(2.0))
-
-# The mean gap of `special`, and a shorter fit of it for single precision (6e-8 up to a squared distance of 28).
-ABOVE, BELOW = tl.constexpr(special.FITS.gap_above), tl.constexpr(special.FITS.gap_below)
-SHORT_ABOVE = tl.constexpr((0.39894229942, 0.0413392955894, 0.00280037555271, 3.90221022666e-05, 3.23608340061e-09))
-SHORT_BELOW = tl.constexpr((1.0, 0.186956165607, 0.0142647183078, 0.000473466706135, 1.49138940435e-06))
-FAR, SHORT_FAR = tl.constexpr(special.FAR), tl.constexpr(28.0)
-MINUS_EXPM1 = tl.constexpr((1.0, -1 / 2, 1 / 6, -1 / 24))  # 6e-8 up to 1/16
-LOG = tl.constexpr(special.FITS.log)
-
-
-@triton.jit
-def _root(x):
-    """The square root, correctly rounded."""
-    if x.dtype == tl.float32:
-        root = tl.sqrt_rn(x)
-    else:
-        root = tl.sqrt(x)
-    return root
-
-
-@triton.jit
-def _divide(x, y, SINGLE: tl.constexpr):
-    """x / y; in single precision by the device's reciprocal, off by two units in the last place at most."""
-    return libdevice.fast_dividef(x, y) if SINGLE else x / y
-
-
-@triton.jit
-def _polynomial(x, COEFFICIENTS: tl.constexpr, COUNT: tl.constexpr):
-    """The sum of coefficients[n] * x**n."""
-    value = COEFFICIENTS[COUNT - 1] * x + COEFFICIENTS[COUNT - 2]
-    for k in tl.static_range(2, COUNT):
-        value = value * x + COEFFICIENTS[COUNT - 1 - k]
-    return value
-
-
-@triton.jit
-def _exp(x, SINGLE: tl.constexpr):
-    """The exponential of x <= 0; in single precision what is smaller than 1e-38 is zero."""
-    if SINGLE:
-        value = tl.inline_asm_elementwise(
-            "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x * PER_LN_2], dtype=tl.float32, is_pure=True, pack=1
-        )
-    else:
-        value = tl.exp(x)
-    return value
-
-
-@triton.jit
-def _joint(p, q, SINGLE: tl.constexpr):
-    """The variance and the scale of the difference of two Gaussian values, and the inverse of the latter."""
-    square = p * p + q * q
-    if SINGLE:
-        inverse = tl.rsqrt(square)
-        joint = square * inverse
-    else:
-        joint = tl.sqrt(square)
-        inverse = 1.0 / joint
-    return square, joint, inverse
-
-
-@triton.jit
-def _widths(both, BY_VARIANCE: tl.constexpr):
-    """What turns a squared gap of variances into one of scales."""
-    return both * both if BY_VARIANCE else 1.0
-
-
-@triton.jit
-def _crps(shift, p, q, gap, BY_VARIANCE: tl.constexpr, SINGLE: tl.constexpr):
-    """The integrated squared difference of the distribution functions; gap is of scales or variances.
-
-    Its two fractions share one division, which is what it costs.
-    """
-    both = p + q
-    _, joint, inverse = _joint(p, q, SINGLE)
-    t = shift * inverse
-    t2 = t * t
-    if SINGLE:
-        bounded = tl.minimum(t2, SHORT_FAR)
-        above = bounded * _polynomial(bounded, SHORT_ABOVE, 5)
-        below = _polynomial(bounded, SHORT_BELOW, 5)
-        near = t2 < SHORT_FAR
-    else:
-        bounded = tl.minimum(t2, FAR)
-        above = bounded * _polynomial(bounded, ABOVE, 11)
-        below = _polynomial(bounded, BELOW, 12)
-        near = t2 < FAR
-    above = tl.where(near, joint * above, tl.abs(shift) - SQRT_2_PI * joint)
-    below = tl.where(near, below, 1.0)
-    widths = (SQRT_2 * joint + both) * _widths(both, BY_VARIANCE)
-    return _divide(above * widths + gap * gap * (PER_SQRT_PI * below), below * widths, SINGLE)
-
-
-@triton.jit
-def _minus_expm1(y, SINGLE: tl.constexpr):
-    """1 - exp(-y) for y >= 0, and exp(-y)."""
-    decay = _exp(-y, SINGLE)
-    if SINGLE:
-        value = tl.where(y < 0.0625, y * _polynomial(y, MINUS_EXPM1, 4), 1.0 - decay)
-    else:
-        value = -libdevice.expm1(-y)
-    return value, decay
-
-
-@triton.jit
-def _quadratic(shift, p, q, gap, BY_VARIANCE: tl.constexpr, SINGLE: tl.constexpr):
-    """The integrated squared difference of the densities and twice the integral of their product, both over sqrt(2 / pi)."""
-    both = p + q
-    product = p * q
-    square, joint, inverse = _joint(p, q, SINGLE)
-    t = shift * inverse
-    rise, decay = _minus_expm1(0.5 * t * t, SINGLE)
-    widths = product * (both * joint + 2.0 * SQRT_2 * product) * _widths(both, BY_VARIANCE)
-    scales = _divide(gap * gap * (SQRT_EIGHTH * square + SQRT_2 * product), widths, SINGLE)
-    return (scales + rise) * inverse, decay * inverse
-
-
-@triton.jit
-def _log_gap(x, ratio):
-    """x - log(ratio) for ratio = 1 + x formed without adding: about x**2/2 near zero."""
-    near = (ratio > 0.7072) & (ratio < 1.4142)
-    q = tl.where(near, x / (2.0 + x), 0.0)
-    square = q * q
-    return tl.where(near, x * q - q * square * _polynomial(square, LOG, 8), x - tl.log(ratio))
-
-
-@triton.jit
-def _power_of_two(x, SINGLE: tl.constexpr):
-    """The power of two above x, its inverse, and its exponent."""
-    if SINGLE:
-        exponent = ((x.to(tl.int32, bitcast=True) >> 23) & 0xFF) - 126
-        power = ((exponent + 127) << 23).to(tl.float32, bitcast=True)
-        inverse = ((127 - exponent) << 23).to(tl.float32, bitcast=True)
-    else:
-        exponent = ((x.to(tl.int64, bitcast=True) >> 52) & 0x7FF) - 1022
-        power = ((exponent + 1023) << 52).to(tl.float64, bitcast=True)
-        inverse = ((1023 - exponent) << 52).to(tl.float64, bitcast=True)
-    return power, inverse, exponent
 
 
 @triton.jit
@@ -231,7 +61,7 @@ def _load(inputs, i, BY_VARIANCE: tl.constexpr):
     mean, given, _, mean_stride, given_stride, origin = inputs
     offset = tl.load(mean + i * mean_stride) - origin
     x = tl.load(given + i * given_stride)
-    scale = _root(x) if BY_VARIANCE else x
+    scale = root(x) if BY_VARIANCE else x
     return offset, scale, x
 
 
@@ -273,7 +103,7 @@ def _choose_frame(inputs, count, zero, BY_VARIANCE: tl.constexpr, SINGLE: tl.con
         usable = (total < float("inf")) & (size > 1e-12) & (size < 1e12) & (narrowest > 1e-4 * size)
     else:
         usable = (total < float("inf")) & (size > 1e-140) & (size < 1e140) & (narrowest > 1e-25 * size)
-    unit, inverse, exponent = _power_of_two(tl.where(usable, size, 1.0), SINGLE)
+    unit, inverse, exponent = power_of_two(tl.where(usable, size, 1.0), SINGLE)
     return usable, unit, inverse, exponent
 
 
@@ -305,13 +135,13 @@ def _crps_terms(inputs, inverse, moments, surrogates, out, count, zero, BY_VARIA
     to_matched, to_pooled = zero, zero
     for i in range(count):
         weight, offset, scale, deviation = _centred(inputs, inverse, moments, i, BY_VARIANCE)
-        to_matched += weight * _crps(offset, scale, matched, deviation - spread, True, SINGLE)
-        to_pooled += weight * _crps(offset, scale, pooled, deviation, True, SINGLE)
+        to_matched += weight * crps_distance(offset, scale, matched, deviation - spread, True, SINGLE)
+        to_pooled += weight * crps_distance(offset, scale, pooled, deviation, True, SINGLE)
     _put(out, C_BAYES_A, matched * PER_SQRT_PI)
     _put(out, C_BAYES_V, pooled * PER_SQRT_PI)
     _put(out, C_AM, to_matched)
     _put(out, C_VM, to_pooled)
-    _put(out, C_AV, _crps(zero, matched, pooled, spread, True, SINGLE))
+    _put(out, C_AV, crps_distance(zero, matched, pooled, spread, True, SINGLE))
     return to_matched, to_pooled
 
 
@@ -324,13 +154,13 @@ def _quadratic_terms(
     to_matched, to_pooled, matched_gap, pooled_gap = zero, zero, zero, zero
     for i in range(count):
         weight, offset, scale, deviation = _centred(inputs, inverse, moments, i, BY_VARIANCE)
-        distance, overlap = _quadratic(offset, scale, matched, deviation - spread, True, SINGLE)
+        distance, overlap = quadratic_distance(offset, scale, matched, deviation - spread, True, SINGLE)
         to_matched += weight * distance
         matched_gap -= weight * overlap
-        distance, overlap = _quadratic(offset, scale, pooled, deviation, True, SINGLE)
+        distance, overlap = quadratic_distance(offset, scale, pooled, deviation, True, SINGLE)
         to_pooled += weight * distance
         pooled_gap -= weight * overlap
-    between, overlap = _quadratic(zero, matched, pooled, spread, True, SINGLE)
+    between, overlap = quadratic_distance(zero, matched, pooled, spread, True, SINGLE)
     to_matched, to_pooled, between, overlap = (
         to_matched * SQRT_2_PI,
         to_pooled * SQRT_2_PI,
@@ -363,10 +193,10 @@ def _log_terms(inputs, inverse, moments, variances, out, count, zero, BY_VARIANC
         weight, offset, scale, deviation = _centred(inputs, inverse, moments, i, BY_VARIANCE)
         variance = scale * scale
         square = offset * offset
-        am += weight * (_log_gap((deviation - spread) / matched, variance / matched) + square / matched)
-        vm += weight * (_log_gap(deviation / pooled, variance / pooled) + square / pooled)
-        ma += weight * (_log_gap((spread - deviation) / variance, matched / variance) + square / variance)
-        mv += weight * (_log_gap(-deviation / variance, pooled / variance) + square / variance)
+        am += weight * (log_gap((deviation - spread) / matched, variance / matched) + square / matched)
+        vm += weight * (log_gap(deviation / pooled, variance / pooled) + square / pooled)
+        ma += weight * (log_gap((spread - deviation) / variance, matched / variance) + square / variance)
+        mv += weight * (log_gap(-deviation / variance, pooled / variance) + square / variance)
         pairs += weight * (deviation * deviation / pooled + spread + square) / variance
         bayes += weight * tl.log(variance)
     _put(out, L_BAYES, HALF_LOG_2PI_E + 0.5 * bayes)
@@ -377,8 +207,8 @@ def _log_terms(inputs, inverse, moments, variances, out, count, zero, BY_VARIANC
     _put(out, L_VM, 0.5 * vm)
     _put(out, L_MA, 0.5 * ma)
     _put(out, L_MV, 0.5 * mv)
-    _put(out, L_VA, 0.5 * _log_gap(spread / pooled, matched / pooled))
-    _put(out, L_AV, 0.5 * _log_gap(-spread / matched, pooled / matched))
+    _put(out, L_VA, 0.5 * log_gap(spread / pooled, matched / pooled))
+    _put(out, L_AV, 0.5 * log_gap(-spread / matched, pooled / matched))
 
 
 @triton.jit
@@ -397,7 +227,7 @@ def _member_entropies(
     crps, quadratic, own = zero, zero, zero
     for i in range(count):
         weight, _, scale, _ = _member(inputs, inverse, i, BY_VARIANCE)
-        height = _divide(weight * PER_SQRT_PI, scale, SINGLE)
+        height = divide(weight * PER_SQRT_PI, scale, SINGLE)
         crps += weight * PER_SQRT_PI * scale
         quadratic -= 0.5 * height
         own += (0.5 - weight) * height
@@ -438,14 +268,14 @@ def _pairs(
             shift = (centre - tl.load(other_mean)) * inverse
             if BY_VARIANCE:
                 y = tl.load(other_given) * inverse * inverse
-                width = _root(y)
+                width = root(y)
             else:
                 y = tl.load(other_given) * inverse
                 width = y
             if CRPS:
-                part += w * _crps(shift, scale, width, x - y, BY_VARIANCE, SINGLE)
+                part += w * crps_distance(shift, scale, width, x - y, BY_VARIANCE, SINGLE)
             if QUADRATIC:
-                distance, overlap = _quadratic(shift, scale, width, x - y, BY_VARIANCE, SINGLE)
+                distance, overlap = quadratic_distance(shift, scale, width, x - y, BY_VARIANCE, SINGLE)
                 distances += w * distance
                 overlaps += w * overlap
             other_mean += mean_stride
@@ -523,7 +353,7 @@ def fill_terms(
     if SQUARED or LOG or CRPS_SURROGATES or QUADRATIC_SURROGATES:
         moments, pooled_variance, spread = _find_moments(inputs, inverse, count, zero, BY_VARIANCE)
         matched_variance = pooled_variance + spread
-        surrogates = (spread, _root(matched_variance), _root(pooled_variance))
+        surrogates = (spread, root(matched_variance), root(pooled_variance))
         if SQUARED:
             _put(out, S_BAYES, pooled_variance)
             _put(out, S_BAYES_A, matched_variance)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uqprism.kernels.compiler import inlined, kernel, rows
+from uqprism.kernels.fits import Fits
 from uqprism.kernels.layout import (
     FRAME,
     LANES,
@@ -35,7 +36,7 @@ from uqprism.kernels.series import (
     QUADRATIC_MATCHED,
     QUADRATIC_POOLED,
 )
-from uqprism.kernels.special import Fits, exp, exp_parts, log, upper_tail_ratio
+from uqprism.kernels.special import exp, exp_parts, log, upper_tail_ratio
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Status = np.ndarray[Any, np.dtype[np.int8]]

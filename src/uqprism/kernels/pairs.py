@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from uqprism.kernels.compiler import inlined, kernel, rows
+from uqprism.kernels.fits import FAR, Fits
 from uqprism.kernels.layout import GIVEN, LANES, MEMBER, OFFSET, SCALE, TERM, TERM_BLOCK
-from uqprism.kernels.special import FAR, SQRT_2_PI, Fits, exp_parts, mean_gap
+from uqprism.kernels.special import SQRT_2_PI, exp_parts, mean_gap
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -14,6 +14,7 @@ import numpy as np
 from uqprism.families.near_gaussian import TERMS as ORDERS
 from uqprism.families.near_gaussian import hermite
 from uqprism.kernels.compiler import inlined, kernel, rows
+from uqprism.kernels.fits import Fits
 from uqprism.kernels.layout import (
     DEVIATION,
     FRAME,
@@ -30,7 +31,7 @@ from uqprism.kernels.layout import (
     TERM_BLOCK,
     VARIANCE,
 )
-from uqprism.kernels.special import Fits, log_gap
+from uqprism.kernels.special import log_gap
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -11,105 +11,14 @@ anew in every turn of the loop, as arguments they are loaded once, which saves a
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
 from uqprism.kernels.compiler import inlined
-
-Coefficients = tuple[float, ...]
-
-
-class Fits(NamedTuple):
-    """Coefficients, the constant term first."""
-
-    exp: Coefficients
-    log: Coefficients
-    gap_above: Coefficients
-    gap_below: Coefficients
-    tail_above: Coefficients
-    tail_below: Coefficients
-
-
-FITS = Fits(
-    exp=(
-        1.0,
-        0.500000000000000567,
-        0.16666666666666671,
-        0.0416666666665723915,
-        0.00833333333332608312,
-        0.00138888889327510003,
-        0.000198412698750022788,
-        2.48015040144269051e-05,
-        2.75572551700008874e-06,
-        2.76264955464321963e-07,
-        2.51053127296221018e-08,
-    ),
-    log=(
-        0.666666666666666583,
-        0.400000000000075475,
-        0.285714285688031164,
-        0.222222226792612236,
-        0.18181773554921244,
-        0.153871688430400763,
-        0.132485857565567108,
-        0.132637099672227947,
-    ),
-    gap_above=(
-        0.39894228040143265,
-        0.06146128263146408,
-        0.006142070856108337,
-        0.0003620381338824031,
-        1.6279671930364333e-05,
-        5.119609006094544e-07,
-        1.2461337762817393e-08,
-        2.0887846177007262e-10,
-        2.429201295568741e-12,
-        1.2774737738689411e-14,
-        1.454276988426523e-17,
-    ),
-    gap_below=(
-        1.0,
-        0.23739392217244626,
-        0.0268453819870899,
-        0.0019103751227298581,
-        9.50555085193667e-05,
-        3.4666707621500466e-06,
-        9.406387979252679e-08,
-        1.8735851599635196e-09,
-        2.593032895600739e-11,
-        2.1370937287958755e-13,
-        5.645998672183952e-16,
-        1.7467345605612315e-19,
-    ),
-    tail_above=(
-        0.4999999999999999,
-        0.7978613882337616,
-        0.6278394578575818,
-        0.31378366597997054,
-        0.10881679107571653,
-        0.027065548105841598,
-        0.0048315457572769855,
-        0.0005995545630783262,
-        4.736049842716706e-05,
-        1.846870364003253e-06,
-    ),
-    tail_below=(
-        1.0,
-        2.393607337270341,
-        2.6655012547490955,
-        1.823487481539845,
-        0.8514229095682964,
-        0.28463670216488823,
-        0.06933686978152329,
-        0.012229604369129763,
-        0.001507489837476286,
-        0.00011871516445812651,
-        4.629417473988648e-06,
-    ),
-)
+from uqprism.kernels.fits import FAR, Coefficients, Fits
 
 LN_2, PER_LN_2 = math.log(2.0), 1.0 / math.log(2.0)
 LN_2_HIGH, LN_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # the high part times an exponent is exact
@@ -118,7 +27,6 @@ LOWEST = -700.0  # below it exp is as good as zero
 BIAS, FRACTION = np.uint64(1023), np.uint64(52)  # of the exponent, in bits
 ROOT_HALF, ONE, TWO_52 = (np.array(x).view(np.uint64)[()] for x in (math.sqrt(0.5), 1.0, 2.0**52))
 SQRT_2_PI = math.sqrt(2.0 / math.pi)
-FAR = 68.0  # squared distance in scales beyond which the mean gap is the distance itself
 
 
 @intrinsic

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.kernels.compiler import kernel, rows
+from uqprism.kernels.fits import Fits
 from uqprism.kernels.layout import (
     DEVIATION,
     FRAME,
@@ -24,7 +25,7 @@ from uqprism.kernels.layout import (
     VARIANCE,
 )
 from uqprism.kernels.pairs import INVERSE_SQRT_PI, crps_distance, quadratic_distance
-from uqprism.kernels.special import Fits, log, log_gap
+from uqprism.kernels.special import log, log_gap
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from uqprism import evaluation as core
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
+from uqprism.kernels import limited_to
 from uqprism.measures import Measure
 from uqprism.scale.options import Columns, ColumnsLike, Layout, MeasuresLike, resolve, select
 from uqprism.storage import require
@@ -75,7 +76,7 @@ def _frame(data: Any, wanted: tuple[Measure, ...], weights: tuple[float, ...] | 
         return compute(data)
     empty = data._meta.drop(columns=list(members))
     dtype = np.result_type(*(_floating(data._meta[name].dtype) for name in members))
-    return data.map_partitions(compute, meta=empty.assign(**{m.name: np.empty(0, dtype) for m in wanted}))
+    return data.map_partitions(partial(_alone, compute), meta=empty.assign(**{m.name: np.empty(0, dtype) for m in wanted}))
 
 
 def _floating(dtype: Any) -> np.dtype[Any]:
@@ -111,7 +112,7 @@ def _arrays(
     spread = spread.rechunk(mean.chunks)
     dtype = np.result_type(*(_floating(x.dtype) for x in (mean, spread)))
     stacked = dask.map_blocks(
-        partial(_stacked, kind=kind, wanted=wanted, weights=weights),
+        partial(_alone, partial(_stacked, kind=kind, wanted=wanted, weights=weights)),
         mean,
         spread,
         dtype=dtype,
@@ -119,6 +120,12 @@ def _arrays(
         meta=np.empty((0,) * mean.ndim, dtype),
     )
     return {measure.name: stacked[i] for i, measure in enumerate(wanted)}
+
+
+def _alone(function: Callable[..., Any], *chunks: Any) -> Any:
+    """The function of one task, on one thread: Dask runs others beside it."""
+    with limited_to(1):
+        return function(*chunks)
 
 
 def _stacked(mean: Any, spread: Any, *, kind: str, wanted: tuple[Measure, ...], weights: tuple[float, ...] | None) -> Any:
