@@ -53,6 +53,25 @@ def is_traced(x: Array) -> bool:
     return isinstance(x, jax.core.Tracer)
 
 
+def is_wrapped(x: Array) -> bool:
+    """True for a PyTorch tensor inside `torch.func.grad`, `vmap` and their kin, which has no values to look at."""
+    if not is_torch(x):
+        return False
+    import torch
+
+    return bool(torch._C._functorch.is_functorch_wrapped_tensor(x))
+
+
+def is_transformed(x: Array) -> bool:
+    """True for a PyTorch tensor whose plain values are not all there is: wrapped, in forward mode or in `torch.compile`."""
+    if not is_torch(x):
+        return False
+    import torch
+    from torch.autograd import forward_ad
+
+    return is_wrapped(x) or torch.compiler.is_compiling() or forward_ad._current_level >= 0
+
+
 def coerce(**named: Array) -> dict[str, Array]:
     """Real floating arrays of one library and device out of numbers, lists, tables and arrays.
 

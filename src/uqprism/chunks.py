@@ -7,7 +7,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from uqprism.arrays import Array, is_torch, is_traced, namespace, to_numpy
+from uqprism.arrays import Array, is_torch, is_traced, is_wrapped, namespace, to_numpy
 from uqprism.ensemble import EnsemblePrediction
 
 ELEMENTS = 2**21  # of the largest temporary in one part
@@ -18,11 +18,11 @@ def split(flat: EnsemblePrediction) -> tuple[list[EnsemblePrediction], np.ndarra
     """Parts of at most so many points that temporaries stay small, easy points first, and the order that was used.
 
     Points whose members nearly agree need no quadrature and points of like difficulty the same number of panels, so sorting
-    them saves more than it costs. Traced arrays stay whole: their values are not known.
+    them saves more than it costs. Traced and wrapped arrays stay whole: their values are not known.
     """
     count, size = flat.n_points, _points_per_part(flat)
     centre, spread = flat.members.centre, flat.members.spread
-    if fits_one_part(flat) or is_traced(centre) or is_traced(spread):
+    if fits_one_part(flat) or any(is_traced(x) or is_wrapped(x) for x in (centre, spread)):
         return [flat], None
     middle, width = to_numpy(centre).astype(np.float64), to_numpy(spread).astype(np.float64)
     order = np.argsort(((middle.max(axis=0) - middle.min(axis=0)) + width.max(axis=0)) / width.min(axis=0), kind="stable")

@@ -69,6 +69,36 @@ def test_gradients_take_the_reference_path() -> None:
         up.evaluate(ensemble, WANTED, kernel="fused")
 
 
+def test_transformed_tensors_take_the_reference_path() -> None:
+    """Inside `torch.func` a tensor has no plain values, and in forward mode it has more than those."""
+    torch = pytest.importorskip("torch")
+    mean, scale = torch.randn(3, 3000, dtype=torch.float64), torch.ones(3, 3000, dtype=torch.float64)
+
+    def risk(mean: object) -> object:
+        return up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale, check=False), WANTED[0])[WANTED[0]].sum()
+
+    leaf = mean.clone().requires_grad_()
+    risk(leaf).backward()
+    torch.testing.assert_close(torch.func.grad(risk)(mean), leaf.grad)
+    direction = torch.randn_like(mean)
+    with torch.autograd.forward_ad.dual_level(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch warns of its own use of itself
+        dual = torch.autograd.forward_ad.make_dual(mean, direction)
+        tangent = torch.autograd.forward_ad.unpack_dual(risk(dual)).tangent
+    torch.testing.assert_close(tangent, (leaf.grad * direction).sum())
+
+
+def test_narrow_and_read_only_arrays() -> None:
+    """Half precision is rounded without a warning, also to infinity, and arrays that cannot be written are read."""
+    mean = np.linspace(-300.0, 300.0, 9000).astype(np.float16).reshape(3, 3000)
+    mean.setflags(write=False)
+    ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=np.ones_like(mean))
+    for name in ("squared_error.excess.members.members", "crps.excess.members.members"):
+        fused, reference = (up.evaluate(ensemble, name, kernel=kernel)[name] for kernel in ("fused", "reference"))
+        assert fused.dtype == np.float16
+        np.testing.assert_array_equal(fused, reference)
+
+
 @pytest.mark.parametrize("build", ["laplace", "logistic"])
 def test_fused_is_for_gaussians(build: str) -> None:
     ensemble = getattr(up.EnsemblePrediction, build)(location=np.zeros((2, 3)), scale=np.ones((2, 3)))

@@ -19,7 +19,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from uqprism.arrays import Array, is_torch
+from uqprism.arrays import Array, is_torch, is_transformed
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, MissingExtraError
 from uqprism.families.gaussian import Gaussian
@@ -117,6 +117,8 @@ def _obstacle(ensemble: EnsemblePrediction) -> str | None:
         return "these are JAX's"
     if str(centre.dtype) not in ("torch.float32", "torch.float64") or centre.device.type not in ("cpu", "cuda"):
         return f"these are {centre.dtype} on {centre.device}"
+    if is_transformed(centre) or is_transformed(spread):
+        return "and these are inside a transformation of PyTorch"
     differentiated = (centre.requires_grad or spread.requires_grad) and centre.device.type == "cpu"
     return "and these need gradients" if differentiated or getattr(weights, "requires_grad", False) else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any, cast
 
 import numpy as np
@@ -86,9 +87,24 @@ class ProcessorKernel:
         out = [np.empty(points, dtype) for _ in measures]
         declined = run(members, program, out)
         names = [measure.name for measure in measures]
-        values = [from_numpy(x, gaussian.mean) for x in out]
+        with np.errstate(over="ignore", under="ignore"):  # what a narrow result cannot hold becomes infinite or zero
+            values = [from_numpy(x, gaussian.mean) for x in out]
         tolerances = dict(zip(names, program.tolerances, strict=True))
         return Computed(dict(zip(names, values, strict=True)), tolerances, [(declined, names)] if len(declined) else [])
+
+
+class Scratch:
+    """Working arrays for slices of some points, used again and again: fresh memory costs more than what is done in it."""
+
+    def __init__(self, count: int, points: int) -> None:
+        self.blocks, self.count = -(-points // LANES), count
+        self._arrays = [np.empty(self.blocks * size) for size in (count * MEMBER, FRAME, TERM_BLOCK)]
+
+    def for_points(self, points: int) -> tuple[Floats, Floats, Floats]:
+        """Members, frames and terms for so many points."""
+        blocks = -(-points // LANES)
+        members, frames, terms = (x[: len(x) // self.blocks * blocks] for x in self._arrays)
+        return members, frames, terms
 
 
 def run(members: Members, program: Program, out: Sequence[Floats]) -> np.ndarray[Any, Any]:
@@ -97,16 +113,20 @@ def run(members: Members, program: Program, out: Sequence[Floats]) -> np.ndarray
     block = 8 * (count * MEMBER + FRAME + TERM_BLOCK)
     workers = max(1, min(threads(), TOTAL_BYTES // max(SLICE_BYTES, block), points * count // WORTH))
     step = max(1, min(LANES * max(1, SLICE_BYTES // block), -(-points // workers)))
+    idle: SimpleQueue[Scratch] = SimpleQueue()
+    for _ in range(workers):
+        idle.put(Scratch(count, step))
 
     def one(first: int) -> np.ndarray[Any, Any]:
-        at = slice(first, min(points, first + step))
-        status = _slice(members.at(at), program, [x[at] for x in out], pairs_known=count <= MANY)
+        scratch, at = idle.get(), slice(first, min(points, first + step))
+        status = _slice(members.at(at), program, [x[at] for x in out], scratch, pairs_known=count <= MANY)
         retry = first + np.flatnonzero(status == NEEDS_PAIRS)
         if len(retry):
             again = [np.empty(len(retry), x.dtype) for x in out]
-            status[retry - first] = _slice(members.at(retry), program, again, pairs_known=True)
+            status[retry - first] = _slice(members.at(retry), program, again, scratch, pairs_known=True)
             for x, values in zip(out, again, strict=True):
                 x[retry] = values
+        idle.put(scratch)
         return first + np.flatnonzero(status != DONE)
 
     starts = range(0, max(points, 1), step)
@@ -116,11 +136,12 @@ def run(members: Members, program: Program, out: Sequence[Floats]) -> np.ndarray
         return np.concatenate(list(pool.map(one, starts)))
 
 
-def _slice(part: Members, program: Program, out: Sequence[Floats], *, pairs_known: bool) -> np.ndarray[Any, Any]:
+def _slice(
+    part: Members, program: Program, out: Sequence[Floats], scratch: Scratch, *, pairs_known: bool
+) -> np.ndarray[Any, Any]:
     """All stages for a few points; returns each point's status."""
-    (count, points), weights, by_variance = part.mean.shape, part.weights, float(part.by_variance)
-    blocks = -(-points // LANES)
-    members, frames, terms = np.empty(blocks * count * MEMBER), np.empty(blocks * FRAME), np.zeros(blocks * TERM_BLOCK)
+    points, weights, by_variance = part.mean.shape[1], part.weights, float(part.by_variance)
+    members, frames, terms = scratch.for_points(points)
     declined = np.empty(points, dtype=np.bool_)
     prepare(part.mean, part.given, weights, part.by_variance, members, frames, terms, declined)
     status = declined.astype(np.int8)
