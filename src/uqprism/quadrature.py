@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from weakref import ReferenceType, ref
 
@@ -28,11 +28,18 @@ if TYPE_CHECKING:
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)  # on (-1, 1)
+PER_PANEL = 12  # nodes
 TOLERANCE = 1e-8  # relative, for densities that are smooth between their landmarks
 TRACED = 1e-3  # the same under jax.jit for ensembles too spread out for a fixed number of panels
 BLOCK = 2**21  # elements of a temporary: 16 MB in float64
 KINK = 2.5  # half the panel length, in widths of a kink, at which 12 nodes reach 1e-11
+
+
+@cache
+def gauss_legendre(count: int) -> tuple[Floats, Floats]:
+    """Nodes and weights of this many points on (0, 1); made when asked for, since the first use of LAPACK takes its time."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return 0.5 * (nodes + 1.0), 0.5 * weights
 
 
 class Exactness(NamedTuple):
@@ -95,9 +102,8 @@ class Grid:
         xp = namespace(edges)
         left, length = edges[:-1], edges[1:] - edges[:-1]
         shape = (-1, *edges.shape[1:])
-        spread = (1, len(NODES), *(1,) * (edges.ndim - 1))
-        nodes = xp.reshape(from_numpy(0.5 * (NODES + 1.0), edges), spread)
-        weights = xp.reshape(from_numpy(0.5 * WEIGHTS, edges), spread)
+        spread = (1, PER_PANEL, *(1,) * (edges.ndim - 1))
+        nodes, weights = (xp.reshape(from_numpy(x, edges), spread) for x in gauss_legendre(PER_PANEL))
         self.nodes = xp.reshape(left[:, None] + length[:, None] * nodes, shape)
         self.weights = xp.reshape(length[:, None] * weights, shape)
         # Weak references: the distributions know the grid, and a cycle would hold all values until the garbage collector runs.

@@ -11,8 +11,6 @@ import math
 from collections.abc import Callable
 from typing import ClassVar
 
-import numpy as np
-
 from uqprism.arrays import Array, exp_minus_linear, gamma_tail, laplace_tail, log_gap, namespace
 from uqprism.families.base import Family, families
 from uqprism.families.gaussian import Gaussian
@@ -25,7 +23,7 @@ from uqprism.functionals import (
     overlap,
     relative_entropy,
 )
-from uqprism.quadrature import Landmarks
+from uqprism.quadrature import Landmarks, gauss_legendre
 
 
 @families.register("laplace")
@@ -80,9 +78,6 @@ class Laplace(Family):
         return Landmarks(self.location[None], self.scale[None], 40.0 * self.scale[None], (True,))
 
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
-
-
 def _divided(p: Laplace, q: Laplace, function: Callable[[Array, Array], Array], slope: Callable[[Array, Array], Array]) -> Array:
     """The divided difference of function(b, D/b) in b**2 between two scales b; `slope` is its derivative in b**2."""
     xp = namespace(p.scale, q.scale)
@@ -93,7 +88,7 @@ def _divided(p: Laplace, q: Laplace, function: Callable[[Array, Array], Array], 
     direct = (function(b, shift / b) - function(far_c, shift / far_c)) / ((b - far_c) * (b + far_c))
     near_c = xp.where(near, c, b)
     integral = xp.zeros_like(b)
-    for node, weight in zip((_NODES + 1.0) / 2.0, _WEIGHTS / 2.0, strict=True):
+    for node, weight in zip(*gauss_legendre(8), strict=True):
         scale = xp.sqrt(near_c * near_c + float(node) * (b - near_c) * (b + near_c))
         integral = integral + float(weight) * slope(scale, shift / scale)
     return xp.where(near, integral, direct)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
@@ -29,7 +30,6 @@ from uqprism.quadrature import TOLERANCE, record
 
 TERMS = 36
 OFFSET, RATIO = 0.3, 0.1  # members this near to the surrogate let 36 terms reach the last digit
-NODES, WEIGHTS = np.polynomial.hermite.hermgauss(64)  # for exp(-z**2)
 
 
 def hermite(z: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -98,29 +98,41 @@ def _nodes_sum(values: Array, weights: np.ndarray[Any, Any]) -> Array:
     return xp.sum(xp.reshape(from_numpy(weights, values), (-1, *(1,) * (values.ndim - 1))) * values, axis=0)
 
 
-_AT_SQUARE = hermite(NODES)
-_ORDERS = np.arange(1, TERMS)[:, None]
-_INTEGRAL = np.concatenate([np.zeros_like(_AT_SQUARE[:1]), _AT_SQUARE[:-1] / np.sqrt(_ORDERS)])
-_AT_NORMAL = hermite(math.sqrt(2.0) * NODES)
+class Basis(NamedTuple):
+    """Hermite polynomials (terms, nodes) at Gauss-Hermite nodes, and the nodes' weights for exp(-z**2)."""
+
+    square: np.ndarray[Any, Any]  # for integrals of the squared series over exp(-z**2)
+    integral: np.ndarray[Any, Any]  # the same of its antiderivative
+    normal: np.ndarray[Any, Any]  # for integrals over a normal density
+    weights: np.ndarray[Any, Any]
+
+
+@cache
+def _basis() -> Basis:
+    """Made when first asked for, since the first use of LAPACK takes its time."""
+    nodes, weights = np.polynomial.hermite.hermgauss(64)
+    square = hermite(nodes)
+    integral = np.concatenate([np.zeros_like(square[:1]), square[:-1] / np.sqrt(np.arange(1, TERMS))[:, None]])
+    return Basis(square, integral, hermite(math.sqrt(2.0) * nodes), weights)
 
 
 def _cramer_series(mixture: Mixture, surrogate: Surrogate, near: Array) -> Array:
-    values = _series(_coefficients(mixture, surrogate, near), _INTEGRAL)
-    return surrogate.scale * _nodes_sum(values * values, WEIGHTS / (2.0 * math.pi))
+    values = _series(_coefficients(mixture, surrogate, near), _basis().integral)
+    return surrogate.scale * _nodes_sum(values * values, _basis().weights / (2.0 * math.pi))
 
 
 def _density_series(mixture: Mixture, surrogate: Surrogate, near: Array) -> Array:
-    values = _series(_coefficients(mixture, surrogate, near), _AT_SQUARE)
-    return _nodes_sum(values * values, WEIGHTS / (2.0 * math.pi)) / surrogate.scale
+    values = _series(_coefficients(mixture, surrogate, near), _basis().square)
+    return _nodes_sum(values * values, _basis().weights / (2.0 * math.pi)) / surrogate.scale
 
 
 def _entropy_series(mixture: Mixture, surrogate: Surrogate, near: Array, *, forward: bool) -> Array:
-    values = _series(_coefficients(mixture, surrogate, near), _AT_NORMAL)
+    values = _series(_coefficients(mixture, surrogate, near), _basis().normal)
     xp = namespace(values)
     log_ratio = xp.log1p(xp.clip(values, -0.999, None))
     zero = xp.zeros_like(log_ratio)
     density = relative_entropy_density(log_ratio, zero) if forward else relative_entropy_density(zero, log_ratio)
-    return _nodes_sum(density, WEIGHTS / math.sqrt(math.pi))
+    return _nodes_sum(density, _basis().weights / math.sqrt(math.pi))
 
 
 Series = Callable[[Mixture, Surrogate, Array], Array]

@@ -21,7 +21,7 @@ from uqprism.arrays import (
 )
 from uqprism.families.base import Family, families, with_gradient
 from uqprism.functionals import absolute_gap, closed_form
-from uqprism.quadrature import Landmarks
+from uqprism.quadrature import Landmarks, gauss_legendre
 
 
 @families.register("student_t")
@@ -132,7 +132,6 @@ def _cdf(z: Array, n: Array) -> Array:
     return scipy.special.stdtr(n, z)
 
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _PANELS = np.concatenate([[0.0], 0.5 * 1.6 ** np.arange(13)])
 
 
@@ -148,7 +147,7 @@ def _central_mass(z: Array, n: Array) -> Array:
     for low, high in pairwise(_PANELS):
         left = xp.clip(end, None, float(low))
         length = xp.clip(end, None, float(high)) - left
-        for node, weight in zip((_NODES + 1.0) / 2.0, _WEIGHTS / 2.0, strict=True):
+        for node, weight in zip(*gauss_legendre(24), strict=True):
             w = left + float(node) * length
             sinh = xp.sinh(w)
             total = total + float(weight) * length * xp.exp(power * xp.log1p(sinh * sinh / n)) * xp.cosh(w)

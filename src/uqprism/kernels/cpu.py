@@ -19,7 +19,7 @@ from uqprism.kernels.integrals import DONE, NEEDS_PAIRS, integrals
 from uqprism.kernels.layout import FRAME, LANES, MEMBER, TERM_BLOCK
 from uqprism.kernels.output import write
 from uqprism.kernels.pairs import both_pairs, crps_pairs
-from uqprism.kernels.panels import RULE_NODES, RULE_WEIGHTS
+from uqprism.kernels.panels import RULE
 from uqprism.kernels.prepare import prepare
 from uqprism.kernels.program import Program, covers
 from uqprism.kernels.series import DENSITY, DISTRIBUTION, ENTROPY, ROOTS, series
@@ -168,7 +168,7 @@ def _slice(
         crps_pairs(members, terms, weights, by_variance, FITS)
     if any(wanted):
         series(members, frames, terms, weights, ROOTS, DENSITY, DISTRIBUTION, ENTROPY, wanted, FITS)
-        integrals(members, frames, terms, weights, (RULE_NODES, RULE_WEIGHTS), wanted, pairs_known, status, FITS)
+        integrals(members, frames, terms, weights, RULE, wanted, pairs_known, status, FITS)
 
     addresses = np.array([x.ctypes.data for x in out], dtype=np.int64)
     single = out[0].dtype == np.float32

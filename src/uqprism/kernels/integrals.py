@@ -26,7 +26,7 @@ from uqprism.kernels.layout import (
     TERM,
     TERM_BLOCK,
 )
-from uqprism.kernels.panels import PER_PANEL, Point, new_point, plan
+from uqprism.kernels.panels import Point, new_point, plan
 from uqprism.kernels.series import (
     CRPS_MATCHED,
     CRPS_POOLED,
@@ -37,6 +37,7 @@ from uqprism.kernels.series import (
     QUADRATIC_POOLED,
 )
 from uqprism.kernels.special import exp, exp_parts, log, upper_tail_ratio
+from uqprism.quadrature import PER_PANEL
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Status = np.ndarray[Any, np.dtype[np.int8]]

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uqprism.kernels.compiler import inlined, reduction
-from uqprism.quadrature import KINK, NODES, WEIGHTS
+from uqprism.quadrature import KINK, PER_PANEL, gauss_legendre
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
-RULE_NODES, RULE_WEIGHTS = 0.5 * (NODES + 1.0), 0.5 * WEIGHTS  # on (0, 1)
-PER_PANEL = len(NODES)
+RULE = gauss_legendre(PER_PANEL)
 THIRD = 1.0 / 3.0
 REACH = 9.0  # scales beyond which a Gaussian no longer counts
 MAX_PANELS, MAX_KINKS, ROUNDS, NEWTON = 511, 256, 4, 8

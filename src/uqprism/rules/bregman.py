@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from uqprism.arrays import Array, namespace
 from uqprism.families.base import Family
-from uqprism.quadrature import TOLERANCE, record
+from uqprism.quadrature import TOLERANCE, gauss_legendre, record
 from uqprism.rules.base import SAME_MEAN, Identity, Pair, Rule, at_least_zero, rules
 
 if TYPE_CHECKING:
     from uqprism.frame import Frame
 
 Function = Callable[[Array], Array]
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 @rules.register("bregman")
@@ -64,7 +61,7 @@ class Bregman(Rule):
         apart = direct > 1e-3 * sum(xp.abs(term) for term in terms)
         step = xp.where(apart, 0.0 * step, step)  # keeps the integral tame where it is not used
         total = 0.0 * (start + step)
-        for node, weight in zip((_NODES + 1.0) / 2.0, _WEIGHTS / 2.0, strict=True):
+        for node, weight in zip(*gauss_legendre(16), strict=True):
             t = start + float(node) * step
             if self.curvature is None:
                 total = total + float(weight) * step * (self.derivative(t) - self.derivative(start))
