@@ -22,7 +22,7 @@ def split(flat: EnsemblePrediction) -> tuple[list[EnsemblePrediction], np.ndarra
     """
     count, size = flat.n_points, _points_per_part(flat)
     centre, spread = flat.members.centre, flat.members.spread
-    if fits_one_part(flat) or any(is_traced(x) or is_wrapped(x) for x in (centre, spread)):
+    if fits_one_part(flat) or any(is_traced(x) or is_wrapped(x) for x in (centre, spread, flat.weights)):
         return [flat], None
     middle, width = to_numpy(centre).astype(np.float64), to_numpy(spread).astype(np.float64)
     order = np.argsort(((middle.max(axis=0) - middle.min(axis=0)) + width.max(axis=0)) / width.min(axis=0), kind="stable")

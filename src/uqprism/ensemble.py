@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.approximations import CentredEnsemble
-from uqprism.arrays import Array, coerce, namespace, to_numpy, working
+from uqprism.arrays import Array, coerce, is_traced, is_wrapped, namespace, to_numpy, working
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.families import Empirical, Family, Gaussian, Laplace, Logistic, Mixture, StudentT, families
 from uqprism.families.base import check_values
@@ -155,6 +155,18 @@ class EnsemblePrediction:
             return self
         return self._map_points(lambda x: namespace(x).reshape(x, (self.n_members, self.n_points)))
 
+    def counted(self) -> EnsemblePrediction:
+        """Without the members of weight zero, which must not even move the frame; all of them where weights are not known."""
+        weights = self.weights
+        if weights is None or is_traced(weights) or is_wrapped(weights) or getattr(weights, "requires_grad", False):
+            return self
+        keep = np.flatnonzero(to_numpy(weights))
+        if len(keep) == self.n_members:
+            return self
+        depth = len(self.members.batch_shape)
+        members = self.members.map(lambda x: x[(slice(None),) * (x.ndim - depth) + (keep,)])
+        return EnsemblePrediction(members, weights[keep], check=False)
+
     def _map_points(self, function: Any) -> EnsemblePrediction:
         """Apply `function` to arrays (members, *points); leading axes of the family, such as draws, are looped over."""
         depth = len(self.members.batch_shape)
@@ -201,7 +213,7 @@ class EnsemblePrediction:
 
     @cached_property
     def _centred(self) -> CentredEnsemble:
-        flat = self.flat()
+        flat = self.flat().counted()
         return CentredEnsemble(flat.members, flat.member_weights())
 
     def member_weights(self) -> Array:

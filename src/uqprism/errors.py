@@ -47,3 +47,7 @@ class MissingExtraError(UqprismError, ImportError):
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(f"{package} is not installed; it comes with: pip install 'uqprism[{extra}]'")
+        self.package, self.extra = package, extra
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        return type(self), (self.package, self.extra)  # so that a worker can send it

@@ -142,7 +142,7 @@ def _reference(
     flat: EnsemblePrediction, wanted: Sequence[Measure], correction: float | Array | None
 ) -> tuple[dict[str, Array], dict[str, Exactness]]:
     """The readable path: in parts whose temporaries stay small."""
-    parts, order = split(flat)
+    parts, order = split(flat.counted())
     done: list[dict[str, Array]] = []
     exactness: dict[str, Exactness] = {}
     for part in parts:

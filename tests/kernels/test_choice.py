@@ -59,6 +59,28 @@ def test_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
         up.evaluate(ordinary(), WANTED[:1], kernel="fused")
 
 
+def test_an_error_in_one_slice_ends_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other threads do not wait for what it held."""
+    from uqprism.kernels import cpu
+
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(cpu, "_slice", fail)
+    monkeypatch.setenv("UQPRISM_THREADS", "2")
+    with pytest.raises(MemoryError):
+        up.evaluate(ordinary(100_000), WANTED)
+
+
+def test_gradients_of_a_variance_given_without_a_graph() -> None:
+    """The scale was formed without gradients, the variance still wants its own."""
+    torch = pytest.importorskip("torch")
+    variance = torch.ones(3, 3000, dtype=torch.float64, requires_grad=True)
+    with torch.no_grad():
+        ensemble = up.EnsemblePrediction.gaussian(mean=torch.zeros(3, 3000, dtype=torch.float64), variance=variance)
+    assert up.evaluate(ensemble, "squared_error.bayes.members")["squared_error.bayes.members"].requires_grad
+
+
 def test_gradients_take_the_reference_path() -> None:
     torch = pytest.importorskip("torch")
     mean = torch.randn(3, 3000, dtype=torch.float64, requires_grad=True)
@@ -171,5 +193,9 @@ def test_read_only_package(tmp_path: Path) -> None:
     assert first[:2] == ["0", "1"]
     assert second[:2] == ["1", "0"]
     assert first[2].startswith(str(cache))
+    layout = folder / "uqprism" / "kernels" / "layout.py"
+    layout.write_text(layout.read_text() + "# a change in a file that the kernel's pieces come from\n")
+    changed = run(code, **environment).stdout.split()
+    assert changed[:2] == ["0", "1"]
     nowhere = run(code, **environment | {"XDG_CACHE_HOME": "/dev/null/none", "HOME": "/dev/null/none"})
     assert nowhere.returncode == 0, nowhere.stderr

@@ -53,7 +53,7 @@ def ensembles(rng: np.random.Generator, members: int, points: int = 70) -> dict[
 
 
 def _rescaled(normal: np.ndarray, rng: np.random.Generator, points: int) -> tuple[np.ndarray, np.ndarray]:
-    unit = 2.0 ** rng.integers(-300, 300, points)
+    unit = 2.0 ** rng.integers(-480, 480, points)  # the largest and smallest are declined
     return normal[0] * unit, np.exp(0.3 * normal[1]) * unit
 
 
@@ -92,6 +92,17 @@ def test_weights(kind: str, rng: np.random.Generator) -> None:
     """Members may weigh differently, or nothing."""
     mean, scale = ensembles(rng, 5)[kind]
     agree(up.EnsemblePrediction.gaussian(mean=mean, scale=scale, weights=[0.1, 0.4, 0.0, 0.3, 0.2]))
+
+
+@pytest.mark.parametrize("kernel", ["fused", "reference"])
+def test_members_without_weight_do_not_count(kernel: str, rng: np.random.Generator) -> None:
+    """Not even where they lie: a far one costs no digit."""
+    mean, scale = ensembles(rng, 4)["ordinary"]
+    expected = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean[1:], scale=scale[1:]), kernel=kernel)
+    mean[0] = 1e30
+    ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=scale, weights=[0.0, 1 / 3, 1 / 3, 1 / 3])
+    found = disagreement(up.evaluate(ensemble, kernel=kernel), expected)
+    assert {n: e for n, e in found.items() if not e <= 1e-10} == {}
 
 
 def test_unbiased(rng: np.random.Generator) -> None:
@@ -140,18 +151,19 @@ def test_unchecked_rows(rng: np.random.Generator) -> None:
     np.testing.assert_array_equal(np.delete(broken["crps.bayes.members"], 4), np.delete(whole["crps.bayes.members"], 4))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_each_alone(name: str, rng: np.random.Generator) -> None:
-    """Each measure asked for alone is the same as among all: no stage depends on another being asked for."""
-    mean, scale = (np.concatenate(parts, axis=1) for parts in zip(*ensembles(rng, 3, 4).values(), strict=True))
+@pytest.fixture(scope="module")
+def everything() -> tuple[up.EnsemblePrediction, up.MeasureTable]:
+    kinds = ensembles(np.random.default_rng(3), 3, 4).values()
+    mean, scale = (np.concatenate(parts, axis=1) for parts in zip(*kinds, strict=True))
     ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=scale)
-    np.testing.assert_array_equal(up.evaluate(ensemble, name, kernel="fused")[name], _everything(ensemble)[name])
+    return ensemble, up.evaluate(ensemble, kernel="fused")
 
 
-def _everything(ensemble: up.EnsemblePrediction, known: dict = {}) -> up.MeasureTable:  # noqa: B006
-    if not known:
-        known["table"] = up.evaluate(ensemble, kernel="fused")
-    return known["table"]
+@pytest.mark.parametrize("name", NAMES)
+def test_each_alone(name: str, everything: tuple[up.EnsemblePrediction, up.MeasureTable]) -> None:
+    """Each measure asked for alone is the same as among all: no stage depends on another being asked for."""
+    ensemble, table = everything
+    np.testing.assert_array_equal(up.evaluate(ensemble, name, kernel="fused")[name], table[name])
 
 
 def test_other_rules_beside(rng: np.random.Generator) -> None:

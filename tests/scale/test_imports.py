@@ -26,7 +26,7 @@ def test_importing_scale_loads_nothing_heavy() -> None:
     ("package", "extra", "call"),
     [
         ("pyarrow", "cli", "score('in.csv', 'out.csv')"),
-        ("distributed", "scale", "score('in.csv', 'out.csv', dask='tcp://localhost:1')"),
+        ("distributed", "scale", "score('in.csv', 'out', dask='tcp://localhost:1')"),
         ("dask", "scale", "evaluate(mean=[[1.0]], variance=[[1.0]])"),
     ],
 )

@@ -24,7 +24,9 @@ def test_measures_by_name_pattern_and_all() -> None:
 def test_unknown_measures_suggest_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'crps'"):
         select("crsp.bayes.members")
-    with pytest.raises(UnknownNameError, match=r"unknown measure 'crps\.bays\.\*'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'crps'"):
+        select("crsp.*")
+    with pytest.raises(UnknownNameError, match=r"no measure matches 'crps\.bays\.\*'; .*uqprism catalogue"):
         select("crps.bays.*")
     with pytest.raises(ArgumentError, match="at least one measure"):
         select([])

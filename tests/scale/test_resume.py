@@ -74,7 +74,6 @@ def test_resume_starts_where_there_is_nothing(folder: Path, tmp_path: Path) -> N
     ("change", "message"),
     [
         ({"measures": FEW[0]}, r'measures \["crps.*now \["crps.excess.members.members"\]'),
-        ({"measures": FEW, "on_bad": "drop"}, 'on_bad "error", now "drop"'),
         ({"measures": FEW, "weights": [0.2, 0.3, 0.5]}, r"weights null, now \[0.2, 0.3, 0.5\]"),
         ({"measures": FEW, "keep_members": True}, "keep_members false, now true"),
     ],
@@ -84,6 +83,20 @@ def test_resume_with_other_options_says_what_differs(
 ) -> None:
     with pytest.raises(ArgumentError, match=message):
         score(folder, interrupted, resume=True, **change)
+
+
+def test_resume_after_bad_rows_with_another_way_to_treat_them(folder: Path, tmp_path: Path) -> None:
+    """Parts without bad rows are the same whatever is done with such rows; parts with some are not."""
+    broken = table(50).to_pydict()
+    broken["mean_1"][3] = None
+    pq.write_table(pa.table(broken), folder / "1.parquet")
+    with pytest.raises(InvalidValueError, match="row 3"):
+        score(folder, tmp_path / "out", measures=FEW, threads=1)
+    report = score(folder, tmp_path / "out", measures=FEW, on_bad="drop", resume=True)
+    assert report.bad_rows == 1
+    assert report.resumed_rows > 0
+    with pytest.raises(ArgumentError, match='on_bad "drop", now "null"'):
+        score(folder, tmp_path / "out", measures=FEW, on_bad="null", resume=True)
 
 
 def test_resume_notices_other_inputs(folder: Path, interrupted: Path) -> None:
@@ -144,27 +157,34 @@ def test_resume_of_one_file(tmp_path: Path) -> None:
 def test_a_failure_in_the_middle_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
     """Whatever fails: a full disk while writing the second batch, or an error while computing it."""
     pq.write_table(table(5000), tmp_path / "in.parquet")
-    monkeypatch.setattr("uqprism.scale.rows.BATCH_BYTES", 1)  # batches of 1024 rows
+    monkeypatch.setattr("uqprism.scale.rows.BATCH_BYTES", 1)  # batches of 64 rows
     calls = []
     score_batch = Scorer.__call__
 
     def failing(self: Scorer, batch: object, first_row: int) -> object:
         calls.append(first_row)
-        if first_row == 2048:
+        if first_row == 128:
             raise OSError(28, "No space left on device")
         return score_batch(self, batch, first_row)
 
     monkeypatch.setattr(Scorer, "__call__", failing)
     with pytest.raises(FileError, match=f"{target}.*: cannot be written: No space left on device"):
         score(tmp_path / "in.parquet", tmp_path / target, measures=FEW, threads=1)
-    assert calls[:3] == [0, 1024, 2048]
+    assert calls[:3] == [0, 64, 128]
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["in.parquet"]
 
 
 def test_leftovers_of_a_killed_run_are_swept_away(folder: Path, tmp_path: Path) -> None:
+    """Those that nothing has touched for long; younger ones may be another run's."""
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / f"{sinks.TEMPORARY}0123456789ab-01234567-0.parquet").write_bytes(b"half")
+    old, young = (tmp_path / "out" / f"{sinks.TEMPORARY}{run}-01234567-0.parquet" for run in ("0123456789ab", "ba9876543210"))
+    for leftover in (old, young):
+        leftover.write_bytes(b"half")
+    os.utime(old, (0, 0))
     score(folder, tmp_path / "out", measures=FEW)
+    assert not old.exists()
+    assert young.exists()
+    young.unlink()
     assert sorted(state(tmp_path / "out")) == ["0.parquet", "1.parquet", "2.parquet", "3.parquet", "_uqprism.json"]
 
 

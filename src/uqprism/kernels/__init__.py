@@ -26,6 +26,7 @@ from uqprism.families.gaussian import Gaussian
 from uqprism.measures import Measure
 
 Kind = Literal["auto", "fused", "reference"]
+MOST_ON_DEVICE = 1000  # members: beyond, one thread has too many pairs, and the reference path spreads them
 
 _threads: ContextVar[int | None] = ContextVar("threads", default=None)
 
@@ -108,18 +109,25 @@ def choose(ensemble: EnsemblePrediction, kind: Kind, *, small: bool) -> Kernel |
 def _obstacle(ensemble: EnsemblePrediction) -> str | None:
     """Why no kernel fits this ensemble, or None."""
     members, weights = ensemble.members, ensemble.weights
-    centre, spread = members.centre, members.spread
     if type(members) is not Gaussian:
         return f"these are {members.name}"
-    if isinstance(centre, np.ndarray):
+    if isinstance(members.mean, np.ndarray):
         return None
-    if not is_torch(centre):
+    if not is_torch(members.mean):
         return "these are JAX's"
-    if str(centre.dtype) not in ("torch.float32", "torch.float64") or centre.device.type not in ("cpu", "cuda"):
-        return f"these are {centre.dtype} on {centre.device}"
-    if is_transformed(centre) or is_transformed(spread):
+    return _torch_obstacle(members, weights)
+
+
+def _torch_obstacle(members: Gaussian, weights: Array) -> str | None:
+    mean, device = members.mean, members.mean.device.type
+    if str(mean.dtype) not in ("torch.float32", "torch.float64") or device not in ("cpu", "cuda"):
+        return f"these are {mean.dtype} on {mean.device}"
+    if device == "cuda" and mean.shape[0] > MOST_ON_DEVICE:
+        return f"a device takes {MOST_ON_DEVICE} members and these are {mean.shape[0]}"
+    parameters = [x for x in (mean, members.scale, members.given_variance) if x is not None]
+    if any(is_transformed(x) for x in (*parameters, weights)):
         return "and these are inside a transformation of PyTorch"
-    differentiated = (centre.requires_grad or spread.requires_grad) and centre.device.type == "cpu"
+    differentiated = device == "cpu" and any(x.requires_grad for x in parameters)
     return "and these need gradients" if differentiated or getattr(weights, "requires_grad", False) else None
 
 

@@ -6,8 +6,11 @@ undo the centring that carries the digits.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -31,12 +34,23 @@ def kernel(function: F) -> F:
     """A kernel, compiled when first called and kept on disk for the next process.
 
     Numba keeps it beside the source or, where that cannot be written, in the user's cache folder. Where neither can be
-    written it is compiled anew in each process.
+    written it is compiled anew in each process. Numba looks for changes in the kernel's own file only; its pieces lie in
+    others, so here any change of this folder makes what was kept stale.
     """
     compiled = numba.njit(**_OPTIONS)(function)
     with suppress(RuntimeError):  # no folder to cache in
         compiled.enable_caching()
+        compiled._cache._cache_file._source_stamp = _digest()
     return cast("F", compiled)
+
+
+@cache
+def _digest() -> str:
+    """A hash of everything in this folder."""
+    found = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        found.update(path.read_bytes())
+    return found.hexdigest()
 
 
 @inlined

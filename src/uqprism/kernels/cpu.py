@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from queue import SimpleQueue
 from typing import Any, cast
 
@@ -42,25 +43,25 @@ MANY = 300  # members above which an integral over nodes is shorter than all pai
 
 @dataclass(frozen=True)
 class Members:
-    """Gaussian members as the kernels take them: arrays (members, points), and weights that are all positive."""
+    """Gaussian members as the kernels take them: arrays (members, points), and weights of which the positive count."""
 
     mean: Floats
     given: Floats
     by_variance: bool
     weights: Floats
 
-    @classmethod
-    def of(cls, mean: Floats, given: Floats, by_variance: bool, weights: Floats) -> Members:
-        """Without the members that do not count."""
-        counts = weights > 0.0
-        if not counts.all():
-            mean, given, weights = mean[counts], given[counts], weights[counts]
-        return cls(mean, given, by_variance, weights)
+    @cached_property
+    def counting(self) -> np.ndarray[Any, Any]:
+        """Which members have weight."""
+        return self.weights > 0.0
 
     def at(self, points: Any) -> Members:
-        """At some of the points, in double precision."""
-        mean, given = (x[:, points].astype(np.float64, copy=False) for x in (self.mean, self.given))
-        return Members(mean, given, self.by_variance, self.weights)
+        """At some of the points, in double precision, without the members that do not count."""
+        mean, given = (x[:, points] for x in (self.mean, self.given))
+        if not self.counting.all():
+            mean, given = mean[self.counting], given[self.counting]
+        mean, given = (x.astype(np.float64, copy=False) for x in (mean, given))
+        return Members(mean, given, self.by_variance, self.weights[self.counting])
 
 
 class ProcessorKernel:
@@ -81,8 +82,8 @@ class ProcessorKernel:
         else:
             weights = to_numpy(ensemble.weights).astype(np.float64)
             weights = weights / weights.sum()
-        members = Members.of(mean, given, by_variance, weights)
-        program = Program.of(measures, correction, many=len(members.weights) > MANY)
+        members = Members(mean, given, by_variance, weights)
+        program = Program.of(measures, correction, many=int(members.counting.sum()) > MANY)
         dtype = np.float32 if mean.dtype == np.float32 else np.float64
         out = [np.empty(points, dtype) for _ in measures]
         declined = run(members, program, out)
@@ -109,7 +110,7 @@ class Scratch:
 
 def run(members: Members, program: Program, out: Sequence[Floats]) -> np.ndarray[Any, Any]:
     """Fill `out`, an array (points,) for each measure, and return the points that were declined, where it means nothing."""
-    count, points = members.mean.shape
+    count, points = int(members.counting.sum()), members.mean.shape[1]
     block = 8 * (count * MEMBER + FRAME + TERM_BLOCK)
     workers = max(1, min(threads(), TOTAL_BYTES // max(SLICE_BYTES, block), points * count // WORTH))
     step = max(1, min(LANES * max(1, SLICE_BYTES // block), -(-points // workers)))
@@ -119,14 +120,16 @@ def run(members: Members, program: Program, out: Sequence[Floats]) -> np.ndarray
 
     def one(first: int) -> np.ndarray[Any, Any]:
         scratch, at = idle.get(), slice(first, min(points, first + step))
-        status = _slice(members.at(at), program, [x[at] for x in out], scratch, pairs_known=count <= MANY)
-        retry = first + np.flatnonzero(status == NEEDS_PAIRS)
-        if len(retry):
-            again = [np.empty(len(retry), x.dtype) for x in out]
-            status[retry - first] = _slice(members.at(retry), program, again, scratch, pairs_known=True)
-            for x, values in zip(out, again, strict=True):
-                x[retry] = values
-        idle.put(scratch)
+        try:
+            status = _slice(members.at(at), program, [x[at] for x in out], scratch, pairs_known=count <= MANY)
+            retry = first + np.flatnonzero(status == NEEDS_PAIRS)
+            if len(retry):
+                again = [np.empty(len(retry), x.dtype) for x in out]
+                status[retry - first] = _slice(members.at(retry), program, again, scratch, pairs_known=True)
+                for x, values in zip(out, again, strict=True):
+                    x[retry] = values
+        finally:
+            idle.put(scratch)  # also after an error, or the other threads would wait for it
         return first + np.flatnonzero(status != DONE)
 
     starts = range(0, max(points, 1), step)

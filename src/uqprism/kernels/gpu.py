@@ -28,7 +28,6 @@ TERM_BYTES = 2**28  # of terms between the two kernels, for as many points as th
 BLOCK, WARPS = 64, 1  # small blocks, so that the members of all points on a multiprocessor stay in its cache
 COMBINED, COMBINING_WARPS = 256, 4
 KEEPS_SINGLE, KEEPS_DOUBLE, KEEPS_FOR_SINGLE = 1e-2, 1e-6, 1e-10  # a difference as a part of its terms that keeps the digits
-MOST_MEMBERS = 1000  # beyond, one thread has too many pairs; the reference path spreads them
 
 
 class DeviceKernel:
@@ -40,13 +39,14 @@ class DeviceKernel:
 
     def compute(self, ensemble: EnsemblePrediction, measures: Sequence[Measure], correction: float | None) -> Computed:
         """The measures at all points but the declined."""
+        ensemble = ensemble.counted()
         gaussian = cast("Gaussian", ensemble.members)
         by_variance = gaussian.given_variance is not None
         given: torch.Tensor = gaussian.given_variance if by_variance else gaussian.scale
         program, names = Program.of(measures, correction), [measure.name for measure in measures]
         with_mixture = [k for k, tolerance in enumerate(program.tolerances) if tolerance > 0.0]
         single = gaussian.mean.dtype == torch.float32
-        with torch.no_grad():
+        with torch.no_grad(), torch.cuda.device(gaussian.mean.device):
             inputs = gaussian.mean.detach(), given.detach(), by_variance, ensemble.weights
             out, flags = _run(*inputs, program, KEEPS_SINGLE if single else KEEPS_DOUBLE)
             if single and with_mixture:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
-from uqprism.errors import ArgumentError, InvalidValueError
+from uqprism.errors import ArgumentError, InvalidValueError, UnknownNameError
 from uqprism.measures import Measure, catalogue
 from uqprism.registry import unknown
 from uqprism.rules import PAPER, rules
@@ -100,14 +100,16 @@ def select(measures: MeasuresLike) -> tuple[Measure, ...]:
 def _named(text: str) -> list[Measure]:
     found: list[Measure] = []
     for name in filter(None, (part.strip() for part in text.split(","))):
-        if name == "all":
+        if name.lower() == "all":
             found += catalogue()
         elif re.search(r"[*?[]", name):
             rule = name.split(".")[0]
+            if not re.search(r"[*?[]", rule):
+                rules.get(rule)  # an unknown one suggests the nearest
             known = catalogue([rule] if rule in rules else PAPER)
             matching = [m for m in known if fnmatchcase(m.name, name)]
             if not matching:
-                raise unknown("measure", name, [m.name for m in known])
+                raise UnknownNameError(f"no measure matches {name!r}; catalogue() (uqprism catalogue) lists them")
             found += matching
         else:
             found.append(Measure.parse(name))
@@ -146,7 +148,7 @@ def _found(choice: str | Sequence[str], names: Sequence[str], where: object) -> 
     if isinstance(choice, str) and "{i}" in choice:
         before, after = choice.split("{i}", 1)
         pattern = re.compile(re.escape(before) + r"(-?\d+)" + re.escape(after))
-        matches = [(int(match[1]), name) for name in names if (match := pattern.fullmatch(name))]
+        matches = [(int(match[1]), name) for name in names if (match := pattern.fullmatch(str(name)))]
         found = dict(matches)
         if len(found) < len(matches):
             number = next(i for i, name in matches if found[i] != name)
@@ -183,4 +185,4 @@ def _ordered(found: Found) -> tuple[str, ...]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "") or "none"
+    return ", ".join(map(str, names[:8])) + (", ..." if len(names) > 8 else "") or "none"

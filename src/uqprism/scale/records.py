@@ -72,6 +72,8 @@ def _kept(part: Part, about: dict[str, Any] | None, options: Options) -> Made:
     if about is None:
         raise ArgumentError(f"output {part.target}: does not say how it was made, as only Parquet files do; pass --overwrite")
     now = json.loads(json.dumps(record(part, options)))
+    if about["bad_rows"] == 0:  # what would have been done with bad rows does not matter then
+        about["options"]["on_bad"] = now["options"]["on_bad"]
     changed = _differences(about, now)
     if changed:
         raise ArgumentError(f"output {part.target}: was made with {'; '.join(changed)}; pass --overwrite to start anew")

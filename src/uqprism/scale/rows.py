@@ -44,7 +44,7 @@ class Scorer:
         self._check()
         self.schema = self._output_schema(source.schema)
         values = 2 * len(self.layout.mean) + len(options.measures)
-        self.batch_rows = min(max(BATCH_BYTES // (8 * values), 1 << 10), 1 << 16)
+        self.batch_rows = min(max(BATCH_BYTES // (8 * values), 1 << 6), 1 << 16)
 
     def _check(self) -> None:
         clash = [name for name in self.options.names if name in self.kept]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uqprism.errors import InvalidValueError
+from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.scale.inputs import Part, PathLike, check_outside, find, plan
 from uqprism.scale.options import Columns, ColumnsLike, MeasuresLike, OnBad, Options, select
 
@@ -106,6 +106,10 @@ def score(
     check_outside(inputs, target)
     parts = _planned(plan(find(inputs), target), target, part_rows or (None if dask is None else CLUSTER_ROWS))
     _check_members(parts, options)
+    if parts[0].target == target and (dask is not None or part_rows is not None):
+        raise ArgumentError(
+            f"output {target}: is one file, and dask and part_rows (--dask, --part-rows) make parts; name a folder"
+        )
     from uqprism.scale import records
 
     kept = records.finished(target, parts, options, resume=resume, overwrite=overwrite)
@@ -133,6 +137,8 @@ def _made(
     run, done = uuid.uuid4().hex[:12], {one.part.target for one in kept}
     missing = [part for part in parts if part.target not in done]
     sinks.sweep(output)
+    if missing and parts[0].target != output:
+        (output / records.MANIFEST).unlink(missing_ok=True)  # it tells of what is about to change
     try:
         with bar(_size(missing), progress) as tick:
             if dask is not None:

@@ -27,6 +27,7 @@ arrow_csv = require("pyarrow.csv", extra="cli")
 Batch = Any  # a pyarrow.RecordBatch
 Schema = Any  # a pyarrow.Schema
 CSV_BLOCK = 1 << 22  # Arrow reads several ahead
+READ_BYTES = 1 << 25  # of read buffers, one per column
 READ_BUFFER = 1 << 18  # without one, a column chunk is read whole, and a file may be a single row group
 
 
@@ -75,7 +76,9 @@ class ParquetSource(Source):
 
     def __init__(self, span: Span, columns: Columns) -> None:
         super().__init__(span)
-        self.file = pq.ParquetFile(span.path, pre_buffer=False, buffer_size=READ_BUFFER)
+        columns_in_file = max(1, len(pq.read_schema(span.path).names))
+        buffer = max(1 << 12, min(READ_BUFFER, READ_BYTES // columns_in_file))
+        self.file = pq.ParquetFile(span.path, pre_buffer=False, buffer_size=buffer)
         self.layout = resolve(columns, self.file.schema_arrow.names, span.path)
         self.groups = list(range(self.file.num_row_groups)) if span.row_groups is None else list(span.row_groups)
         about = (self.schema.metadata or {}).get(FORMAT.encode())
