@@ -37,6 +37,7 @@ Floats = np.ndarray[Any, Any]
 
 SLICE_BYTES = 2**22  # of working memory for one slice: what stays in a cache
 TOTAL_BYTES = 2**25 + 2**24  # for all threads together
+PAGE = 2**21  # bytes
 WORTH = 2**13  # members of all points for which a thread is worth its start
 MANY = 300  # members above which an integral over nodes is shorter than all pairs; see benchmarks/RESULTS.md
 
@@ -85,13 +86,23 @@ class ProcessorKernel:
         members = Members(mean, given, by_variance, weights)
         program = Program.of(measures, correction, many=int(members.counting.sum()) > MANY)
         dtype = np.float32 if mean.dtype == np.float32 else np.float64
-        out = [np.empty(points, dtype) for _ in measures]
+        out = [_fresh(points, dtype) for _ in measures]
         declined = run(members, program, out)
         names = [measure.name for measure in measures]
         with np.errstate(over="ignore", under="ignore"):  # what a narrow result cannot hold becomes infinite or zero
             values = [from_numpy(x, gaussian.mean) for x in out]
         tolerances = dict(zip(names, program.tolerances, strict=True))
         return Computed(dict(zip(names, values, strict=True)), tolerances, [(declined, names)] if len(declined) else [])
+
+
+def _fresh(points: int, dtype: Any) -> Floats:
+    """An array to be filled; large ones begin where a large page of memory does, so that the system hands out few pages."""
+    size = points * np.dtype(dtype).itemsize
+    if size < 2 * PAGE:
+        return np.empty(points, dtype)
+    room = np.empty(size + PAGE, np.uint8)
+    first = -room.ctypes.data % PAGE
+    return room[first : first + size].view(dtype)
 
 
 class Scratch:
