@@ -60,13 +60,13 @@ class _Assembly:
 
     def __init__(self, part: Part, options: Options, tick: Tick) -> None:
         self.part, self.options, self.tick = part, options, tick
-        self.sink = Sink()
+        self.sink: Sink | None = None
         self.schema: Any = None
         self.rows = self.bad_rows = 0
 
     def begin(self, path: Path, source: Source, scorer: Scorer) -> None:
         """Open the file for the first input; the others must have its columns."""
-        if self.schema is None:
+        if self.sink is None:
             self.schema = scorer.schema
             self.sink = open_sink(path, self.part.target.suffix, self.schema, source.layout, self.options)
             self.sink.write(pa.RecordBatch.from_pylist([], schema=self.schema))  # a file without rows has its columns too
@@ -75,16 +75,25 @@ class _Assembly:
             raise InvalidValueError(f"{source.path}: its columns are not those of {first}; name a folder for the output")
 
     def write(self, scored: Scored, size: float) -> None:
-        self.sink.write(scored.batch)
+        """Append scored rows, which took so many bytes of the input."""
+        self._opened().write(scored.batch)
         self.rows += scored.rows
         self.bad_rows += scored.bad
         self.tick(scored.rows, size)
 
     def finish(self, told: dict[str, Any]) -> None:
-        self.sink.finish({**told, "rows": self.rows, "bad_rows": self.bad_rows})
+        """Complete the file."""
+        self._opened().finish({**told, "rows": self.rows, "bad_rows": self.bad_rows})
 
     def close(self) -> None:
-        self.sink.close()
+        """Let go of the file, if there is one."""
+        if self.sink is not None:
+            self.sink.close()
+
+    def _opened(self) -> Sink:
+        if self.sink is None:
+            raise InvalidValueError(f"{self.part.target}: has no input")
+        return self.sink
 
 
 def _stream(span: Span, source: Source, scorer: Scorer, write: Callable[[Scored, float], None], *, threads: int) -> None:

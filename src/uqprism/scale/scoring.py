@@ -106,10 +106,6 @@ def score(
     check_outside(inputs, target)
     parts = _planned(plan(find(inputs), target), target, part_rows or (None if dask is None else CLUSTER_ROWS))
     _check_members(parts, options)
-    if parts[0].target == target and (dask is not None or part_rows is not None):
-        raise ArgumentError(
-            f"output {target}: is one file, and dask and part_rows (--dask, --part-rows) make parts; name a folder"
-        )
     from uqprism.scale import records
 
     kept = records.finished(target, parts, options, resume=resume, overwrite=overwrite)
@@ -121,8 +117,10 @@ def _planned(parts: list[Part], output: Path, rows: int | None) -> list[Part]:
     """The parts, large ones cut where the output is a folder."""
     from uqprism.scale.parts import split
 
-    if rows is None or parts[0].target == output:
+    if rows is None:
         return parts
+    if parts[0].target == output:
+        raise ArgumentError(f"output {output}: is a file, but --dask and --part-rows (dask, part_rows) make parts; name a folder")
     return [piece for part in parts for piece in split(part, rows)]
 
 

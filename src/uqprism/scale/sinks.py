@@ -8,6 +8,7 @@ import json
 import os
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -69,17 +70,18 @@ def sweep(output: Path, run: str | None = None) -> None:
                 leftover.unlink()
 
 
-class Sink:
+class Sink(ABC):
     """Where scored batches go; `finish` completes the file, `close` lets go of it in any case."""
 
+    @abstractmethod
     def write(self, batch: Batch) -> None:
         """Append these rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self, record: dict[str, Any]) -> None:
         """Complete the file, with a record of how it was made where the format has a place for one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self) -> None:
         """Let go of everything."""
 
