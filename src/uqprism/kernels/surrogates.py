@@ -94,7 +94,7 @@ def member_entropies(members: Floats, terms: Floats, weights: Floats) -> None:
 
 @kernel
 def crps_surrogates(members: Floats, frames: Floats, terms: Floats, weights: Floats, fits: Fits) -> None:
-    """All CRPS terms that are not over pairs of members."""
+    """The CRPS terms with matched or pooled on either side, but not the mixture."""
     count = len(weights)
     for block in range(len(terms) // TERM_BLOCK):
         frame, term = rows(frames, block, FRAME), rows(terms, block, TERM_BLOCK)
@@ -115,7 +115,7 @@ def crps_surrogates(members: Floats, frames: Floats, terms: Floats, weights: Flo
 
 @kernel
 def quadratic_surrogates(members: Floats, frames: Floats, terms: Floats, weights: Floats, fits: Fits) -> None:
-    """All quadratic terms that are not over pairs of members."""
+    """The quadratic terms with matched or pooled on either side, but not the mixture; the members' entropies are there."""
     count = len(weights)
     for block in range(len(terms) // TERM_BLOCK):
         frame, term = rows(frames, block, FRAME), rows(terms, block, TERM_BLOCK)
