@@ -51,3 +51,7 @@ class MissingExtraError(UqprismError, ImportError):
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
         return type(self), (self.package, self.extra)  # so that a worker can send it
+
+
+class TrainingError(UqprismError, RuntimeError):
+    """Training that cannot go on: a member that diverges however it is started."""

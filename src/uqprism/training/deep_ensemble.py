@@ -1,0 +1,154 @@
+"""`DeepEnsemble`: fitted networks, their head and their scaling; from inputs to an `EnsemblePrediction`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.errors import ArgumentError, ShapeError, UnsupportedError
+from uqprism.storage import require
+from uqprism.training import files, heads, networks
+from uqprism.training.heads import Head
+from uqprism.training.history import History
+from uqprism.training.networks.base import Factory
+from uqprism.training.problem import as_tensor, check_finite
+from uqprism.training.randomness import member_seeds
+from uqprism.training.scaling import Scaling
+from uqprism.training.stack import Stack, initialised
+from uqprism.training.step import full_precision
+from uqprism.training.techniques import DROPOUT, Draw
+
+torch = require("torch", extra="deep")
+
+Tensor = Any
+KIND = "DeepEnsemble"
+VALUES_AT_ONCE = 2**24  # input numbers times members, which bounds the memory of a prediction
+
+
+@dataclass(frozen=True)
+class DeepEnsemble:
+    """Members that were trained together, ready to predict in the user's units.
+
+    Attributes:
+        stack: the networks.
+        head: what their outputs mean.
+        input_scaling: how inputs are standardised.
+        target_scaling: how targets were.
+        network: what built them.
+        history: how training went.
+    """
+
+    stack: Stack
+    head: Head
+    input_scaling: Scaling
+    target_scaling: Scaling
+    network: Factory
+    history: History
+
+    @property
+    def n_members(self) -> int:
+        """How many networks."""
+        return len(self.stack)
+
+    def __repr__(self) -> str:
+        parameters = self.stack.rows.shape[1]
+        return f"<DeepEnsemble: {self.n_members} networks of {parameters:,} parameters, {self.head.name} head>"
+
+    def predict_ensemble(self, inputs: Any, *, passes: int | None = None, seed: int = 0) -> EnsemblePrediction:
+        """The members' predictive distributions for inputs (rows, ...), in double precision.
+
+        With `passes`, dropout stays on and every network predicts so many times (MC dropout): networks * passes members. Tensors
+        in, tensors out, on their device; anything else gives NumPy arrays.
+        """
+        parameters = self.parameters(inputs, passes=passes, seed=seed)
+        if not isinstance(inputs, torch.Tensor):
+            parameters = {name: value.cpu().numpy() for name, value in parameters.items()}
+        return self.head.ensemble(parameters)
+
+    def predict_evidential(self, inputs: Any) -> Any:
+        """The `EvidentialPrediction` of an evidential head: one network's without, several with a first axis of networks."""
+        if self.head.family != "evidential":
+            raise UnsupportedError(f"the {self.head.name} head predicts no evidence; train with head='evidential'")
+        parameters = self.parameters(inputs)
+        return self.head.evidence(parameters if self.n_members > 1 else {name: value[0] for name, value in parameters.items()})  # type: ignore[attr-defined]
+
+    def parameters(self, inputs: Any, *, passes: int | None = None, seed: int = 0) -> dict[str, Tensor]:
+        """The head's parameters by name, (members, rows), in the user's units, on the device of the inputs."""
+        values = as_tensor(inputs)
+        expected = tuple(self.stack._example.shape[1:])
+        if tuple(values.shape[1:]) != expected or values.ndim < 2:
+            raise ShapeError(f"inputs must be (rows, {', '.join(map(str, expected))}), got shape {tuple(values.shape)}")
+        check_finite(values, "inputs")
+        with torch.no_grad(), full_precision():
+            parts = [self._predict(part, passes, seed) for part in self._blocks(values)]
+            raw = torch.cat(parts, dim=1)
+            mean, scale = (x.to(raw.device) for x in (self.target_scaling.mean, self.target_scaling.scale))
+            found = self.head.to_units(self.head.parameters(raw.double()), mean, scale)
+        return {name: value.to(values.device) for name, value in found.items()}
+
+    def _blocks(self, values: Tensor) -> Iterator[Tensor]:
+        size = max(values[:1].numel(), 1) * self.n_members
+        yield from values.split(max(VALUES_AT_ONCE // size, 1)) if len(values) else (values,)
+
+    def _predict(self, values: Tensor, passes: int | None, seed: int) -> Tensor:
+        """Raw outputs (members, rows, outputs)."""
+        stack = self.stack
+        inputs = self.input_scaling.apply(values.to(stack.rows.device), stack.rows.dtype)
+        inputs = inputs.expand(len(stack), *inputs.shape)
+        if passes is None:
+            return stack(inputs)
+        if not any(isinstance(module, DROPOUT) for module in stack.template.modules()):
+            raise ArgumentError("passes needs a network with dropout; this one has none, so every pass would be the same")
+        if passes < 1:
+            raise ArgumentError(f"passes must be at least 1, got {passes}")
+        seeds = member_seeds(seed, len(stack)).to(inputs.device)
+        devices = [inputs.device] if inputs.is_cuda else []
+        with torch.random.fork_rng(devices=devices):
+            drawn = [
+                stack(inputs, draw=Draw(seeds, torch.full_like(seeds, count), per_row=False)) for count in range(passes)
+            ]
+        return torch.cat(drawn)
+
+    def to(self, device: Any) -> DeepEnsemble:
+        """The same on another device."""
+        scalings = self.input_scaling.to(device), self.target_scaling.to(device)
+        return DeepEnsemble(self.stack.to(device), self.head, *scalings, self.network, self.history)
+
+    # Files ------------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one safetensors file with a JSON header, whole or not at all; read it back with `load`."""
+        tensors = {"rows": self.stack.rows}
+        tensors |= {f"buffer.{name}": value for name, value in self.stack.buffers.items()}
+        for name, scaling in (("input", self.input_scaling), ("target", self.target_scaling)):
+            tensors |= {f"{name}.mean": scaling.mean, f"{name}.scale": scaling.scale}
+        header = {
+            "network": networks.to_dict(self.network),
+            "head": heads.to_dict(self.head),
+            "input_shape": tuple(self.stack._example.shape[1:]),
+            "technique": self.stack.technique,
+            "history": self.history.to_dict(),
+        }
+        files.write(path, KIND, header, tensors)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, network: Factory | None = None, device: Any = "cpu") -> DeepEnsemble:
+        """Read what `save` wrote; a network of one's own must be given again, as the function that builds it."""
+        header, tensors = files.read(path, KIND)
+        if header["network"] is None and network is None:
+            raise ArgumentError(f"{os.fspath(path)} holds networks built by a function of your own: give it again as network=")
+        factory = networks.from_dict(header["network"]) if network is None else networks.resolve(network)
+        head = heads.from_dict(header["head"])
+        tensors = {name: value.to(device) for name, value in tensors.items()}
+        rows = tensors["rows"]
+        shape = tuple(header["input_shape"])
+        template = initialised(factory, shape, head.n_outputs, 0).to(rows)
+        if sum(p.numel() for p in template.parameters() if p.requires_grad) != rows.shape[1]:
+            raise ShapeError(f"network builds other networks than those in {os.fspath(path)}: the parameters do not fit")
+        buffers = {name.removeprefix("buffer."): value for name, value in tensors.items() if name.startswith("buffer.")}
+        stack = Stack(template, rows, buffers, torch.zeros(2, *shape).to(rows), header["technique"])
+        scalings = (Scaling(tensors[f"{name}.mean"], tensors[f"{name}.scale"]) for name in ("input", "target"))
+        return cls(stack, head, *scalings, factory, History.from_dict(header["history"]))

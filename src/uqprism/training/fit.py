@@ -1,0 +1,150 @@
+"""The doors of training: `train` for one ensemble, `train_many` for many on training sets of their own, as one stack."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any
+
+from uqprism.errors import ArgumentError
+from uqprism.storage import require
+from uqprism.training import heads, networks
+from uqprism.training.checkpoints import Checkpoints
+from uqprism.training.deep_ensemble import DeepEnsemble
+from uqprism.training.files import fingerprint
+from uqprism.training.heads import Head
+from uqprism.training.networks.base import Factory
+from uqprism.training.options import TrainingOptions
+from uqprism.training.problem import Problem, prepare
+from uqprism.training.progress import bar
+from uqprism.training.randomness import member_seeds
+from uqprism.training.stack import Stack
+from uqprism.training.state import State
+from uqprism.training.step import full_precision
+from uqprism.training.trainer import Run
+
+torch = require("torch", extra="deep")
+
+
+def train(inputs: Any, targets: Any, **settings: Any) -> DeepEnsemble:
+    """Train an ensemble on inputs (rows, features) or (rows, channels, height, width) and one target per row.
+
+    Args:
+        inputs: a table, an array or a tensor of numbers, all finite.
+        targets: likewise, (rows,).
+        settings: everything that `train_many` takes but `rows`, among them `n_members`, `network`, `head`, `seed`, `device`
+            and the fields of `TrainingOptions`.
+    """
+    return _train(inputs, targets, rows=None, **settings)[0]
+
+
+def train_many(inputs: Any, targets: Any, rows: Any, **settings: Any) -> list[DeepEnsemble]:
+    """Train one ensemble for each training set, all as one stack.
+
+    Args:
+        inputs: the shared data, (rows, ...).
+        targets: (rows,).
+        rows: indices into them, (experiments, n): the training set of each experiment, all of one length. Each experiment is
+            standardised by its own rows, and equals what `train` gives on them, up to rounding.
+        settings: see below.
+
+    Keyword Args:
+        n_members: networks per ensemble, 10 by default.
+        network: `mlp`, `small_cnn`, `resnet18`, a specification such as `MLP(hidden=(50,))`, or a function
+            (input_shape, n_outputs) -> `torch.nn.Module`.
+        head: what the outputs mean, and the loss; `natural` by default.
+        validation: (inputs, targets) to stop on; by default each member keeps `validation_fraction` of its rows.
+        seed: of the members' seeds, an integer; `member_seeds` takes those themselves.
+        device: by default CUDA where there is one, else the CPU.
+        dtype: float32 or float64, the precision of the networks.
+        technique: `auto`, or `matmul`, `vmap`, `loop`.
+        checkpoint: a folder; a run that finds its own checkpoint there goes on from it.
+        checkpoint_every: epochs.
+        progress: True or False; by default on a terminal.
+        options: the fields of `TrainingOptions`, by name.
+    """
+    return _train(inputs, targets, rows=rows, **settings)
+
+
+def _train(
+    inputs: Any,
+    targets: Any,
+    *,
+    rows: Any,
+    n_members: int = 10,
+    network: str | Factory = "mlp",
+    head: str | Head = "natural",
+    validation: tuple[Any, Any] | None = None,
+    seed: int = 0,
+    member_seeds: Any = None,
+    device: Any = None,
+    dtype: str = "float32",
+    technique: str = "auto",
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = 10,
+    progress: bool | None = None,
+    **options: Any,
+) -> list[DeepEnsemble]:
+    given = _options(options)
+    if n_members < 1:
+        raise ArgumentError(f"n_members must be at least 1, got {n_members}")
+    if dtype not in {"float32", "float64"}:
+        raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
+    factory, means = networks.resolve(network), heads.resolve(head)
+    n_experiments = 1 if rows is None else len(rows)
+    seeds = _seeds(seed, member_seeds, n_members).repeat(n_experiments)
+    where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    problem = prepare(
+        inputs,
+        targets,
+        validation=validation,
+        rows=rows,
+        seeds=seeds,
+        n_experiments=n_experiments,
+        options=given,
+        device=where,
+        dtype=getattr(torch, dtype),
+    )
+    example = problem.inputs[:2]
+    with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []), full_precision():
+        stack = Stack.build(factory, example, means.n_outputs, seeds.tolist(), technique)
+        state = State.of(stack, seeds.tolist())
+        name = _fingerprint(checkpoint, problem, factory, means, given, stack)
+        checkpoints = Checkpoints(checkpoint, checkpoint_every, name)
+        checkpoints.restore(state)
+        run = Run(problem, factory, means, given, checkpoints, stack, state)
+        with bar(given.max_epochs, progress) as tell:
+            trained, history = run.finish(tell)
+    ensembles = []
+    for i, scalings in enumerate(problem.scalings):
+        part = slice(i * n_members, (i + 1) * n_members)
+        own = trained.take(range(*part.indices(len(trained))))
+        ensembles.append(DeepEnsemble(own, means, *scalings, factory, history.part(part)))
+    return ensembles
+
+
+def _options(given: dict[str, Any]) -> TrainingOptions:
+    known = [field.name for field in dataclasses.fields(TrainingOptions)]
+    for name in given:
+        if name not in known:
+            raise ArgumentError(f"unknown training setting {name!r}; beside those of train_many there are {', '.join(known)}")
+    return TrainingOptions(**given)
+
+
+def _seeds(seed: int, given: Any, n_members: int) -> Any:
+    if given is None:
+        return member_seeds(seed, n_members)
+    seeds = torch.as_tensor(given, dtype=torch.int64)
+    if tuple(seeds.shape) != (n_members,) or bool((seeds < 0).any()):
+        raise ArgumentError(f"member_seeds must be {n_members} integers that are not negative, got {given!r}")
+    return seeds
+
+
+def _fingerprint(folder: Any, problem: Problem, factory: Factory, head: Head, options: TrainingOptions, stack: Stack) -> str:
+    """Of everything that decides how a run goes on; nothing where nothing is stored."""
+    if folder is None:
+        return ""
+    settings = [networks.to_dict(factory), heads.to_dict(head), dataclasses.asdict(options), stack.technique]
+    data = [problem.inputs, problem.targets, problem.training]
+    data += [] if problem.validation is None else [problem.validation]
+    return fingerprint(*settings, *data, stack.rows)

@@ -1,0 +1,57 @@
+"""What a network specification is, and how one is found by name and written to a file."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol
+
+from uqprism.errors import ArgumentError, ShapeError
+from uqprism.registry import Registry
+
+
+class Network(Protocol):
+    """A frozen dataclass that builds networks; calling it again builds another with fresh weights."""
+
+    name: ClassVar[str]
+
+    def __call__(self, input_shape: tuple[int, ...], n_outputs: int) -> Any:
+        """A `torch.nn.Module` from (rows, *input_shape) to (rows, n_outputs)."""
+        ...
+
+
+networks: Registry[Any] = Registry("network")
+Factory = Callable[[tuple[int, ...], int], Any]
+
+
+def resolve(network: str | Factory) -> Factory:
+    """A registered name, a specification or any function (input_shape, n_outputs) -> `torch.nn.Module`."""
+    if isinstance(network, str):
+        return networks.get(network)()
+    if not callable(network):
+        raise ArgumentError(
+            "network must be a name, a specification such as MLP(...), or a function (input_shape, n_outputs) -> "
+            f"torch.nn.Module; got {type(network).__name__}"
+        )
+    return network
+
+
+def to_dict(network: Factory) -> dict[str, Any] | None:
+    """A registered specification as plain data, None for a user's own function."""
+    name = getattr(network, "name", None)
+    if not dataclasses.is_dataclass(network) or name not in networks:
+        return None
+    return {"name": name, **dataclasses.asdict(network)}  # type: ignore[arg-type]
+
+
+def from_dict(data: dict[str, Any]) -> Factory:
+    """What `to_dict` made."""
+    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items() if key != "name"}
+    return networks.get(data["name"])(**fields)
+
+
+def image_channels(name: str, input_shape: tuple[int, ...]) -> int:
+    """The channels of images (channels, height, width); anything else is an error."""
+    if len(input_shape) != 3:
+        raise ShapeError(f"{name} takes images (rows, channels, height, width), got rows of shape {input_shape}")
+    return input_shape[0]

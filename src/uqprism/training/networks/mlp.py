@@ -1,0 +1,55 @@
+"""The multilayer perceptron."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from uqprism.errors import ArgumentError, ShapeError
+from uqprism.registry import unknown
+from uqprism.storage import require
+from uqprism.training.networks.base import networks
+
+torch = require("torch", extra="deep")
+
+ACTIVATIONS = {"relu": torch.nn.ReLU, "silu": torch.nn.SiLU, "gelu": torch.nn.GELU}
+
+
+@networks.register("mlp")
+@dataclass(frozen=True)
+class MLP:
+    """Fully connected layers; rows of any shape are flattened.
+
+    Attributes:
+        hidden: the widths of the hidden layers, from the input on; () is a linear model.
+        activation: relu, silu or gelu.
+        dropout: the probability that a hidden unit is left out.
+    """
+
+    name: ClassVar[str] = "mlp"
+    hidden: tuple[int, ...] = (100, 100, 100)
+    activation: str = "relu"
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.activation not in ACTIVATIONS:
+            raise unknown("activation", self.activation, ACTIVATIONS)
+        if not 0.0 <= self.dropout < 1.0:
+            raise ArgumentError(f"dropout must lie in [0, 1), got {self.dropout}")
+        if any(int(width) != width or width < 1 for width in self.hidden):
+            raise ArgumentError(f"hidden must hold the widths of layers, positive integers, got {tuple(self.hidden)}")
+
+    def __call__(self, input_shape: tuple[int, ...], n_outputs: int) -> Any:
+        """A fresh network."""
+        nn = torch.nn
+        width = 1
+        for length in input_shape:
+            width *= length
+        if width == 0:
+            raise ShapeError(f"rows need at least one feature, got rows of shape {input_shape}")
+        layers: list[Any] = [nn.Flatten()] if len(input_shape) != 1 else []
+        for following in self.hidden:
+            layers += [nn.Linear(width, int(following)), ACTIVATIONS[self.activation]()]
+            layers += [nn.Dropout(self.dropout)] if self.dropout else []
+            width = int(following)
+        return nn.Sequential(*layers, nn.Linear(width, n_outputs))

@@ -1,0 +1,177 @@
+"""What is trained on: one shared data tensor, standardised, and for each model the rows it learns from and stops on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
+from uqprism.storage import require
+from uqprism.training.options import TrainingOptions
+from uqprism.training.randomness import SPLIT, drawn_rows, orders
+from uqprism.training.scaling import Scaling
+
+torch = require("torch", extra="deep")
+
+Tensor = Any
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Data on its device, and who uses which part of it.
+
+    Attributes:
+        inputs: (rows, ...), standardised over all rows.
+        targets: (rows,), likewise.
+        training: row indices, (models, n).
+        validation: row indices, (models, n) or (1, n) for all; None where nothing is kept out.
+        shift: per model, what remains to be subtracted from inputs and targets and divided by, where models have training
+            sets of their own; None where the shared standardisation is theirs.
+        scalings: inputs' and targets' standardisation in the user's units, one pair per experiment.
+    """
+
+    inputs: Tensor
+    targets: Tensor
+    training: Tensor
+    validation: Tensor | None
+    shift: Shift | None
+    scalings: list[tuple[Scaling, Scaling]]
+
+    def batch(self, rows: Tensor, models: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Inputs (models, n, ...) and targets (models, n) for row indices (models, n)."""
+        inputs, targets = self.inputs[rows], self.targets[rows]
+        return (inputs, targets) if self.shift is None else self.shift.apply(inputs, targets, models)
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A model's own standardisation on top of the shared one; each array starts with the models."""
+
+    input_mean: Tensor
+    input_scale: Tensor
+    target_mean: Tensor
+    target_scale: Tensor
+
+    def apply(self, inputs: Tensor, targets: Tensor, models: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Batches in each model's own units."""
+        chosen = [x if models is None else x[models] for x in (self.input_mean, self.input_scale)]
+        mean, scale = (x.view(x.shape[0], 1, x.shape[1], *(1,) * (inputs.ndim - 3)) for x in chosen)
+        own = [x if models is None else x[models] for x in (self.target_mean, self.target_scale)]
+        return (inputs - mean) / scale, (targets - own[0][:, None]) / own[1][:, None]
+
+
+def prepare(
+    inputs: Any,
+    targets: Any,
+    *,
+    validation: tuple[Any, Any] | None,
+    rows: Any,
+    seeds: Tensor,
+    n_experiments: int,
+    options: TrainingOptions,
+    device: Any,
+    dtype: Any,
+) -> Problem:
+    """Check the data once, split it for each member, standardise it and put it on the device."""
+    x, y = checked(inputs, targets, "")
+    count = len(y)
+    if validation is not None:
+        held_x, held_y = checked(*validation, "validation ")
+        if held_x.shape[1:] != x.shape[1:]:
+            raise ShapeError(f"validation inputs must have rows of shape {tuple(x.shape[1:])}, got {tuple(held_x.shape[1:])}")
+        x, y = torch.cat([x, held_x.to(x)]), torch.cat([y, held_y.to(y)])
+    sets = _training_sets(rows, count, n_experiments)
+    if sets.shape[1] < 2:
+        raise InvalidValueError(f"cannot learn a spread from n_samples={sets.shape[1]}: give at least 2 rows")
+    training, kept = _split(sets.repeat_interleave(len(seeds) // n_experiments, 0), seeds, options, validation is not None)
+    if validation is not None:
+        kept = torch.arange(count, len(y))[None]
+    # Statistics of what may be learned from: a set of one's own where sets differ, without validation rows given apart.
+    shared = Scaling.of(x[:count]), Scaling.of(y[:count])
+    scalings, shift = [shared], None
+    if rows is not None:
+        scalings = [(Scaling.of(x[each]), Scaling.of(y[each])) for each in sets]
+        shift = _relative(shared, scalings, len(seeds) // n_experiments, device, dtype)
+    return Problem(
+        inputs=shared[0].apply(x.to(device), dtype),
+        targets=shared[1].apply(y.to(device), dtype),
+        training=training.to(device),
+        validation=None if kept is None else kept.to(device),
+        shift=shift,
+        scalings=scalings,
+    )
+
+
+def as_tensor(values: Any) -> Tensor:
+    """Tables, lists and arrays as a tensor; a tensor stays where it is."""
+    if isinstance(values, torch.Tensor):
+        return values.detach()
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise InvalidValueError(f"inputs and targets must be numbers, got dtype {array.dtype}")
+    return torch.from_numpy(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))  # a copy: theirs may be read-only
+
+
+def checked(inputs: Any, targets: Any, which: str) -> tuple[Tensor, Tensor]:
+    """Finite inputs (rows, ...) and targets (rows,), as tensors."""
+    x, y = as_tensor(inputs), as_tensor(targets)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ShapeError(f"{which}targets must be one number per row, got shape {tuple(y.shape)}")
+    if x.ndim == 1:
+        raise ShapeError(f"{which}inputs must be (rows, features), got shape {tuple(x.shape)}; for one feature use x[:, None]")
+    if len(x) != len(y):
+        raise ShapeError(f"{which}inputs and targets must have as many rows, got {len(x)} and {len(y)}")
+    if len(y) == 0:
+        raise InvalidValueError(f"{which}inputs have no rows")
+    for name, values in (("inputs", x), ("targets", y)):
+        check_finite(values, which + name)
+    return x, y
+
+
+def check_finite(values: Tensor, name: str) -> None:
+    """An error that says where the first number is that is none."""
+    if values.is_floating_point() and not bool(torch.isfinite(values).all()):
+        bad = (~torch.isfinite(values)).flatten(1).any(1) if values.ndim > 1 else ~torch.isfinite(values)
+        row = int(bad.nonzero()[0])
+        raise InvalidValueError(
+            f"{name} must be finite: {int(bad.sum())} of {len(values)} rows hold NaN or infinity, the first is row {row}; "
+            "drop or impute them"
+        )
+
+
+def _training_sets(rows: Any, count: int, n_experiments: int) -> Tensor:
+    """The rows each experiment may learn from, (experiments, n)."""
+    if rows is None:
+        return torch.arange(count).expand(n_experiments, count)
+    sets = as_tensor(rows).long().cpu()
+    if sets.ndim != 2 or len(sets) != n_experiments:
+        raise ShapeError(f"rows must be row indices (experiments, n), got shape {tuple(sets.shape)}")
+    if sets.numel() and (int(sets.min()) < 0 or int(sets.max()) >= count):
+        raise ArgumentError(f"rows must lie between 0 and {count - 1}, got {int(sets.min())} to {int(sets.max())}")
+    return sets
+
+
+def _split(sets: Tensor, seeds: Tensor, options: TrainingOptions, given: bool) -> tuple[Tensor, Tensor | None]:
+    """Training and validation rows of each member, by its own seed."""
+    length = sets.shape[1]
+    kept = 0 if given else round(options.validation_fraction * length)
+    if options.validation_fraction and not given:
+        kept = min(max(kept, 1), length - 1)
+    order = torch.gather(sets, 1, orders(seeds, SPLIT, 0, length)) if kept else sets
+    training, validation = order[:, kept:], order[:, :kept] if kept else None
+    if options.bootstrap:
+        training = torch.gather(training, 1, drawn_rows(seeds, training.shape[1]))
+    return training, validation
+
+
+def _relative(shared: tuple[Scaling, Scaling], own: list[tuple[Scaling, Scaling]], members: int, device: Any, dtype: Any) -> Shift:
+    parts = []
+    for which, common in enumerate(shared):
+        means = torch.stack([(pair[which].mean - common.mean) / common.scale for pair in own])
+        scales = torch.stack([pair[which].scale / common.scale for pair in own])
+        parts += [x.repeat_interleave(members, 0).to(device, dtype) for x in (means, scales)]
+    return Shift(*parts)

@@ -1,0 +1,146 @@
+"""Members as the rows of one matrix.
+
+All parameters of member i are row i of `rows`; each layer's stacked parameter is a view into it. The optimiser then updates
+one tensor, keeping the best epoch of a member is copying a row, and a checkpoint is a handful of matrices.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from uqprism.errors import ArgumentError, ShapeError
+from uqprism.storage import require
+from uqprism.training import techniques
+from uqprism.training.networks.base import Factory
+
+torch = require("torch", extra="deep")
+
+Tensor = Any
+
+
+class Stack:
+    """Networks of one architecture that run together.
+
+    Attributes:
+        template: one network, for its structure; its own numbers are not used.
+        rows: the parameters, (members, parameters of one).
+        buffers: what networks keep besides, such as batch norm's running statistics, by name, each (members, ...).
+        technique: how they run together: matmul, vmap or loop.
+    """
+
+    def __init__(self, template: Any, rows: Tensor, buffers: dict[str, Tensor], example: Tensor, technique: str = "auto") -> None:
+        self.template, self.rows, self.buffers, self._example = template, rows, buffers, example
+        self.parameters, start = {}, 0
+        for name, parameter in _trained(template).items():
+            stop = start + parameter.numel()
+            view = rows.detach()[:, start:stop].view(len(rows), *parameter.shape)
+            self.parameters[name] = view.requires_grad_()
+            start = stop
+        self.technique, self._run = techniques.choose(technique, template, example, self.parameters, buffers)
+
+    @classmethod
+    def build(
+        cls, factory: Factory, example: Tensor, n_outputs: int, seeds: Sequence[int], technique: str = "auto"
+    ) -> Stack:
+        """Freshly initialised members, one per seed, for rows like `example` (rows, ...), which says device and precision."""
+        modules = [initialised(factory, tuple(example.shape[1:]), n_outputs, seed).to(example) for seed in seeds]
+        return cls.of(modules, example, n_outputs, technique)
+
+    @classmethod
+    def of(cls, modules: Sequence[Any], example: Tensor, n_outputs: int | None = None, technique: str = "auto") -> Stack:
+        """Modules that exist already, copied."""
+        template = copy.deepcopy(modules[0])
+        names = _trained(template)
+        if not names:
+            raise ArgumentError("the network has no parameters to train")
+        try:
+            rows = torch.stack([row_of(module) for module in modules])
+            held = [_held(module) for module in modules]
+            buffers = {name: torch.stack([state[name] for state in held]) for name in held[0]}
+        except (RuntimeError, KeyError):
+            raise ShapeError("members must be networks of one architecture, with parameters of the same shapes") from None
+        stack = cls(template, rows, buffers, example, technique)
+        if n_outputs is not None:
+            _check_outputs(stack, example, n_outputs)
+        return stack
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __call__(self, x: Tensor, *, training: bool = False, draw: techniques.Draw | None = None) -> Tensor:
+        """Outputs (members, rows, outputs) for inputs (members, rows, ...); dropout only with a `draw`."""
+        self.template.train(training)
+        if not training and draw is not None:
+            for module in self.template.modules():
+                if isinstance(module, techniques.DROPOUT):
+                    module.train()
+        return self._run(self.parameters, self.buffers, x, draw)
+
+    def take(self, members: Sequence[int]) -> Stack:
+        """A copy of some of the members."""
+        index = torch.as_tensor(members, device=self.rows.device)
+        buffers = {name: value[index] for name, value in self.buffers.items()}
+        return Stack(self.template, self.rows[index], buffers, self._example, self.technique)
+
+    def to(self, device: Any) -> Stack:
+        """The same members on another device."""
+        template = copy.deepcopy(self.template).to(device)
+        buffers = {name: value.to(device) for name, value in self.buffers.items()}
+        return Stack(template, self.rows.to(device), buffers, self._example.to(device), self.technique)
+
+    def with_rows(self, rows: Tensor, buffers: dict[str, Tensor]) -> Stack:
+        """The same architecture with other numbers."""
+        return Stack(self.template, rows, buffers, self._example, self.technique)
+
+    def module(self, member: int) -> Any:
+        """One member as an ordinary `torch.nn.Module`, in standardised units on both sides."""
+        module = copy.deepcopy(self.template)
+        state = {name: value[member].detach() for name, value in (self.parameters | self.buffers).items()}
+        module.load_state_dict(state, strict=False)
+        return module.eval()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the views and closures, which `__setstate__` makes again: so that estimators can be pickled and copied."""
+        kept = ("template", "rows", "buffers", "_example", "technique")
+        return {name: getattr(self, name) for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(*(state[name] for name in ("template", "rows", "buffers", "_example", "technique")))  # type: ignore[misc]
+
+
+def initialised(factory: Factory, input_shape: tuple[int, ...], n_outputs: int, seed: int) -> Any:
+    """A network whose initial weights depend on the seed alone, the same on every device."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module = factory(input_shape, n_outputs)
+    if not isinstance(module, torch.nn.Module):
+        raise ArgumentError(f"network must build a torch.nn.Module, it built a {type(module).__name__}")
+    return module
+
+
+def row_of(module: Any) -> Tensor:
+    """All trained parameters of a network, one after the other."""
+    return torch.cat([parameter.detach().reshape(-1) for parameter in _trained(module).values()])
+
+
+def held(module: Any) -> dict[str, Tensor]:
+    """What a network holds besides: buffers, and parameters that are not trained."""
+    return _held(module)
+
+
+def _trained(module: Any) -> dict[str, Any]:
+    return {name: p for name, p in module.named_parameters() if p.requires_grad}
+
+
+def _held(module: Any) -> dict[str, Tensor]:
+    frozen = {name: p.detach() for name, p in module.named_parameters() if not p.requires_grad}
+    return frozen | dict(module.named_buffers())
+
+
+def _check_outputs(stack: Stack, example: Tensor, n_outputs: int) -> None:
+    with torch.no_grad():
+        shape = tuple(stack(example.expand(len(stack), *example.shape)).shape)
+    if shape != (len(stack), len(example), n_outputs):
+        raise ShapeError(f"network must return (rows, {n_outputs}) for this head, it returned {shape[1:]} for {len(example)} rows")

@@ -1,0 +1,149 @@
+"""Training all members together: epochs, early stopping, restarts, checkpoints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from uqprism.errors import TrainingError
+from uqprism.storage import require
+from uqprism.training.checkpoints import Checkpoints
+from uqprism.training.heads import Head
+from uqprism.training.history import Event, History
+from uqprism.training.networks.base import Factory
+from uqprism.training.optimiser import Moments
+from uqprism.training.options import TrainingOptions
+from uqprism.training.problem import Problem
+from uqprism.training.randomness import ORDER, fresh_seed, hashed, orders
+from uqprism.training.stack import Stack, held, initialised, row_of
+from uqprism.training.state import State
+from uqprism.training.step import Stepper, validation_losses
+
+torch = require("torch", extra="deep")
+
+Tensor = Any
+MOST_RESTARTS = 5
+REPACK = 0.75  # when this part of the stack or less is still learning, the others leave it
+
+
+@dataclass
+class Run:
+    """One training run: the state of all members, and the stack of those at work."""
+
+    problem: Problem
+    factory: Factory
+    head: Head
+    options: TrainingOptions
+    checkpoints: Checkpoints
+    stack: Stack
+    state: State
+
+    def __post_init__(self) -> None:
+        self._template = self.stack
+        self._pack()
+
+    def finish(self, tell: Callable[[State], None]) -> tuple[Stack, History]:
+        """Train until every member has stopped; Ctrl-C keeps the best so far."""
+        state = self.state
+        try:
+            while any(state.learning):
+                self._epoch()
+                tell(state)
+                if self.checkpoints.due(state.epoch) or (not any(state.learning) and self.checkpoints.folder is not None):
+                    state.keep(self.stack, self.moments)
+                    self.checkpoints.save(state)
+        except KeyboardInterrupt:
+            self._interrupted()
+        technique = self.stack.technique
+        history = History(tuple(state.seeds), tuple(state.curves), tuple(state.best_epochs), tuple(state.events), technique)
+        return self._template.with_rows(state.best_rows, state.best_buffers), history
+
+    def _pack(self) -> None:
+        """Put the members that are running into one stack of their own."""
+        state = self.state
+        at = torch.tensor(state.running, device=state.rows.device)
+        buffers = {name: value[at] for name, value in state.buffers.items()}
+        self.stack = self._template.with_rows(state.rows[at].clone(), buffers)
+        self.moments: Moments = state.moments.take(at)
+        self.models = at
+        self.seeds = torch.tensor([state.seeds[i] for i in state.running], device=at.device)
+        self.stepper = Stepper(self.stack, self.moments, self.problem, at, self.seeds, self.head, self.options)
+
+    def _epoch(self) -> None:
+        """One pass over each member's rows, in an order of its own, and what follows from the losses."""
+        state, running = self.state, self.state.running
+        ages = torch.tensor([state.ages[i] for i in running], device=self.models.device)
+        rows = self.problem.training[self.models]
+        order = torch.gather(rows, 1, orders(self.seeds, ORDER, ages, rows.shape[1]))
+        # PyTorch's own dropout draws from the process's generator: a resumed run must find it as the first one did.
+        torch.manual_seed(int(hashed(self.seeds, ORDER, ages).sum()) & (2**63 - 1))
+        self.stepper.begin(ages)
+        for batch in order.tensor_split(-(-rows.shape[1] // self.options.batch_size), dim=1):
+            self.stepper(batch)
+        training = (self.stepper.losses / rows.shape[1]).tolist()
+        validation = None
+        if self.problem.validation is not None:
+            validation = validation_losses(self.stack, self.problem, self.models, self.head).tolist()
+        finite = torch.isfinite(self.stack.rows).all(1).tolist()
+        state.epoch += 1
+        self._judge(training, validation, finite)
+
+    def _judge(self, training: list[float], validation: list[float] | None, finite: list[bool]) -> None:
+        """Which members improved, stopped or diverged."""
+        state, options = self.state, self.options
+        improved, diverged = [], []
+        for place, member in enumerate(state.running):
+            if not state.learning[member]:
+                continue
+            loss = training[place] if validation is None else validation[place]
+            if not (finite[place] and math.isfinite(training[place]) and math.isfinite(loss)):
+                diverged.append(member)
+                continue
+            state.ages[member] += 1
+            age, curve = state.ages[member], state.curves[member]
+            curve.training.append(training[place])
+            if validation is not None:
+                curve.validation.append(loss)
+            warming = age <= self.head.warm_up_epochs
+            if validation is None or loss < state.best_losses[member] or warming:
+                improved.append(member)
+                state.best_losses[member] = math.inf if warming else loss
+                state.best_epochs[member], state.waiting[member] = age, 0
+            else:
+                state.waiting[member] += 1
+            tired = validation is not None and options.patience is not None and state.waiting[member] >= options.patience
+            state.learning[member] = not tired and age < options.max_epochs
+        state.keep_best(self.stack, improved)
+        still = [member for member in state.running if state.learning[member]]
+        if diverged or (still and len(still) <= REPACK * len(state.running)):
+            state.keep(self.stack, self.moments)
+            for member in diverged:
+                self._restart(member)
+            state.running = still
+            self._pack()
+
+    def _restart(self, member: int) -> None:
+        """Fresh weights and another seed for a member whose loss is no longer a number."""
+        state = self.state
+        if state.restarts[member] >= MOST_RESTARTS:
+            raise TrainingError(
+                f"member {member} diverged {MOST_RESTARTS + 1} times, each time from fresh weights; lower learning_rate "
+                f"(now {self.options.learning_rate:g}), set max_gradient, or look for extreme rows in the data"
+            )
+        epoch = state.ages[member] + 1
+        seed = fresh_seed(state.seeds[member], state.restarts[member])
+        shape = tuple(self.problem.inputs.shape[1:])
+        module = initialised(self.factory, shape, self.head.n_outputs, seed).to(state.rows)
+        state.begin_again(member, seed, row_of(module), held(module))
+        message = f"member {member} diverged in epoch {epoch} (its loss was not finite) and was restarted with a fresh seed"
+        state.events.append(Event("restarted", member, epoch, message).warn())
+
+    def _interrupted(self) -> None:
+        """Keep what was reached, in a checkpoint too; nothing to keep is the interrupt itself."""
+        state = self.state
+        if 0 in state.best_epochs:
+            raise KeyboardInterrupt from None
+        message = f"training was interrupted after {state.epoch} epochs: each member has its best weights so far"
+        state.events.append(Event("interrupted", None, state.epoch, message).warn())
