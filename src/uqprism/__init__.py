@@ -1,5 +1,9 @@
 """Split the uncertainty of a regression ensemble into noise and what more data would remove, under any proper scoring rule."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from uqprism import approximations, families, rules
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import UqprismError
@@ -10,14 +14,26 @@ from uqprism.quadrature import Exactness
 
 __version__ = "0.1.0"
 
+# These need PyTorch or scikit-learn: loaded when they are first used, see `__getattr__`.
+_LATER = {
+    "DeepEnsemble": "uqprism.training",
+    "DeepEnsembleRegressor": "uqprism.training.estimators",
+    "EvidentialRegressor": "uqprism.training.estimators",
+    "MCDropoutRegressor": "uqprism.training.estimators",
+}
+
 __all__ = [
     "Decomposition",
+    "DeepEnsemble",
+    "DeepEnsembleRegressor",
     "Empirical",
     "EnsemblePrediction",
+    "EvidentialRegressor",
     "Exactness",
     "Gaussian",
     "Laplace",
     "Logistic",
+    "MCDropoutRegressor",
     "Measure",
     "MeasureTable",
     "Mixture",
@@ -31,4 +47,19 @@ __all__ = [
     "families",
     "log_bayes_mixture_bounds",
     "rules",
+    "training",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name == "training":
+        return importlib.import_module("uqprism.training")
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -95,7 +95,8 @@ class DeepEnsemble:
 
     def _predict(self, values: Tensor, passes: int | None, seed: int) -> Tensor:
         """Raw outputs (members, rows, outputs)."""
-        stack = self.stack
+        # Matrix products round by the size of the batch: in double precision a row's prediction does not depend on its company.
+        stack = self.stack.double() if self.stack.technique == "matmul" else self.stack
         inputs = self.input_scaling.apply(values.to(stack.rows.device), stack.rows.dtype)
         inputs = inputs.expand(len(stack), *inputs.shape)
         if passes is None:

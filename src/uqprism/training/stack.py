@@ -90,6 +90,12 @@ class Stack:
         buffers = {name: value.to(device) for name, value in self.buffers.items()}
         return Stack(template, self.rows.to(device), buffers, self._example.to(device), self.technique)
 
+    def double(self) -> Stack:
+        """The same members in double precision."""
+        example = self._example.double()
+        buffers = {name: value.to(example) if value.is_floating_point() else value for name, value in self.buffers.items()}
+        return Stack(copy.deepcopy(self.template).double(), self.rows.double(), buffers, example, self.technique)
+
     def with_rows(self, rows: Tensor, buffers: dict[str, Tensor]) -> Stack:
         """The same architecture with other numbers."""
         return Stack(self.template, rows, buffers, self._example, self.technique)
