@@ -24,7 +24,8 @@ FORMAT = "uqprism.EnsemblePrediction"
 class EnsemblePrediction:
     """The predictions of several models for the same points, as distributions of one family.
 
-    Build it with `gaussian`, `natural`, `laplace`, `logistic`, `student_t` or `samples`. Arrays are (members, *points), or have
+    Build it with `gaussian`, `natural`, `laplace`, `logistic`, `student_t` or `samples`, or from posteriors of other
+    libraries with `from_samples`. Arrays are (members, *points), or have
     the members along `member_axis`; NumPy, PyTorch and JAX arrays are kept as they are, lists and tables become NumPy. Values
     are checked once, here; `check=False` skips that.
 
@@ -110,7 +111,11 @@ class EnsemblePrediction:
     def samples(
         cls, draws: Array, *, weights: Array = None, member_axis: int = 0, draw_axis: int = 1, check: bool = True
     ) -> EnsemblePrediction:
-        """Members that are known only by their draws, (members, draws, *points) or as the two axes say."""
+        """Members that are known only by draws of the target, (members, draws, *points) or as the two axes say.
+
+        Each draw is a value that the target might take. For draws of a model's parameters, of which each makes a distribution of
+        its own, use `from_samples`.
+        """
         draws = coerce(draws=draws)["draws"]
         if draws.ndim < 2:
             raise ShapeError(f"draws must have axes (members, draws, *points), got shape {tuple(draws.shape)}")
@@ -121,6 +126,38 @@ class EnsemblePrediction:
             raise ShapeError(f"member_axis and draw_axis must differ, both are {member_axis}")
         draws = namespace(draws).moveaxis(draws, (draw_axis, member_axis), (0, 1))
         return cls(Empirical(draws, check=check), weights, check=check)
+
+    # Doors for models of other libraries ------------------------------------------------------------------------------
+
+    @classmethod
+    def from_samples(
+        cls,
+        mean: Array,
+        *,
+        scale: Array = None,
+        variance: Array = None,
+        sample_dims: int | None = None,
+        n_members: int | None = None,
+        weights: Array = None,
+    ) -> EnsemblePrediction:
+        """One Gaussian member for each posterior draw of the mean and the noise, as PyMC, ArviZ, Stan or NumPyro keep them.
+
+        These are draws of a model's parameters. For draws of the target itself (posterior predictive samples), which are not
+        distributions, use `samples`.
+
+        Args:
+            mean: (draw, *points), or (chain, draw, *points) with `sample_dims=2`. An `xarray.DataArray` has its axes by name,
+                `chain`, `draw` or `sample`, wherever they stand.
+            scale: the standard deviation of the noise: shaped like the mean; or with the axes of the draws only, for one noise
+                for all points; or a number. Next to a `DataArray`, another one with some of its dimensions, or a number.
+            variance: the same for its square; give one of the two.
+            sample_dims: how many leading axes count draws, 1 unless given; not for a `DataArray`.
+            n_members: keep this many draws, evenly spaced; all of them unless given.
+            weights: one for each draw, summing to one; None means equal.
+        """
+        from uqprism.adapters.posterior_samples import from_samples
+
+        return from_samples(mean, scale=scale, variance=variance, sample_dims=sample_dims, n_members=n_members, weights=weights)
 
     # Shape ------------------------------------------------------------------------------------------------------------
 
