@@ -8,6 +8,7 @@ from uqprism import approximations, families, rules
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import UqprismError
 from uqprism.evaluation import Decomposition, decompose, evaluate, log_bayes_mixture_bounds
+from uqprism.evidential import EvidentialPrediction
 from uqprism.families import Empirical, Gaussian, Laplace, Logistic, Mixture, StudentT
 from uqprism.measures import Measure, MeasureTable, catalogue
 from uqprism.quadrature import Exactness
@@ -28,6 +29,7 @@ __all__ = [
     "DeepEnsembleRegressor",
     "Empirical",
     "EnsemblePrediction",
+    "EvidentialPrediction",
     "EvidentialRegressor",
     "Exactness",
     "Gaussian",

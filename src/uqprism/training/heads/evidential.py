@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from uqprism.arrays import to_numpy
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError
 from uqprism.storage import require
@@ -58,7 +59,8 @@ class Evidential(Head):
         """The prediction as it is: an `EvidentialPrediction`, one distribution per point and network."""
         from uqprism.evidential import EvidentialPrediction
 
-        return EvidentialPrediction(**{name: value.cpu().numpy() for name, value in parameters.items()})
+        arrays = {name: to_numpy(value) for name, value in parameters.items()}
+        return EvidentialPrediction(**arrays, networks=arrays["gamma"].ndim > 1)
 
     def ensemble(self, parameters: dict[str, Tensor]) -> EnsemblePrediction:
         """Gaussian members drawn from it."""

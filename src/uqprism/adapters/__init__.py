@@ -1,0 +1,1 @@
+"""Other libraries' models and posteriors as an `EnsemblePrediction`; its `from_...` methods are the doors."""

@@ -1,0 +1,109 @@
+"""Posterior draws of a mean and a noise scale, one Gaussian member for each."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from uqprism.arrays import Array, coerce, is_array, namespace
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
+
+SAMPLE_NAMES = ("chain", "draw", "sample")
+
+
+def from_samples(
+    mean: Array,
+    *,
+    scale: Array = None,
+    variance: Array = None,
+    sample_dims: int | None = None,
+    n_members: int | None = None,
+    weights: Array = None,
+) -> EnsemblePrediction:
+    """See `EnsemblePrediction.from_samples`."""
+    noise = {name: x for name, x in (("scale", scale), ("variance", variance)) if x is not None}
+    if len(noise) != 1:
+        raise ArgumentError(
+            f"give exactly one of scale and variance, the noise of each draw; got {'both' if noise else 'neither'}"
+        )
+    named = {"mean": mean, **noise}
+    if any(_is_labelled(x) for x in named.values()):
+        if sample_dims is not None:
+            raise ArgumentError(f"sample_dims is for arrays without names; a DataArray names its draws {', '.join(SAMPLE_NAMES)}")
+        named, sample_dims = _unlabelled(named)
+    members = _members(coerce(**named), 1 if sample_dims is None else sample_dims)
+    if weights is not None:
+        weights = _flat(weights)
+    if n_members is not None:
+        if weights is not None:
+            raise ArgumentError("n_members thins draws of equal weight; leave weights out, or resample the draws by weight first")
+        kept = _evenly(len(members["mean"]), n_members)
+        members = {name: x[kept] for name, x in members.items()}
+    return EnsemblePrediction.gaussian(**members, weights=weights)
+
+
+def _flat(weights: Array) -> Array:
+    """One weight for each draw, chain after chain."""
+    if _is_labelled(weights):
+        weights = weights.transpose(*(name for name in SAMPLE_NAMES if name in weights.dims)).values
+    return weights.reshape(-1) if is_array(weights) else np.ravel(weights)
+
+
+def _evenly(count: int, n_members: int) -> np.ndarray[Any, Any]:
+    """This many of `count` places, evenly spaced."""
+    if not 1 <= n_members <= count:
+        raise InvalidValueError(f"n_members must be between 1 and the {count} draws there are, got {n_members}")
+    return (2 * np.arange(n_members) + 1) * count // (2 * n_members)
+
+
+def _members(named: dict[str, Array], sample_dims: int) -> dict[str, Array]:
+    """Arrays (draws, *points), all of the mean's shape, with the axes that count draws made one."""
+    shape = tuple(named["mean"].shape)
+    if not 1 <= sample_dims <= len(shape):
+        raise ShapeError(f"sample_dims must name at least one of the axes of mean, whose shape is {shape}; got {sample_dims}")
+    samples, points = shape[:sample_dims], shape[sample_dims:]
+    members = {}
+    for name, x in named.items():
+        xp = namespace(x)
+        if x.ndim and tuple(x.shape) not in (shape, samples, (*samples, *(1,) * len(points))):
+            raise ShapeError(
+                f"{name} must have the shape of mean, {shape}, or of its draws, {samples}, or be a number; got {tuple(x.shape)}"
+            )
+        wide = x if x.ndim == len(shape) or not x.ndim else xp.reshape(x, (*samples, *(1,) * len(points)))
+        members[name] = xp.reshape(xp.broadcast_to(wide, shape), (-1, *points))
+    return members
+
+
+def _is_labelled(x: Any) -> bool:
+    xarray = sys.modules.get("xarray")
+    return xarray is not None and isinstance(x, xarray.DataArray)
+
+
+def _unlabelled(named: dict[str, Any]) -> tuple[dict[str, Any], int]:
+    """Plain arrays with the axes of the draws first, and how many those are."""
+    import xarray
+
+    mean = named["mean"]
+    if not _is_labelled(mean) or not all(_is_labelled(x) or np.ndim(x) == 0 for x in named.values()):
+        kinds = ", ".join(f"{name} is {type(x).__name__}" for name, x in named.items())
+        raise ArgumentError(f"next to a DataArray, the other must be one too, or a number: {kinds}")
+    draws = [name for name in SAMPLE_NAMES if name in mean.dims]
+    if not draws:
+        raise ShapeError(f"mean must have a dimension called {' or '.join(SAMPLE_NAMES)}, got {tuple(mean.dims)}; rename one")
+    order = (*draws, *(dim for dim in mean.dims if dim not in draws))
+    values = {}
+    for name, x in named.items():
+        if not _is_labelled(x):
+            values[name] = x
+            continue
+        if not set(x.dims) <= set(order):
+            raise ShapeError(f"{name} must have no other dimensions than mean, {order}, got {tuple(x.dims)}")
+        try:
+            aligned = xarray.align(mean, x, join="exact", copy=False)[1]
+        except ValueError as error:
+            raise ShapeError(f"{name} must have the coordinates of mean; {error}") from None
+        values[name] = aligned.broadcast_like(mean).transpose(*order).values
+    return values, len(draws)

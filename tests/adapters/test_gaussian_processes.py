@@ -1,0 +1,75 @@
+"""Gaussian processes: the members' moments are the posterior's, their variance the noise, however the kernel is composed."""
+
+# ruff: noqa: N806 (X is what scikit-learn calls it)
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
+
+import uqprism as up
+from uqprism.errors import UqprismError
+
+from_sklearn = up.EnsemblePrediction.from_sklearn
+SMOOTH = ConstantKernel(2.0, "fixed") * RBF(1.0, "fixed")
+
+
+def data(rows: int = 30) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(7)
+    X = rng.uniform(-3.0, 3.0, size=(rows, 1))
+    return X, 10.0 + 5.0 * np.sin(X[:, 0]) + 0.5 * rng.normal(size=rows), rng.uniform(-5.0, 5.0, size=(300, 1))
+
+
+KERNELS = {  # each with the variance of its white noise
+    "plus noise": (SMOOTH + WhiteKernel(0.2, "fixed"), 0.2),
+    "times noise": (ConstantKernel(2.0, "fixed") * (RBF(1.0, "fixed") + WhiteKernel(0.3, "fixed")), 0.6),
+    "twice noise": (WhiteKernel(0.1, "fixed") + SMOOTH + WhiteKernel(0.05, "fixed"), 0.15),
+    "none": (SMOOTH + DotProduct(1.0, "fixed"), 0.0),
+}
+
+
+@pytest.mark.parametrize("normalize_y", [False, True])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("n_members", [2, 51])
+def test_moments_are_those_of_the_posterior(kernel: str, normalize_y: bool, n_members: int) -> None:
+    X, y, points = data()
+    composed, white = KERNELS[kernel]
+    model = GaussianProcessRegressor(composed, alpha=0.07, normalize_y=normalize_y).fit(X, y)
+    ens = from_sklearn(model, points, n_members=n_members)
+    unit = np.var(y) if normalize_y else 1.0
+    mean, scale = model.predict(points, return_std=True)
+    assert ens.n_members == n_members
+    assert_allclose(ens.members.variance, np.full((n_members, 300), (white + 0.07) * unit), rtol=1e-9)
+    assert_allclose(ens.mixture.mean, mean, rtol=1e-10, atol=1e-10)
+    d = up.decompose(ens, rule="squared_error", prediction="mixture", truth="members")
+    assert_allclose(d.aleatoric, (white + 0.07) * unit, rtol=1e-9)
+    assert_allclose(d.epistemic, scale**2 - white * unit, rtol=1e-7, atol=1e-9)
+    assert_allclose(ens.matched.variance, scale**2 + 0.07 * unit, rtol=1e-9)
+
+
+def test_the_posterior_is_that_of_the_textbook() -> None:
+    """The latent variance, formed here from the kernel matrices, is what the members' means spread by."""
+    X, y, points = data()
+    model = GaussianProcessRegressor(SMOOTH + WhiteKernel(0.2, "fixed"), alpha=0.1).fit(X, y)
+    inverse = np.linalg.inv(SMOOTH(X) + 0.3 * np.eye(len(X)))
+    cross = SMOOTH(points, X)
+    latent = np.diag(SMOOTH(points)) - np.sum(cross @ inverse * cross, axis=1)
+    ens = from_sklearn(model, points)
+    assert ens.n_members == 50
+    assert_allclose(ens.members.mean.var(axis=0), latent, rtol=1e-8)
+    assert_allclose(ens.members.mean.mean(axis=0), cross @ inverse @ y, rtol=1e-8, atol=1e-10)
+
+
+def test_what_has_no_noise_at_new_points_is_refused() -> None:
+    X, y, points = data()
+    with pytest.raises(UqprismError, match=r"no noise.*add WhiteKernel\(\)"):
+        from_sklearn(GaussianProcessRegressor(SMOOTH).fit(X, y), points)
+    with pytest.raises(UqprismError, match="alpha is an array"):
+        from_sklearn(GaussianProcessRegressor(SMOOTH, alpha=np.full(len(X), 0.1)).fit(X, y), points)
+    with pytest.raises(UqprismError, match="n_members must be at least 2"):
+        from_sklearn(GaussianProcessRegressor(SMOOTH, alpha=0.1).fit(X, y), points, n_members=1)
+    with pytest.raises(UqprismError, match="predicts 2 targets"):
+        from_sklearn(GaussianProcessRegressor(SMOOTH, alpha=0.1).fit(X, np.stack([y, -y], axis=1)), points)

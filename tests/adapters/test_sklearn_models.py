@@ -1,0 +1,155 @@
+"""Models that say their own standard deviation: alone, in lists, in bags, in pipelines; and those that do not."""
+
+# ruff: noqa: N803, N806 (X is what scikit-learn calls it)
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import BaggingRegressor, GradientBoostingRegressor, RandomForestRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.linear_model import ARDRegression, BayesianRidge, LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import uqprism as up
+from uqprism.errors import UqprismError
+
+from_sklearn = up.EnsemblePrediction.from_sklearn
+
+
+def data(rows: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    X = 3.0 + 2.0 * rng.normal(size=(rows, 4))
+    return X, X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * rng.normal(size=rows)
+
+
+def process() -> GaussianProcessRegressor:
+    return GaussianProcessRegressor(RBF(3.0, "fixed") + WhiteKernel(0.1, "fixed"), alpha=0.05, normalize_y=True)
+
+
+@pytest.mark.parametrize("base", [BayesianRidge(), process()])
+def test_bags_are_looped_over_with_their_own_features(base: object) -> None:
+    X, y = data()
+    bag = BaggingRegressor(base, n_estimators=4, max_features=0.5, random_state=0).fit(X, y)
+    ens = from_sklearn(bag, X[:9])
+    for i in range(4):
+        model = bag.estimators_[i]
+        mean, scale = model.predict(X[:9][:, bag.estimators_features_[i]], return_std=True)
+        noise = 0.05 * model._y_train_std**2 if isinstance(base, GaussianProcessRegressor) else 0.0
+        assert_allclose(ens.members.mean[i], mean, rtol=1e-12)
+        assert_allclose(ens.members.scale[i] ** 2, scale**2 + noise, rtol=1e-12)
+    assert_allclose(ens.mixture.mean, bag.predict(X[:9]), rtol=1e-12)
+
+
+def test_lists_and_single_models() -> None:
+    X, y = data()
+    models = [BayesianRidge().fit(X[::2], y[::2]), ARDRegression().fit(X[1::2], y[1::2])]
+    ens = from_sklearn(tuple(models), X)
+    for i, model in enumerate(models):
+        mean, scale = model.predict(X, return_std=True)
+        assert_array_equal(ens.members.mean[i], mean)
+        assert_array_equal(ens.members.scale[i], scale)
+    one = from_sklearn(models[0], X)
+    assert one.n_members == 1
+    assert_array_equal(up.decompose(one, rule="crps").excess, 0.0)
+
+
+def test_pipelines_transform_first_wherever_they_stand() -> None:
+    X, y = data()
+    forest = make_pipeline(StandardScaler(), RandomForestRegressor(3, random_state=0)).fit(X, y)
+    assert_allclose(from_sklearn(forest, X).mixture.mean, forest.predict(X), rtol=1e-12)
+    gp = make_pipeline(StandardScaler(), process()).fit(X, y)
+    assert_allclose(from_sklearn(gp, X, n_members=4).mixture.mean, gp.predict(X), rtol=1e-10)
+    lines = [make_pipeline(StandardScaler(), BayesianRidge()).fit(X[i::2], y[i::2]) for i in range(2)]
+    ens = from_sklearn(lines, X)
+    assert_array_equal(ens.members.scale[1], lines[1].predict(X, return_std=True)[1])
+    bag = BaggingRegressor(make_pipeline(StandardScaler(), BayesianRidge()), n_estimators=3, random_state=0).fit(X, y)
+    assert_allclose(from_sklearn(bag, X).mixture.mean, bag.predict(X), rtol=1e-12)
+    alone = make_pipeline(BayesianRidge()).fit(X, y)
+    assert_array_equal(from_sklearn(alone, X).members.mean[0], alone.predict(X))
+
+
+def test_a_finished_search_stands_for_its_best_model() -> None:
+    X, y = data()
+    search = GridSearchCV(RandomForestRegressor(3, random_state=0), {"min_samples_leaf": [2, 5]}, cv=2).fit(X, y)
+    assert_allclose(from_sklearn(search, X).mixture.mean, search.predict(X), rtol=1e-12)
+
+
+def test_data_frames_pass_without_a_warning() -> None:
+    import pandas as pd
+
+    X, y = data()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    for model in (
+        [BayesianRidge().fit(frame, y)],
+        process().fit(frame, y),
+        BaggingRegressor(BayesianRidge(), n_estimators=2, max_features=2, random_state=0).fit(frame, y),
+        make_pipeline(StandardScaler(), BayesianRidge()).fit(frame, y),
+    ):
+        assert from_sklearn(model, frame).n_points == len(frame)
+
+
+def test_models_with_predict_ensemble_speak_for_themselves() -> None:
+    class Own:
+        def predict_ensemble(self, X: np.ndarray) -> up.EnsemblePrediction:
+            return up.EnsemblePrediction.gaussian(mean=[X[:, 0], X[:, 1]], scale=1.0)
+
+    X, _ = data()
+    assert_array_equal(from_sklearn(Own(), X).members.mean, X[:, :2].T)
+    with pytest.raises(UqprismError, match=r"model 0 of the list \(Own\) is an ensemble itself"):
+        from_sklearn([Own()], X)
+
+
+class Sure:
+    """A model that is certain in rows 1 and 3."""
+
+    def predict(self, X: np.ndarray, return_std: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        scale = np.ones(len(X))
+        scale[[1, 3]] = 0.0
+        return X[:, 0], scale
+
+
+def test_what_does_not_know_its_uncertainty_is_refused() -> None:
+    X, y = data()
+    with pytest.raises(UqprismError, match="cannot make an ensemble of GradientBoostingRegressor; accepted is"):
+        from_sklearn(GradientBoostingRegressor(n_estimators=2).fit(X, y), X)
+    with pytest.raises(UqprismError, match="cannot make an ensemble of LinearRegression"):
+        from_sklearn([LinearRegression().fit(X, y)], X)
+    with pytest.raises(UqprismError, match=r"pass its fitted .regressor_"):
+        from_sklearn(TransformedTargetRegressor(BayesianRidge(), func=np.cbrt, inverse_func=lambda t: t**3).fit(X, y), X)
+    with pytest.raises(UqprismError, match="at least one fitted model"):
+        from_sklearn([], X)
+    with pytest.raises(UqprismError, match=r"model 1 of the list \(Sure\).* scale .*got 0 in row 1, 3"):
+        from_sklearn([BayesianRidge().fit(X, y), Sure()], X)
+    with pytest.raises(UqprismError, match="ensemble itself"):
+        from_sklearn([RandomForestRegressor(2).fit(X, y)], X)
+    for model in (
+        [BayesianRidge()],
+        BayesianRidge(),
+        make_pipeline(StandardScaler(), BayesianRidge()),
+        GaussianProcessRegressor(),
+    ):
+        with pytest.raises(NotFittedError):
+            from_sklearn(model, X)
+
+
+def test_scikit_learn_is_imported_only_by_those_who_use_it() -> None:
+    code = """
+import sys, numpy as np, uqprism as up
+class Mine:
+    def predict(self, X, return_std=False):
+        return X[:, 0], np.ones(len(X))
+up.EnsemblePrediction.from_sklearn([Mine(), Mine()], np.zeros((3, 2)))
+print("sklearn" in sys.modules)
+"""
+    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"

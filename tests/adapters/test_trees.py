@@ -1,0 +1,153 @@
+"""Forests, bags of trees and single trees against their own predictions and their training rows."""
+
+# ruff: noqa: N803, N806 (X is what scikit-learn calls it)
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.tree import DecisionTreeRegressor
+
+import uqprism as up
+from uqprism.errors import UqprismError
+
+from_sklearn = up.EnsemblePrediction.from_sklearn
+
+
+def data(rows: int = 120) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(rows, 3)).astype(np.float32)
+    return X, X[:, 0] ** 2 + 0.3 * rng.normal(size=rows)
+
+
+def path(tree: object, leaf: int) -> list[int]:
+    """The nodes from this leaf to the root, found from the children."""
+    nodes = [leaf]
+    while nodes[-1] != 0:
+        left, right = tree.children_left, tree.children_right
+        nodes.append(int(np.flatnonzero((left == nodes[-1]) | (right == nodes[-1]))[0]))
+    return nodes
+
+
+def by_hand(estimator: object, X: np.ndarray, y: np.ndarray, points: np.ndarray, min_samples: int) -> list[float]:
+    """The variance of the training targets in the smallest telling node, counted row by row; for trees without bootstrap."""
+    inside = estimator.decision_path(X).toarray().astype(bool)
+    variances = []
+    for leaf in estimator.apply(points):
+        rows = [y[inside[:, node]] for node in path(estimator.tree_, int(leaf))]
+        found = next((r for r in rows if len(r) >= min_samples and np.var(r) > 1e-20), rows[-1])
+        variances.append(float(np.var(found)))
+    return variances
+
+
+@pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesRegressor])
+def test_the_members_average_to_the_prediction(kind: type) -> None:
+    X, y = data()
+    forest = kind(n_estimators=12, random_state=0).fit(X, y)
+    ens = from_sklearn(forest, X[:40])
+    assert (ens.n_members, ens.points_shape) == (12, (40,))
+    assert_allclose(ens.mixture.mean, forest.predict(X[:40]), rtol=1e-12)
+    assert_allclose(ens.members.mean, [tree.predict(X[:40]) for tree in forest.estimators_], rtol=1e-12)
+
+
+@pytest.mark.parametrize("leaf", [1, 4])
+@pytest.mark.parametrize("min_samples", [1, 5, 20, 1000])
+def test_the_variance_is_that_of_the_training_rows_around_the_point(leaf: int, min_samples: int) -> None:
+    """Without bootstrap the rows of each node are known, so every variance is counted again by hand."""
+    X, y = data()
+    forest = RandomForestRegressor(4, bootstrap=False, max_features=1, min_samples_leaf=leaf, random_state=0).fit(X, y)
+    points = np.random.default_rng(4).normal(size=(30, 3)).astype(np.float32)
+    ens = from_sklearn(forest, points, min_samples=min_samples)
+    expected = [by_hand(tree, X, y, points, min_samples) for tree in forest.estimators_]
+    assert_allclose(ens.members.variance, expected, rtol=1e-9)
+
+
+def test_bootstrapped_rows_count_once_for_the_size_and_as_drawn_for_the_variance() -> None:
+    X, y = data()
+    forest = RandomForestRegressor(3, min_samples_leaf=6, random_state=0).fit(X, y)
+    ens = from_sklearn(forest, X, min_samples=5)
+    for i, tree in enumerate(forest.estimators_):
+        rows = forest.estimators_samples_[i]
+        leaves, drawn = tree.apply(X), tree.apply(X[rows])
+        for point in range(20):
+            inside = rows[drawn == leaves[point]]
+            if len(np.unique(inside)) >= 5:
+                assert_allclose(ens.members.variance[i, point], np.var(y[inside]), rtol=1e-9)
+
+
+def test_ties_far_from_zero_are_not_taken_for_noise() -> None:
+    """Impurities are differences of squares: equal targets of 1e5 must not leave a variance of rounding size."""
+    X, y = data()
+    y = 1e5 + np.round(y, 1)
+    forest = ExtraTreesRegressor(10, random_state=0).fit(X, y)
+    assert from_sklearn(forest, X, min_samples=2).members.variance.min() > 1e-4
+
+
+def test_bags_of_trees_are_forests() -> None:
+    X, y = data()
+    bag = BaggingRegressor(n_estimators=5, max_features=2, random_state=0).fit(X, y)
+    ens = from_sklearn(bag, X[:10])
+    assert_allclose(ens.mixture.mean, bag.predict(X[:10]), rtol=1e-12)
+    tree, columns = bag.estimators_[2], bag.estimators_features_[2]
+    assert_array_equal(ens.members.variance[2], from_sklearn(tree, X[:10][:, columns]).members.variance[0])
+
+
+def test_noise_is_found_within_its_stated_bias() -> None:
+    """With leaves large enough, the mean variance is near the noise that made the data."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(2000, 2))
+    y = X[:, 0] + 0.5 * rng.normal(size=2000)
+    forest = RandomForestRegressor(20, min_samples_leaf=10, random_state=0).fit(X, y)
+    assert 0.15 < up.decompose(from_sklearn(forest, X), rule="squared_error").aleatoric.mean() < 0.3
+
+
+def test_data_frames_pass_without_a_warning() -> None:
+    import pandas as pd
+
+    X, y = data()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    for model in (RandomForestRegressor(3, random_state=0), BaggingRegressor(n_estimators=3, random_state=0)):
+        named, plain = model.fit(frame, y), from_sklearn(model, frame)
+        assert_array_equal(plain.members.mean, from_sklearn(model.fit(X, y), X).members.mean)
+        with pytest.raises(ValueError, match="feature names"):
+            from_sklearn(named.fit(frame, y), frame.rename(columns={"a": "z"}))
+
+
+def test_sparse_input() -> None:
+    from scipy.sparse import coo_matrix, csr_matrix
+
+    X, y = data()
+    for model in (RandomForestRegressor(3, random_state=0), BaggingRegressor(n_estimators=3, max_features=2, random_state=0)):
+        model.fit(X, y)
+        for sparse in (csr_matrix, coo_matrix):
+            assert_array_equal(from_sklearn(model, sparse(X)).members.mean, from_sklearn(model, X).members.mean)
+
+
+def test_friedman_trees_keep_variances_too() -> None:
+    X, y = data()
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # scikit-learn 1.9 renames the criterion
+        tree = DecisionTreeRegressor(criterion="friedman_mse", min_samples_leaf=5, random_state=0).fit(X, y)
+    assert_allclose(from_sklearn(tree, X[:20]).members.variance[0], by_hand(tree, X, y, X[:20], 5), rtol=1e-9)
+
+
+def test_what_has_no_variance_is_refused() -> None:
+    X, y = data()
+    with pytest.raises(UqprismError, match=r"criterion='absolute_error'.*squared_error"):
+        from_sklearn(RandomForestRegressor(2, criterion="absolute_error").fit(X[:30], y[:30]), X)
+    with pytest.raises(UqprismError, match="tree 0 of the RandomForestRegressor predicts 2 targets"):
+        from_sklearn(RandomForestRegressor(2).fit(X, np.stack([y, y], axis=1)), X)
+    with pytest.raises(UqprismError, match="all 7, so that there is no noise"):
+        from_sklearn(RandomForestRegressor(2).fit(X, np.full(len(X), 7.0)), X)
+    with pytest.raises(UqprismError, match="min_samples must be at least 1"):
+        from_sklearn(RandomForestRegressor(2).fit(X, y), X, min_samples=0)
+    with pytest.raises(UqprismError, match="n_members is for Gaussian processes"):
+        from_sklearn(RandomForestRegressor(2).fit(X, y), X, n_members=1)
+    for model in (RandomForestRegressor(), BaggingRegressor(), DecisionTreeRegressor()):
+        with pytest.raises(NotFittedError):
+            from_sklearn(model, X)
