@@ -44,7 +44,7 @@ def test_its_variance_is_both_uncertainties() -> None:
     assert_allclose(e.predictive.variance, e.aleatoric + e.epistemic, rtol=1e-9)
 
 
-@pytest.mark.parametrize("n_members", [2, 6, 64, 500])
+@pytest.mark.parametrize("n_members", [2, 5, 6, 64, 501])
 def test_squared_error_measures_of_the_members_are_the_closed_forms(n_members: int) -> None:
     """For any number of members, as strata count with their means and the deviations are stretched to match."""
     e = example()
@@ -141,7 +141,7 @@ BAD = {
     "alpha": (lambda: up.EvidentialPrediction(0.0, 1.0, -2.0, 1.0), "alpha must be"),
     "gamma": (lambda: up.EvidentialPrediction([np.nan], 1.0, 2.0, 1.0), "gamma must be finite"),
     "shapes": (lambda: up.EvidentialPrediction(np.zeros(3), np.ones(2), 2.0, 1.0), "nu must match gamma"),
-    "odd": (lambda: up.EvidentialPrediction(0.0, 1.0, 2.0, 1.0).as_ensemble(5), "n_members must be even"),
+    "no members": (lambda: up.EvidentialPrediction(0.0, 1.0, 2.0, 1.0).as_ensemble(0), "n_members must be at least 1"),
     "no networks": (lambda: up.EvidentialPrediction(0.0, 1.0, 2.0, 1.0, networks=True), "first axis of networks"),
 }
 

@@ -133,7 +133,7 @@ class EnsemblePrediction:
     def from_sklearn(
         cls,
         model: Any,
-        X: Array,  # noqa: N803 (scikit-learn's name)
+        X: Array,
         *,
         n_members: int | None = None,
         min_samples: int = 5,
@@ -181,6 +181,36 @@ class EnsemblePrediction:
         from uqprism.adapters.sklearn_models import from_sklearn
 
         return from_sklearn(model, X, n_members=n_members, min_samples=min_samples)
+
+    @classmethod
+    def from_torch(
+        cls,
+        networks: Any,
+        inputs: Any,
+        *,
+        head: Any = None,
+        parameters: Any = None,
+        buffers: Any = None,
+        rows_at_once: int | None = None,
+    ) -> EnsemblePrediction:
+        """One member for each PyTorch network, predicting for inputs (rows, ...).
+
+        The networks run in evaluation mode, on their device, and gradients flow through the result unless `torch.no_grad` is on.
+
+        Args:
+            networks: a list of modules; or one module, whose stacked `parameters` and `buffers` are those of
+                `torch.func.stack_module_state`.
+            inputs: a tensor, given to each of them.
+            head: what their outputs (rows, n) mean, such as `natural`, by the names of `uqprism.training`. By default they
+                return (mean, variance), a tensor (rows, 2) of the two, a dictionary of parameters such as
+                `{"mean": ..., "scale": ...}`, or a `torch.distributions` Normal or Laplace.
+            parameters: stacked parameters by name, each (members, ...).
+            buffers: stacked buffers, likewise.
+            rows_at_once: to bound memory.
+        """
+        from uqprism.adapters.torch_models import from_torch
+
+        return from_torch(networks, inputs, head=head, parameters=parameters, buffers=buffers, rows_at_once=rows_at_once)
 
     @classmethod
     def from_samples(

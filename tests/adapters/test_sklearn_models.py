@@ -1,6 +1,6 @@
 """Models that say their own standard deviation: alone, in lists, in bags, in pipelines; and those that do not."""
 
-# ruff: noqa: N803, N806 (X is what scikit-learn calls it)
+# ruff: noqa: N806 (X is what scikit-learn calls it)
 
 from __future__ import annotations
 

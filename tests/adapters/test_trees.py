@@ -1,6 +1,6 @@
 """Forests, bags of trees and single trees against their own predictions and their training rows."""
 
-# ruff: noqa: N803, N806 (X is what scikit-learn calls it)
+# ruff: noqa: N806 (X is what scikit-learn calls it)
 
 from __future__ import annotations
 

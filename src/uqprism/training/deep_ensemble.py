@@ -108,9 +108,7 @@ class DeepEnsemble:
         seeds = member_seeds(seed, len(stack)).to(inputs.device)
         devices = [inputs.device] if inputs.is_cuda else []
         with torch.random.fork_rng(devices=devices):
-            drawn = [
-                stack(inputs, draw=Draw(seeds, torch.full_like(seeds, count), per_row=False)) for count in range(passes)
-            ]
+            drawn = [stack(inputs, draw=Draw(seeds, torch.full_like(seeds, count), per_row=False)) for count in range(passes)]
         return torch.cat(drawn)
 
     def to(self, device: Any) -> DeepEnsemble:
@@ -151,5 +149,5 @@ class DeepEnsemble:
             raise ShapeError(f"network builds other networks than those in {os.fspath(path)}: the parameters do not fit")
         buffers = {name.removeprefix("buffer."): value for name, value in tensors.items() if name.startswith("buffer.")}
         stack = Stack(template, rows, buffers, torch.zeros(2, *shape).to(rows), header["technique"])
-        scalings = (Scaling(tensors[f"{name}.mean"], tensors[f"{name}.scale"]) for name in ("input", "target"))
-        return cls(stack, head, *scalings, factory, History.from_dict(header["history"]))
+        inputs, targets = (Scaling(tensors[f"{name}.mean"], tensors[f"{name}.scale"]) for name in ("input", "target"))
+        return cls(stack, head, inputs, targets, factory, History.from_dict(header["history"]))

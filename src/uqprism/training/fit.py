@@ -11,11 +11,11 @@ from uqprism.storage import require
 from uqprism.training import heads, networks
 from uqprism.training.checkpoints import Checkpoints
 from uqprism.training.deep_ensemble import DeepEnsemble
-from uqprism.training.files import fingerprint
 from uqprism.training.heads import Head
 from uqprism.training.networks.base import Factory
 from uqprism.training.options import TrainingOptions
-from uqprism.training.problem import Problem, prepare
+from uqprism.training.plan import Plan
+from uqprism.training.problem import prepare
 from uqprism.training.progress import bar
 from uqprism.training.randomness import member_seeds
 from uqprism.training.stack import Stack
@@ -109,10 +109,11 @@ def _train(
     with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []), full_precision():
         stack = Stack.build(factory, example, means.n_outputs, seeds.tolist(), technique)
         state = State.of(stack, seeds.tolist())
-        name = _fingerprint(checkpoint, problem, factory, means, given, stack)
+        plan = Plan(problem, factory, means, given)
+        name = "" if checkpoint is None else plan.fingerprint(stack.technique, stack.rows)
         checkpoints = Checkpoints(checkpoint, checkpoint_every, name)
         checkpoints.restore(state)
-        run = Run(problem, factory, means, given, checkpoints, stack, state)
+        run = Run(plan, checkpoints, stack, state)
         with bar(given.max_epochs, progress) as tell:
             trained, history = run.finish(tell)
     ensembles = []
@@ -138,13 +139,3 @@ def _seeds(seed: int, given: Any, n_members: int) -> Any:
     if tuple(seeds.shape) != (n_members,) or bool((seeds < 0).any()):
         raise ArgumentError(f"member_seeds must be {n_members} integers that are not negative, got {given!r}")
     return seeds
-
-
-def _fingerprint(folder: Any, problem: Problem, factory: Factory, head: Head, options: TrainingOptions, stack: Stack) -> str:
-    """Of everything that decides how a run goes on; nothing where nothing is stored."""
-    if folder is None:
-        return ""
-    settings = [networks.to_dict(factory), heads.to_dict(head), dataclasses.asdict(options), stack.technique]
-    data = [problem.inputs, problem.targets, problem.training]
-    data += [] if problem.validation is None else [problem.validation]
-    return fingerprint(*settings, *data, stack.rows)

@@ -37,7 +37,9 @@ class Moments:
         return Moments(self.first[members], self.second[members], self.steps[members])
 
 
-def adam_step(rows: Tensor, gradient: Tensor, moments: Moments, *, learning_rate: float, weight_decay: float, together: bool) -> None:
+def adam_step(
+    rows: Tensor, gradient: Tensor, moments: Moments, *, learning_rate: float, weight_decay: float, together: bool
+) -> None:
     """Update the rows in place. `together` says that all members are equally old, so that one call serves for all of them.
 
     Every operation is by element and the bias corrections go by the member's own steps: each row moves as if it were alone.

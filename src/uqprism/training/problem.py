@@ -168,7 +168,9 @@ def _split(sets: Tensor, seeds: Tensor, options: TrainingOptions, given: bool) -
     return training, validation
 
 
-def _relative(shared: tuple[Scaling, Scaling], own: list[tuple[Scaling, Scaling]], members: int, device: Any, dtype: Any) -> Shift:
+def _relative(
+    shared: tuple[Scaling, Scaling], own: list[tuple[Scaling, Scaling]], members: int, device: Any, dtype: Any
+) -> Shift:
     parts = []
     for which, common in enumerate(shared):
         means = torch.stack([(pair[which].mean - common.mean) / common.scale for pair in own])

@@ -41,9 +41,7 @@ class Stack:
         self.technique, self._run = techniques.choose(technique, template, example, self.parameters, buffers)
 
     @classmethod
-    def build(
-        cls, factory: Factory, example: Tensor, n_outputs: int, seeds: Sequence[int], technique: str = "auto"
-    ) -> Stack:
+    def build(cls, factory: Factory, example: Tensor, n_outputs: int, seeds: Sequence[int], technique: str = "auto") -> Stack:
         """Freshly initialised members, one per seed, for rows like `example` (rows, ...), which says device and precision."""
         modules = [initialised(factory, tuple(example.shape[1:]), n_outputs, seed).to(example) for seed in seeds]
         return cls.of(modules, example, n_outputs, technique)
@@ -149,4 +147,6 @@ def _check_outputs(stack: Stack, example: Tensor, n_outputs: int) -> None:
     with torch.no_grad():
         shape = tuple(stack(example.expand(len(stack), *example.shape)).shape)
     if shape != (len(stack), len(example), n_outputs):
-        raise ShapeError(f"network must return (rows, {n_outputs}) for this head, it returned {shape[1:]} for {len(example)} rows")
+        raise ShapeError(
+            f"network must return (rows, {n_outputs}) for this head, it returned {shape[1:]} for {len(example)} rows"
+        )

@@ -7,10 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from uqprism.storage import require
-from uqprism.training.heads import Head
 from uqprism.training.optimiser import Moments, adam_step, shorten
-from uqprism.training.options import TrainingOptions
-from uqprism.training.problem import Problem
+from uqprism.training.plan import Plan
 from uqprism.training.stack import Stack
 from uqprism.training.techniques import Draw
 
@@ -29,9 +27,10 @@ class Stepper:
         losses: each member's loss, summed over the rows seen since `begin`.
     """
 
-    def __init__(self, stack: Stack, moments: Moments, problem: Problem, models: Tensor, seeds: Tensor, head: Head, options: TrainingOptions) -> None:
-        self._stack, self._moments, self._problem, self._head, self._options = stack, moments, problem, head, options
-        self._models = models if problem.shift is not None else None
+    def __init__(self, stack: Stack, moments: Moments, models: Tensor, seeds: Tensor, plan: Plan) -> None:
+        self._stack, self._moments = stack, moments
+        self._problem, self._head, self._options = plan.problem, plan.head, plan.options
+        self._models = models if plan.problem.shift is not None else None
         self._draw = Draw(seeds, torch.zeros_like(seeds))
         self._together = bool((moments.steps == moments.steps[0]).all())
         self._gradient = torch.zeros_like(stack.rows)
@@ -104,8 +103,9 @@ class Stepper:
         return graph, slot
 
 
-def validation_losses(stack: Stack, problem: Problem, models: Tensor, head: Head, rows_at_once: int = 2048) -> Tensor:
+def validation_losses(stack: Stack, models: Tensor, plan: Plan, rows_at_once: int = 2048) -> Tensor:
     """Each member's mean loss on its validation rows, float64."""
+    problem, head = plan.problem, plan.head
     assert problem.validation is not None  # noqa: S101  the caller looks
     rows = problem.validation.expand(len(problem.training), -1)[models]
     total = torch.zeros(len(stack), device=stack.rows.device, dtype=torch.float64)

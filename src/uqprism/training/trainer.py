@@ -10,12 +10,9 @@ from typing import Any
 from uqprism.errors import TrainingError
 from uqprism.storage import require
 from uqprism.training.checkpoints import Checkpoints
-from uqprism.training.heads import Head
 from uqprism.training.history import Event, History
-from uqprism.training.networks.base import Factory
 from uqprism.training.optimiser import Moments
-from uqprism.training.options import TrainingOptions
-from uqprism.training.problem import Problem
+from uqprism.training.plan import Plan
 from uqprism.training.randomness import ORDER, fresh_seed, hashed, orders
 from uqprism.training.stack import Stack, held, initialised, row_of
 from uqprism.training.state import State
@@ -32,10 +29,7 @@ REPACK = 0.75  # when this part of the stack or less is still learning, the othe
 class Run:
     """One training run: the state of all members, and the stack of those at work."""
 
-    problem: Problem
-    factory: Factory
-    head: Head
-    options: TrainingOptions
+    plan: Plan
     checkpoints: Checkpoints
     stack: Stack
     state: State
@@ -69,30 +63,30 @@ class Run:
         self.moments: Moments = state.moments.take(at)
         self.models = at
         self.seeds = torch.tensor([state.seeds[i] for i in state.running], device=at.device)
-        self.stepper = Stepper(self.stack, self.moments, self.problem, at, self.seeds, self.head, self.options)
+        self.stepper = Stepper(self.stack, self.moments, at, self.seeds, self.plan)
 
     def _epoch(self) -> None:
         """One pass over each member's rows, in an order of its own, and what follows from the losses."""
         state, running = self.state, self.state.running
         ages = torch.tensor([state.ages[i] for i in running], device=self.models.device)
-        rows = self.problem.training[self.models]
+        rows = self.plan.problem.training[self.models]
         order = torch.gather(rows, 1, orders(self.seeds, ORDER, ages, rows.shape[1]))
         # PyTorch's own dropout draws from the process's generator: a resumed run must find it as the first one did.
         torch.manual_seed(int(hashed(self.seeds, ORDER, ages).sum()) & (2**63 - 1))
         self.stepper.begin(ages)
-        for batch in order.tensor_split(-(-rows.shape[1] // self.options.batch_size), dim=1):
+        for batch in order.tensor_split(-(-rows.shape[1] // self.plan.options.batch_size), dim=1):
             self.stepper(batch)
         training = (self.stepper.losses / rows.shape[1]).tolist()
         validation = None
-        if self.problem.validation is not None:
-            validation = validation_losses(self.stack, self.problem, self.models, self.head).tolist()
+        if self.plan.problem.validation is not None:
+            validation = validation_losses(self.stack, self.models, self.plan).tolist()
         finite = torch.isfinite(self.stack.rows).all(1).tolist()
         state.epoch += 1
         self._judge(training, validation, finite)
 
     def _judge(self, training: list[float], validation: list[float] | None, finite: list[bool]) -> None:
         """Which members improved, stopped or diverged."""
-        state, options = self.state, self.options
+        state, options = self.state, self.plan.options
         improved, diverged = [], []
         for place, member in enumerate(state.running):
             if not state.learning[member]:
@@ -106,7 +100,7 @@ class Run:
             curve.training.append(training[place])
             if validation is not None:
                 curve.validation.append(loss)
-            warming = age <= self.head.warm_up_epochs
+            warming = age <= self.plan.head.warm_up_epochs
             if validation is None or loss < state.best_losses[member] or warming:
                 improved.append(member)
                 state.best_losses[member] = math.inf if warming else loss
@@ -130,18 +124,18 @@ class Run:
         if state.restarts[member] >= MOST_RESTARTS:
             raise TrainingError(
                 f"member {member} diverged {MOST_RESTARTS + 1} times, each time from fresh weights; lower learning_rate "
-                f"(now {self.options.learning_rate:g}), set max_gradient, or look for extreme rows in the data"
+                f"(now {self.plan.options.learning_rate:g}), set max_gradient, or look for extreme rows in the data"
             )
         epoch = state.ages[member] + 1
         seed = fresh_seed(state.seeds[member], state.restarts[member])
-        shape = tuple(self.problem.inputs.shape[1:])
-        module = initialised(self.factory, shape, self.head.n_outputs, seed).to(state.rows)
+        shape = tuple(self.plan.problem.inputs.shape[1:])
+        module = initialised(self.plan.factory, shape, self.plan.head.n_outputs, seed).to(state.rows)
         state.begin_again(member, seed, row_of(module), held(module))
         message = f"member {member} diverged in epoch {epoch} (its loss was not finite) and was restarted with a fresh seed"
         state.events.append(Event("restarted", member, epoch, message).warn())
 
     def _interrupted(self) -> None:
-        """Keep what was reached, in a checkpoint too; nothing to keep is the interrupt itself."""
+        """Keep what was reached; where a member has finished no epoch there is nothing to keep, and the interrupt goes on."""
         state = self.state
         if 0 in state.best_epochs:
             raise KeyboardInterrupt from None

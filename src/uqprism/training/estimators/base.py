@@ -81,7 +81,7 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
     def _training(self) -> tuple[str | Factory, str | Head, int]:
         """The network, the head and how many networks to train."""
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803  scikit-learn's name
+    def fit(self, X: Any, y: Any) -> Self:
         """Train on inputs (rows, ...) and one target per row."""
         inputs, targets = self._checked_pair(X, y)
         network, head, count = self._training()
@@ -102,16 +102,16 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         self.n_iter_ = max(len(curve.training) for curve in self.ensemble_.history.curves)
         return self
 
-    def predict_ensemble(self, X: Any) -> EnsemblePrediction:  # noqa: N803
+    def predict_ensemble(self, X: Any) -> EnsemblePrediction:
         """The predictive distributions, (members, rows)."""
         return self._fitted().predict_ensemble(self._checked(X))
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: N803
+    def predict(self, X: Any, return_std: bool = False) -> Any:
         """The mean of the predictive distribution, and its standard deviation if asked: noise and disagreement together."""
         prediction = self.predict_ensemble(X).matched
         return (prediction.mean, prediction.scale) if return_std else prediction.mean
 
-    def uncertainty(self, X: Any, measure: str | Measure | Sequence[str | Measure] = MEASURE) -> Any:  # noqa: N803
+    def uncertainty(self, X: Any, measure: str | Measure | Sequence[str | Measure] = MEASURE) -> Any:
         """A measure for each row, by default what more data would remove; of several, a `MeasureTable`."""
         single = isinstance(measure, str | Measure)
         table = evaluate(self.predict_ensemble(X), [measure] if single else list(measure))  # type: ignore[list-item, arg-type]
@@ -121,12 +121,12 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "ensemble_")
         return self.ensemble_
 
-    def _checked(self, X: Any) -> Any:  # noqa: N803
+    def _checked(self, X: Any) -> Any:
         """Inputs to predict for: what scikit-learn checks, and feature names; tensors stay as they are, on their device."""
         self._fitted()
         return X if isinstance(X, torch.Tensor) else validate_data(self, X, reset=False, allow_nd=True)
 
-    def _checked_pair(self, X: Any, y: Any) -> tuple[Any, Any]:  # noqa: N803
+    def _checked_pair(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Inputs and targets to learn from, likewise."""
         if isinstance(X, torch.Tensor):
             self.n_features_in_ = X.shape[1] if X.ndim > 1 else 0

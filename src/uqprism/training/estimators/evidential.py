@@ -30,11 +30,11 @@ class EvidentialRegressor(EnsembleRegressor):
         network = MLP(tuple(self.hidden), self.activation) if self.network is None else self.network
         return network, Evidential(self.evidence_weight, self.n_members), 1
 
-    def predict_evidential(self, X: Any) -> EvidentialPrediction:  # noqa: N803
+    def predict_evidential(self, X: Any) -> EvidentialPrediction:
         """The four parameters for each row, with `aleatoric` and `epistemic` in closed form."""
         return self._fitted().predict_evidential(self._checked(X))
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:  # noqa: N803
+    def predict(self, X: Any, return_std: bool = False) -> Any:
         """The mean, and the standard deviation in closed form if asked."""
         found = self.predict_evidential(X)
         return (found.gamma, np.sqrt(found.aleatoric + found.epistemic)) if return_std else found.gamma

@@ -33,7 +33,7 @@ class MCDropoutRegressor(EnsembleRegressor):
         network = MLP(tuple(self.hidden), self.activation, self.dropout) if self.network is None else self.network
         return network, self.head, 1
 
-    def predict_ensemble(self, X: Any) -> EnsemblePrediction:  # noqa: N803
+    def predict_ensemble(self, X: Any) -> EnsemblePrediction:
         """The predictive distributions of the passes, (members, rows)."""
         ensemble = self._fitted()
         return ensemble.predict_ensemble(self._checked(X), passes=self.n_members, seed=ensemble.history.seeds[0])

@@ -51,24 +51,16 @@ class Head(ABC):
     def to_units(self, parameters: dict[str, Tensor], mean: Tensor, scale: Tensor) -> dict[str, Tensor]:
         """Standardised parameters as those of mean + scale * y, in double precision."""
         given = {name: value.double() for name, value in parameters.items()}
-        return {name: _MOVES[name](value, mean, scale) for name, value in given.items()}
+        return {name: mean + scale * x if name in LOCATIONS else scale ** POWERS[name] * x for name, x in given.items()}
 
     def ensemble(self, parameters: dict[str, Tensor]) -> EnsemblePrediction:
         """The prediction that parameters (members, *points) in the user's units make."""
         return getattr(EnsemblePrediction, self.family)(**parameters)
 
 
-# How each parameter follows y -> mean + scale * y.
-_MOVES = {
-    "mean": lambda x, mean, scale: mean + scale * x,
-    "location": lambda x, mean, scale: mean + scale * x,
-    "gamma": lambda x, mean, scale: mean + scale * x,
-    "scale": lambda x, mean, scale: scale * x,
-    "variance": lambda x, mean, scale: scale**2 * x,
-    "beta": lambda x, mean, scale: scale**2 * x,
-    "nu": lambda x, mean, scale: x,
-    "alpha": lambda x, mean, scale: x,
-}
+# How parameters follow y -> mean + scale * y: some move with it, the others are multiplied by this power of the scale.
+LOCATIONS = frozenset({"mean", "location", "gamma"})
+POWERS = {"scale": 1, "variance": 2, "beta": 2, "nu": 0, "alpha": 0}
 
 
 def resolve(head: str | Head) -> Head:

@@ -13,7 +13,10 @@ from uqprism.training.heads.base import SMALLEST, Head, Tensor, heads, softplus
 @heads.register("crps")
 @dataclass(frozen=True)
 class CRPSHead(Head):
-    """mean = f1, scale = softplus(f2) + 1e-6; the closed form of this package's own rule. Less moved by outliers than the likelihood."""
+    """mean = f1, scale = softplus(f2) + 1e-6; the closed form of this package's own rule.
+
+    Outliers move it less than the likelihood.
+    """
 
     name: ClassVar[str] = "crps"
 

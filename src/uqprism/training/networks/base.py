@@ -36,12 +36,12 @@ def resolve(network: str | Factory) -> Factory:
     return network
 
 
-def to_dict(network: Factory) -> dict[str, Any] | None:
+def to_dict(network: Any) -> dict[str, Any] | None:
     """A registered specification as plain data, None for a user's own function."""
-    name = getattr(network, "name", None)
-    if not dataclasses.is_dataclass(network) or name not in networks:
+    name = getattr(network, "name", "")
+    if name not in networks or type(network) is not networks.get(name):
         return None
-    return {"name": name, **dataclasses.asdict(network)}  # type: ignore[arg-type]
+    return {"name": name, **dataclasses.asdict(network)}
 
 
 def from_dict(data: dict[str, Any]) -> Factory:

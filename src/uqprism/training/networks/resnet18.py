@@ -13,7 +13,7 @@ torch = require("torch", extra="deep")
 nn = torch.nn
 
 
-class BasicBlock(nn.Module):
+class BasicBlock(nn.Module):  # type: ignore[name-defined]  # PyTorch is loaded by name
     """Two 3x3 convolutions around which the input is added again."""
 
     def __init__(self, given: int, width: int, stride: int) -> None:

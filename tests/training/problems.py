@@ -1,0 +1,23 @@
+"""Small problems that the training tests share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+FAST: dict[str, Any] = {"n_members": 3, "max_epochs": 3, "device": "cpu", "progress": False}
+
+
+def waves(n: int = 120, features: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A smooth function of the first feature with noise that grows along it."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-2.0, 2.0, size=(n, features))
+    return x, np.sin(2.0 * x[:, 0]) + 0.1 * (3.0 + x[:, 0]) * rng.normal(size=n)
+
+
+def images(n: int = 24, size: int = 8, channels: int = 1, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Noise whose mean is the target."""
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=n)
+    return rng.normal(size=(n, channels, size, size)) + y[:, None, None, None], y

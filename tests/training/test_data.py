@@ -1,0 +1,183 @@
+"""Data that is odd but fine, and data that is refused with a reason."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+
+import uqprism as up
+from uqprism.training import MLP, train, train_many
+
+from .problems import FAST, images, waves
+
+SMALL = {**FAST, "network": MLP((16,)), "max_epochs": 200, "validation_fraction": 0.0, "learning_rate": 0.02}
+
+
+def errors(x: np.ndarray, y: np.ndarray, **settings: object) -> np.ndarray:
+    """Standardised residuals of a fitted ensemble's own training rows."""
+    ens = train(x, y, **{**SMALL, **settings}).predict_ensemble(x)
+    values = np.asarray(y, dtype=float).reshape(-1)
+    assert np.isfinite(ens.members.mean).all()
+    assert (ens.members.variance > 0).all()
+    return (ens.mixture.mean - values) / (np.std(values) or 1.0)
+
+
+FINE = {
+    "one feature": lambda: waves(80, 1),
+    "integers": lambda: (np.arange(80).reshape(-1, 1), np.arange(80) // 2),
+    "large targets": lambda: (waves(80)[0], 1e6 + 1e6 * waves(80)[1]),
+    "offset targets": lambda: (waves(80)[0], 1e8 + waves(80)[1]),
+    "tiny targets": lambda: (waves(80)[0], 1e-12 * waves(80)[1]),
+    "float32": lambda: tuple(v.astype(np.float32) for v in waves(80)),
+    "constant targets": lambda: (waves(80)[0], np.full(80, 3e5)),
+    "constant feature": lambda: (np.column_stack([waves(80)[0], np.full(80, 7.7e8)]), waves(80)[1]),
+    "column of targets": lambda: (waves(80)[0], waves(80)[1][:, None]),
+    "booleans": lambda: (waves(80)[0] > 0, waves(80)[1]),
+    "two rows": lambda: waves(2),
+}
+
+
+@pytest.mark.parametrize("case", FINE)
+def test_odd_data_gives_a_correct_model(case: str) -> None:
+    x, y = FINE[case]()
+    found = errors(x, y)
+    limit = {"booleans": 0.95, "constant targets": 0.1, "two rows": 2.0}.get(case, 0.6)
+    assert np.sqrt(np.mean(found**2)) < limit
+
+
+def test_float64_networks() -> None:
+    x, y = waves(60)
+    ensemble = train(x, y, **FAST, dtype="float64")
+    assert ensemble.stack.rows.dtype == torch.float64
+    assert ensemble.predict_ensemble(x).members.mean.dtype == np.float64
+
+
+def test_units_of_the_user_come_back() -> None:
+    """The same table in other units gives the same predictions in those units."""
+    x, y = waves(60)
+    plain = train(x, y, **FAST).predict_ensemble(x).members
+    moved = train(1e3 * x - 5.0, 100.0 * y + 1e4, **FAST).predict_ensemble(1e3 * x - 5.0).members
+    assert_allclose(moved.mean, 1e4 + 100.0 * plain.mean, rtol=1e-6)
+    assert_allclose(moved.variance, 1e4 * plain.variance, rtol=1e-4)
+
+
+def test_tensors_in_tensors_out() -> None:
+    x, y = (torch.tensor(v, dtype=torch.float32) for v in waves(40))
+    ensemble = train(x, y, **FAST)
+    found = ensemble.predict_ensemble(x).members.mean
+    assert isinstance(found, torch.Tensor)
+    assert_allclose(found, ensemble.predict_ensemble(x.numpy()).members.mean, rtol=1e-6, atol=1e-7)
+
+
+def test_a_prediction_does_not_depend_on_its_company(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = waves(200)
+    ensemble = train(x, y, **FAST)
+    whole = ensemble.predict_ensemble(x).members
+    assert_allclose(ensemble.predict_ensemble(x[17:18]).members.mean, whole.mean[:, 17:18], rtol=1e-12)
+    monkeypatch.setattr("uqprism.training.deep_ensemble.VALUES_AT_ONCE", 100)
+    assert_allclose(ensemble.predict_ensemble(x).members.variance, whole.variance, rtol=1e-12)
+    assert ensemble.predict_ensemble(x[:0]).points_shape == (0,)
+
+
+def test_dropout_passes_are_members() -> None:
+    x, y = waves(60)
+    ensemble = train(x, y, **FAST, network=MLP((32, 32), dropout=0.5))
+    ens = ensemble.predict_ensemble(x, passes=40, seed=1)
+    assert ens.n_members == 120
+    assert len(np.unique(ens.members.mean[:, 0].round(12))) == 120
+    assert_allclose(ensemble.predict_ensemble(x[9:12], passes=40, seed=1).members.mean, ens.members.mean[:, 9:12], rtol=1e-12)
+    assert not np.allclose(ensemble.predict_ensemble(x, passes=40, seed=2).members.mean, ens.members.mean)
+    assert ensemble.predict_ensemble(x).n_members == 3  # without passes, dropout is off
+
+
+def test_dropout_leaves_out_the_stated_share_and_keeps_the_mean() -> None:
+    from uqprism.training.randomness import member_seeds
+    from uqprism.training.techniques import Draw
+
+    for per_row in (True, False):
+        draw = Draw(member_seeds(0, 40), torch.arange(40), per_row=per_row)
+        x = torch.ones(40, 8, 500)
+        found = draw.dropped(x, 0.3, 1)
+        assert_allclose((found == 0).double().mean(), 0.3, atol=0.02)
+        assert_allclose(found.mean(), 1.0, atol=0.03)
+        assert bool((found[:, 0] == found[:, 1]).all()) is not per_row
+
+
+def test_own_networks_with_dropout_predict_in_passes() -> None:
+    def build(shape: tuple[int, ...], n_outputs: int) -> torch.nn.Module:
+        nn = torch.nn
+        return nn.Sequential(nn.Linear(*shape, 8), nn.LayerNorm(8), nn.Dropout(0.5), nn.Linear(8, n_outputs))
+
+    x, y = waves(40)
+    ensemble = train(x, y, **FAST, network=build)
+    assert ensemble.stack.technique == "vmap"
+    first, second = (ensemble.predict_ensemble(x, passes=5, seed=seed).members.mean for seed in (0, 0))
+    assert_allclose(first, second)
+    assert len(np.unique(first[:, 0])) == 15
+    assert_allclose(ensemble.predict_ensemble(x).members.mean, ensemble.predict_ensemble(x).members.mean)
+
+
+def nan_at(which: int) -> tuple[np.ndarray, np.ndarray]:
+    x, y = waves(20)
+    (x if which == 0 else y)[7] = np.nan if which == 0 else np.inf
+    return x, y
+
+
+X, Y = waves(20)
+REFUSED = {
+    "NaN in inputs": (lambda: train(*nan_at(0), **FAST), r"inputs must be finite: 1 of 20 rows .* first is row 7"),
+    "infinite target": (lambda: train(*nan_at(1), **FAST), "targets must be finite"),
+    "NaN in validation": (lambda: train(X, Y, validation=nan_at(0), **FAST), "validation inputs must be finite"),
+    "one row": (lambda: train(X[:1], Y[:1], **FAST), "n_samples=1"),
+    "no rows": (lambda: train(X[:0], Y[:0], **FAST), "no rows"),
+    "lengths": (lambda: train(X, Y[:-1], **FAST), "as many rows, got 20 and 19"),
+    "one axis": (lambda: train(X[:, 0], Y, **FAST), r"use x\[:, None\]"),
+    "two targets": (lambda: train(X, np.stack([Y, Y], 1), **FAST), "one number per row"),
+    "text": (lambda: train([["a"], ["b"]], [0.0, 1.0], **FAST), "must be numbers"),
+    "validation shape": (lambda: train(X, Y, validation=(X[:, :2], Y), **FAST), r"rows of shape \(3,\)"),
+    "setting": (lambda: train(X, Y, epochs=3), "unknown training setting 'epochs'"),
+    "members": (lambda: train(X, Y, n_members=0), "n_members must be at least 1"),
+    "epochs": (lambda: train(X, Y, max_epochs=0), "max_epochs must be a positive integer"),
+    "rate": (lambda: train(X, Y, learning_rate=float("nan")), "learning_rate must be positive"),
+    "decay": (lambda: train(X, Y, weight_decay=-1), "weight_decay must not be negative"),
+    "fraction": (lambda: train(X, Y, validation_fraction=1.0), "validation_fraction must lie in"),
+    "precision": (lambda: train(X, Y, dtype="float16"), "dtype must be float32 or float64"),
+    "seeds": (lambda: train(X, Y, n_members=2, member_seeds=[1]), "member_seeds must be 2 integers"),
+    "rows": (lambda: train_many(X, Y, [[0, 1, 20]], **FAST), "rows must lie between 0 and 19"),
+    "rows' axes": (lambda: train_many(X, Y, [0, 1], **FAST), r"rows must be row indices \(experiments, n\)"),
+    "passes": (lambda: train(X, Y, **FAST).predict_ensemble(X, passes=3), "needs a network with dropout"),
+    "predicted shape": (lambda: train(X, Y, **FAST).predict_ensemble(X[:, :2]), r"inputs must be \(rows, 3\)"),
+    "predicted NaN": (lambda: train(X, Y, **FAST).predict_ensemble(nan_at(0)[0]), "inputs must be finite"),
+    "evidence": (lambda: train(X, Y, **FAST).predict_evidential(X), "predicts no evidence"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_data_is_refused_with_a_reason(case: str) -> None:
+    call, message = REFUSED[case]
+    with pytest.raises(up.UqprismError, match=message):
+        call()
+
+
+def test_images_train() -> None:
+    x, y = images(200)
+    ensemble = train(x, y, **{**FAST, "max_epochs": 30, "network": "small_cnn", "batch_size": 32})
+    mean = ensemble.predict_ensemble(x).mixture.mean
+    assert np.corrcoef(mean, y)[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("head", ["natural", "mean_variance", "beta_nll", "warm_up", "crps", "laplace", "evidential"])
+def test_every_head_learns_mean_and_noise(head: str) -> None:
+    """Noise of scale 0.1 to the left and 0.5 to the right of a line."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, size=(400, 1))
+    y = 2.0 * x[:, 0] + np.where(x[:, 0] > 0, 0.5, 0.1) * rng.normal(size=400)
+    settings = {**FAST, "max_epochs": 120, "patience": None, "learning_rate": 0.02, "network": MLP((16,), "silu")}
+    ens = train(x, y, head=head, **settings).predict_ensemble(np.array([[-0.5], [0.5]]))
+    assert_allclose(ens.matched.mean, [-1.0, 1.0], atol=0.25)
+    # One network's evidence does not say what is noise and what is ignorance (Meinert et al. 2023); their sum it does.
+    spread = ens.matched.scale if head == "evidential" else ens.pooled.scale
+    assert 0.03 < spread[0] < 0.25
+    assert 0.3 < spread[1] < 0.8

@@ -1,0 +1,161 @@
+"""Heads against SciPy and this package's rules; losses where naive forms break."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+from scipy import stats
+
+import uqprism as up
+from uqprism.training import heads
+from uqprism.training.heads.evidential import student_nll
+from uqprism.training.heads.natural import natural_nll
+
+ZERO = torch.zeros(1)
+NLL_HEADS = ["natural", "mean_variance", "warm_up"]
+
+
+def raw_and_target(outputs: int = 2, n: int = 50) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    draws = torch.randn(n, outputs + 1, generator=generator, dtype=torch.float64) * 2.0
+    return draws[:, :outputs], draws[:, outputs]
+
+
+def test_natural_loss_keeps_its_digits_in_float32() -> None:
+    """The paper's form gives -515.7 here."""
+    precision = torch.tensor(1e4)
+    loss = natural_nll(1000.0 * precision, precision, torch.tensor(1000.01))
+    exact = -stats.norm.logpdf(float(torch.tensor(1000.01)), 1000.0, 0.01)
+    assert_allclose(float(loss), exact, rtol=1e-4)
+    assert_allclose(float(loss), -3.19, atol=0.01)
+
+
+def test_natural_head_has_natural_parameters() -> None:
+    raw, _ = raw_and_target()
+    given = heads.resolve("natural").parameters(raw)
+    eta2 = -0.5 * (torch.nn.functional.softplus(raw[:, 1]) + 1e-8)
+    expected = up.EnsemblePrediction.natural(eta1=raw[None, :, 0], eta2=eta2[None]).members
+    assert_allclose(given["mean"], expected.mean[0], rtol=1e-12)
+    assert_allclose(given["variance"], expected.variance[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", NLL_HEADS)
+def test_likelihood_losses_are_the_log_score(name: str) -> None:
+    head = heads.resolve(name)
+    raw, target = raw_and_target()
+    given = {key: value.numpy() for key, value in head.parameters(raw).items()}
+    expected = -stats.norm.logpdf(target.numpy(), given["mean"], np.sqrt(given["variance"]))
+    assert_allclose(head.validation_loss(raw, target), expected, rtol=1e-12)
+
+
+def test_crps_loss_is_the_closed_form() -> None:
+    head = heads.resolve("crps")
+    raw, target = raw_and_target()
+    given = {key: value.numpy() for key, value in head.parameters(raw).items()}
+    z = (target.numpy() - given["mean"]) / given["scale"]
+    closed = given["scale"] * (z * (2 * stats.norm.cdf(z) - 1) + 2 * stats.norm.pdf(z) - 1 / np.sqrt(np.pi))
+    assert_allclose(head.loss(raw, target, ZERO), closed, rtol=1e-9)
+
+
+def test_laplace_loss_is_its_likelihood() -> None:
+    head = heads.resolve("laplace")
+    raw, target = raw_and_target()
+    given = {key: value.numpy() for key, value in head.parameters(raw).items()}
+    assert_allclose(head.loss(raw, target, ZERO), -stats.laplace.logpdf(target, given["location"], given["scale"]), rtol=1e-12)
+
+
+def test_evidential_loss_is_student_t_and_a_penalty() -> None:
+    head = heads.Evidential(weight=0.3)
+    raw, target = raw_and_target(4)
+    given = {key: value.numpy() for key, value in head.parameters(raw).items()}
+    scale = np.sqrt(given["beta"] * (1 + given["nu"]) / (given["nu"] * given["alpha"]))
+    nll = -stats.t.logpdf(target.numpy(), 2 * given["alpha"], given["gamma"], scale)
+    assert_allclose(student_nll(**head.parameters(raw), target=target), nll, rtol=1e-9)
+    penalty = np.abs(target.numpy() - given["gamma"]) * (2 * given["nu"] + given["alpha"])
+    assert_allclose(head.loss(raw, target, ZERO), nll + 0.3 * penalty, rtol=1e-9)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.5, 1.0])
+def test_beta_nll_weights_the_gradient_by_a_power_of_the_variance(beta: float) -> None:
+    """Seitzer et al.: for beta = 1 the mean's gradient is that of the squared error."""
+    raw, target = raw_and_target()
+    raw.requires_grad_()
+    head, plain = heads.BetaNLL(beta=beta), heads.MeanVariance()
+    (weighted,) = torch.autograd.grad(head.loss(raw, target, ZERO).sum(), raw)
+    (ordinary,) = torch.autograd.grad(plain.loss(raw, target, ZERO).sum(), raw)
+    variance = plain.parameters(raw)["variance"].detach()
+    assert_allclose(weighted, ordinary * variance[:, None] ** beta, rtol=1e-9)
+    if beta == 1.0:
+        assert_allclose(weighted[:, 0], (raw[:, 0] - target).detach(), rtol=1e-9)
+
+
+def test_warm_up_leaves_the_variance_alone_until_it_ends() -> None:
+    head = heads.WarmUp(epochs=3)
+    raw, target = raw_and_target()
+    raw.requires_grad_()
+    ages = torch.tensor([[0.0], [2.0], [3.0]])
+    losses = head.loss(raw.expand(3, *raw.shape), target.expand(3, -1), ages)
+    assert_allclose(losses[0].detach(), 0.5 * (raw[:, 0] - target).detach() ** 2)
+    (gradient,) = torch.autograd.grad(losses[1].sum(), raw, retain_graph=True)
+    assert not gradient[:, 1].any()
+    assert_allclose(losses[2].detach(), head.validation_loss(raw, target).detach())
+
+
+@pytest.mark.parametrize("name", heads.heads.names())
+def test_losses_and_gradients_are_finite_far_out(name: str) -> None:
+    """Raw outputs and targets of a hundred, in float32."""
+    head = heads.resolve(name)
+    values = torch.tensor([-100.0, -10.0, 0.0, 10.0, 100.0])
+    raw = torch.cartesian_prod(*[values] * head.n_outputs).requires_grad_()
+    for target in (-100.0, 0.0, 100.0):
+        loss = head.loss(raw, torch.full((len(raw),), target), ZERO)
+        (gradient,) = torch.autograd.grad(loss.sum(), raw)
+        assert torch.isfinite(loss).all()
+        assert torch.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("name", heads.heads.names())
+def test_parameters_follow_a_change_of_units(name: str) -> None:
+    """In units of mean + scale * y, the likelihood of a target moves by log(scale) and nothing else."""
+    head = heads.resolve(name)
+    raw, target = raw_and_target(head.n_outputs)
+    given = head.parameters(raw)
+    moved = head.to_units(given, torch.tensor(1e3), torch.tensor(2.5))
+    families = {"gaussian": up.Gaussian, "laplace": up.Laplace}
+    if head.family == "evidential":
+        before, after = (up.EvidentialPrediction(**{k: v.numpy() for k, v in p.items()}).predictive for p in (given, moved))
+        scores = [up.rules.Log().score(p, t) for p, t in ((before, target.numpy()), (after, 1e3 + 2.5 * target.numpy()))]
+    else:
+        family = families[head.family]
+        scores = [up.rules.Log().score(family(**p), t) for p, t in ((given, target), (moved, 1e3 + 2.5 * target))]
+    assert_allclose(scores[1] - scores[0], np.log(2.5), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", heads.heads.names())
+def test_heads_travel_as_plain_data(name: str) -> None:
+    head = heads.resolve(name)
+    assert heads.from_dict(heads.to_dict(head)) == head
+
+
+def test_unknown_heads_suggest_the_nearest() -> None:
+    with pytest.raises(up.UqprismError, match="did you mean 'natural'"):
+        heads.resolve("natral")
+    with pytest.raises(up.UqprismError, match="head must be one of natural"):
+        heads.resolve(3)
+
+
+BAD = {
+    "beta": (lambda: heads.BetaNLL(beta=1.5), "beta must lie in"),
+    "epochs": (lambda: heads.WarmUp(epochs=-1), "epochs must not be negative"),
+    "weight": (lambda: heads.Evidential(weight=-1.0), "weight must not be negative"),
+    "members": (lambda: heads.Evidential(n_members=0), "n_members must be at least 1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_settings_are_refused(case: str) -> None:
+    make, message = BAD[case]
+    with pytest.raises(up.UqprismError, match=message):
+        make()

@@ -1,0 +1,242 @@
+"""The trainer against independent loops; members that do not know of each other; early stopping, restarts, interrupts."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from torch import nn
+
+import uqprism as up
+from uqprism.training import MLP, ResNet18, SmallCNN, TrainingWarning, WarmUp, train, train_many
+from uqprism.training.heads import Natural
+from uqprism.training.randomness import ORDER, drawn_rows, member_seeds, orders, uniform
+from uqprism.training.scaling import Scaling
+from uqprism.training.trainer import Run
+
+from .problems import FAST, images, waves
+
+SEEDS = [11, 22, 33]
+
+
+def rows_of(ensemble: up.DeepEnsemble) -> np.ndarray:
+    return ensemble.stack.rows.numpy()
+
+
+def test_training_is_that_of_a_plain_loop_with_adam() -> None:
+    """Every member by hand: its own module, its own `torch.optim.Adam`, batches in its own order."""
+    x, y = waves(50)
+    settings = {**FAST, "dtype": "float64", "validation_fraction": 0.0, "batch_size": 16, "max_epochs": 4}
+    ensemble = train(x, y, network=MLP((7, 5), "silu"), member_seeds=SEEDS, **settings)
+    inputs = torch.tensor((x - x.mean(0)) / x.std(0))
+    targets = torch.tensor((y - y.mean()) / y.std())
+    for member, seed in enumerate(SEEDS):
+        torch.manual_seed(seed)
+        module = MLP((7, 5), "silu")((3,), 2).double()
+        optimiser = torch.optim.Adam(module.parameters(), 1e-3)
+        for epoch in range(4):
+            order = orders(torch.tensor([seed]), ORDER, epoch, 50)[0]
+            assert_array_equal(np.sort(order), np.arange(50))
+            for at in np.array_split(order.numpy(), 4):
+                optimiser.zero_grad()
+                precision = nn.functional.softplus(module(inputs[at])[:, 1]) + 1e-8
+                mean = module(inputs[at])[:, 0] / precision
+                nn.functional.gaussian_nll_loss(mean, targets[at], 1 / precision, full=True).backward()
+                optimiser.step()
+        expected = torch.cat([p.detach().reshape(-1) for p in module.parameters()])
+        assert_allclose(rows_of(ensemble)[member], expected, rtol=1e-9, atol=1e-12)
+
+
+ALONE = {
+    "mlp": (MLP((8, 8)), waves, {}),
+    "bootstrap": (MLP((8,)), waves, {"bootstrap": True}),
+    "early stopping": (MLP((8,)), waves, {"max_epochs": 60, "patience": 2, "learning_rate": 0.02}),
+    "dropout": (MLP((8,), dropout=0.3), waves, {}),
+    "decay and clipping": (MLP((8,)), waves, {"weight_decay": 0.1, "max_gradient": 0.5}),
+    "convolutions": (SmallCNN((2, 3, 4), 5), images, {}),
+    "batch norm": (ResNet18(stem=3, width=4), images, {"max_epochs": 2}),
+}
+
+
+@pytest.mark.parametrize("case", ALONE)
+def test_a_member_in_a_stack_is_the_member_trained_alone(case: str) -> None:
+    network, data, settings = ALONE[case]
+    x, y = data()
+    settings = {**FAST, "batch_size": 16, **settings}
+    together = train(x, y, network=network, member_seeds=SEEDS, **settings)
+    for member, seed in enumerate(SEEDS):
+        alone = train(x, y, network=network, member_seeds=[seed], **{**settings, "n_members": 1})
+        assert alone.history.best_epochs[0] == together.history.best_epochs[member]
+        assert_allclose(rows_of(together)[member], rows_of(alone)[0], rtol=1e-3, atol=2e-5)
+        assert_allclose(together.history.curves[member].training, alone.history.curves[0].training, rtol=1e-4)
+
+
+def test_members_differ_in_weights_order_and_split() -> None:
+    x, y = waves()
+    ensemble = train(x, y, **FAST)
+    first, second = rows_of(ensemble)[:2]
+    assert np.abs(first - second).mean() > 0.01
+    seeds = member_seeds(0, 3)
+    permutations = orders(seeds, ORDER, 0, 100)
+    assert (permutations[0] != permutations[1]).sum() > 80
+    assert (permutations[0] != orders(seeds, ORDER, 1, 100)[0]).sum() > 80
+
+
+def test_many_training_sets_train_as_one_stack() -> None:
+    """Each experiment is what `train` gives on its rows alone, standardised by them."""
+    x, y = waves(90)
+    x[:, 1] *= 1e4
+    rows = np.stack([np.arange(40), np.arange(50, 90), np.arange(80, 40, -1)])
+    settings = {**FAST, "n_members": 2, "batch_size": 16, "validation": waves(20, seed=1)}
+    together = train_many(x, y, rows, network=MLP((6,)), **settings)
+    for own, ensemble in zip(rows, together, strict=True):
+        alone = train(x[own], y[own], network=MLP((6,)), **settings)
+        assert_allclose(rows_of(ensemble), rows_of(alone), rtol=1e-3, atol=2e-5)
+        found, expected = (e.predict_ensemble(x).members for e in (ensemble, alone))
+        assert_allclose(found.mean, expected.mean, rtol=1e-3, atol=1e-4)
+    assert len({float(e.target_scaling.mean) for e in together}) == 3
+
+
+def test_early_stopping_restores_each_members_best_epoch() -> None:
+    x, y = waves(60)
+    held = waves(40, seed=3)
+    settings = {**FAST, "max_epochs": 80, "patience": 3, "learning_rate": 0.03, "batch_size": 16, "validation": held}
+    ensemble = train(x, y, network=MLP((20,)), **settings)
+    history = ensemble.history
+    inputs = ensemble.input_scaling.apply(torch.tensor(held[0]), torch.float32)
+    targets = ensemble.target_scaling.apply(torch.tensor(held[1]), torch.float32)
+    with torch.no_grad():
+        reached = Natural().validation_loss(ensemble.stack(inputs.expand(3, -1, -1)), targets.expand(3, -1)).mean(1)
+    for member, curve in enumerate(history.curves):
+        assert history.best_epochs[member] == 1 + int(np.argmin(curve.validation))
+        assert len(curve.validation) in (history.best_epochs[member] + 3, 80)
+        assert_allclose(reached[member], min(curve.validation), rtol=1e-4)
+    assert len({len(curve.validation) for curve in history.curves}) > 1  # they stopped one by one
+    assert history.validation_loss.shape == history.training_loss.shape == (max(len(c.training) for c in history.curves), 3)
+
+
+def test_warm_up_neither_stops_nor_counts() -> None:
+    x, y = waves(60)
+    ensemble = train(x, y, head=WarmUp(epochs=6), **{**FAST, "max_epochs": 8, "patience": 1, "learning_rate": 1e-9})
+    assert all(len(curve.training) >= 7 for curve in ensemble.history.curves)
+
+
+def test_without_validation_the_last_epoch_is_kept() -> None:
+    x, y = waves(40)
+    history = train(x, y, **FAST, validation_fraction=0.0).history
+    assert history.best_epochs == (3, 3, 3)
+    assert history.validation_loss.shape == (0, 3)
+
+
+class Explosive(nn.Module):
+    """A network that breaks down for some initial weights."""
+
+    def __init__(self, always: bool) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+        self.broken = nn.Parameter(torch.tensor(float("inf") if always or torch.rand(()) < 0.4 else 1.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(x) * self.broken
+
+
+def test_a_member_that_diverges_starts_again_and_says_so() -> None:
+    x, y = waves(40)
+    settings = {**FAST, "n_members": 6, "network": lambda *_: Explosive(False), "seed": 1}
+    with pytest.warns(TrainingWarning, match="diverged in epoch 1 .* restarted with a fresh seed") as told:
+        ensemble = train(x, y, **settings)
+    restarted = {event.member for event in ensemble.history.events if event.kind == "restarted"}
+    assert 0 < len(restarted) < 6
+    assert len(told) == len(ensemble.history.events)
+    seeds = member_seeds(1, 6).tolist()
+    assert [a != b for a, b in zip(ensemble.history.seeds, seeds, strict=True)] == [i in restarted for i in range(6)]
+    assert np.isfinite(rows_of(ensemble)).all()
+    assert all(len(curve.training) == 3 for curve in ensemble.history.curves)
+    # The others never noticed, and a restarted member is the one its new seed makes.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingWarning)
+        calm = next(i for i in range(6) if i not in restarted)
+        alone = train(x, y, **{**settings, "n_members": 1, "member_seeds": [seeds[calm]]})
+    assert_allclose(rows_of(ensemble)[calm], rows_of(alone)[0], rtol=1e-4, atol=1e-6)
+
+
+def test_a_member_that_always_diverges_is_an_error() -> None:
+    with (
+        pytest.warns(TrainingWarning, match="diverged"),
+        pytest.raises(up.UqprismError, match=r"member 0 diverged 6 times.*lower learning_rate \(now 0.001\)"),
+    ):
+        train(*waves(40), **FAST, network=lambda *_: Explosive(True))
+
+
+def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = waves(40)
+    epoch, calls = Run._epoch, []
+
+    def stop_in_third(self: Run) -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        epoch(self)
+
+    monkeypatch.setattr(Run, "_epoch", stop_in_third)
+    with pytest.warns(TrainingWarning, match="interrupted after 2 epochs"):
+        ensemble = train(x, y, **{**FAST, "max_epochs": 10})
+    monkeypatch.undo()
+    whole = train(x, y, **{**FAST, "max_epochs": 2})
+    assert_array_equal(rows_of(ensemble), rows_of(whole))
+    assert ensemble.history.events[-1].kind == "interrupted"
+    calls.extend([1])
+    monkeypatch.setattr(Run, "_epoch", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        train(x, y, **FAST)
+
+
+def test_training_leaves_the_generator_of_the_process_alone() -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    train(*waves(30), **FAST, network=MLP((4,), dropout=0.2))
+    assert_array_equal(torch.rand(3), expected)
+
+
+def test_the_same_seed_gives_the_same_members() -> None:
+    x, y = waves(40)
+    assert_array_equal(rows_of(train(x, y, seed=4, **FAST)), rows_of(train(x, y, seed=4, **FAST)))
+    assert np.abs(rows_of(train(x, y, seed=4, **FAST)) - rows_of(train(x, y, seed=5, **FAST))).max() > 0.01
+    assert member_seeds(1, 9)[:4].tolist() == member_seeds(1, 4).tolist()
+
+
+def test_counted_random_numbers_are_uniform_and_independent() -> None:
+    seeds = member_seeds(0, 50)
+    numbers = uniform(seeds[:, None], 1, torch.arange(2000)).numpy()
+    counts = np.histogram(numbers, bins=64, range=(0, 1))[0]
+    assert abs(((counts - counts.mean()) ** 2 / counts.mean()).sum() - 63) < 4 * np.sqrt(2 * 63)
+    correlations = np.corrcoef(numbers)[np.triu_indices(50, 1)]
+    assert np.abs(correlations).max() < 5 / np.sqrt(2000)
+    drawn = drawn_rows(seeds, 500)
+    unique = np.mean([len(np.unique(row)) for row in drawn.numpy()]) / 500
+    assert_allclose(unique, 1 - np.exp(-1), atol=0.01)
+
+
+def test_scaling_is_exact_far_from_zero() -> None:
+    """Columns around a billion, constant columns, channels of images, integers."""
+    rng = np.random.default_rng(0)
+    table = 1e9 + rng.normal(size=(9000, 2))
+    table[:, 1] = 0.1
+    scaled = Scaling.of(torch.tensor(table)).apply(torch.tensor(table), torch.float64).numpy()
+    assert_allclose(scaled[:, 0].std(), 1.0, rtol=1e-6)
+    assert_array_equal(scaled[:, 1], 0.0)
+    pictures = torch.tensor(rng.integers(0, 256, size=(50, 3, 4, 4)), dtype=torch.uint8)
+    found = Scaling.of(pictures)
+    assert_allclose(found.mean, pictures.double().mean((0, 2, 3)), rtol=1e-12)
+    assert_allclose(found.scale, pictures.double().std((0, 2, 3), correction=0), rtol=1e-12)
+
+
+def test_progress_shows_every_members_loss(capfd: pytest.CaptureFixture[str]) -> None:
+    train(*waves(40), **{**FAST, "progress": True})
+    shown = capfd.readouterr().err
+    assert "3/3" in shown
+    assert shown.split("loss")[-1].count(".") >= 3
