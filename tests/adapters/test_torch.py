@@ -1,0 +1,107 @@
+"""Modules of one's own as members."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+import uqprism as up
+
+
+class Returns(nn.Module):
+    """A network that returns its mean and variance in one of several ways."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.layer, self.drop, self.how = nn.Linear(3, 2), nn.Dropout(0.5), how
+
+    def forward(self, x: torch.Tensor) -> object:
+        mean, raw = self.layer(self.drop(x)).split(1, dim=-1)
+        variance = raw.exp()
+        return {
+            "tuple": lambda: (mean, variance),
+            "flat tuple": lambda: (mean[:, 0], variance[:, 0]),
+            "tensor": lambda: torch.cat([mean, variance], -1),
+            "dictionary": lambda: {"mean": mean, "scale": variance.sqrt()},
+            "normal": lambda: torch.distributions.Normal(mean, variance.sqrt()),
+            "independent": lambda: torch.distributions.Independent(torch.distributions.Normal(mean, variance.sqrt()), 1),
+            "laplace": lambda: torch.distributions.Laplace(mean, variance.sqrt()),
+            "raw": lambda: torch.cat([mean, raw], -1),
+            "mean": lambda: mean,
+            "poisson": lambda: torch.distributions.Poisson(variance),
+        }[self.how]()
+
+
+WAYS = ["tuple", "flat tuple", "tensor", "dictionary", "normal", "independent", "laplace"]
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("rows", [1, 7])
+def test_modules_are_members(how: str, rows: int) -> None:
+    networks = [Returns(how) for _ in range(3)]
+    x = torch.randn(rows, 3)
+    ens = up.EnsemblePrediction.from_torch(networks, x)
+    mean = torch.stack([n.layer(x)[:, 0] for n in networks])
+    variance = torch.stack([n.layer(x)[:, 1].exp() for n in networks])
+    if how == "laplace":
+        assert_close(ens.members.location, mean)
+        assert_close(ens.members.scale, variance.sqrt())
+    else:
+        assert_close(ens.members.mean, mean)
+        assert_close(ens.members.variance, variance)
+    assert all(n.training and n.drop.training for n in networks)  # as they were
+    assert_close(up.EnsemblePrediction.from_torch(networks, x, rows_at_once=2).matched.mean, ens.matched.mean)
+
+
+@pytest.mark.parametrize("how", ["tuple", "tensor", "dictionary"])
+def test_stacked_parameters_are_members(how: str) -> None:
+    networks = [Returns(how) for _ in range(3)]
+    parameters, buffers = torch.func.stack_module_state(networks)
+    x = torch.randn(7, 3)
+    stacked = up.EnsemblePrediction.from_torch(networks[0], x, parameters=parameters, buffers=buffers)
+    listed = up.EnsemblePrediction.from_torch(networks, x)
+    assert_close(stacked.members.mean, listed.members.mean)
+    assert_close(stacked.members.variance, listed.members.variance)
+
+
+def test_heads_read_raw_outputs() -> None:
+    networks = [Returns("raw") for _ in range(3)]
+    x = torch.randn(7, 3)
+    ens = up.EnsemblePrediction.from_torch(networks, x, head="natural")
+    raw = networks[1].layer(x)
+    precision = nn.functional.softplus(raw[:, 1]) + 1e-8
+    assert_close(ens.members.mean[1], raw[:, 0] / precision)
+    assert_close(ens.members.variance[1], 1 / precision)
+    assert up.EnsemblePrediction.from_torch(networks, x, head="laplace").members.name == "laplace"
+
+
+def test_gradients_reach_the_networks() -> None:
+    networks = [Returns("tuple") for _ in range(3)]
+    ens = up.EnsemblePrediction.from_torch(nn.ModuleList(networks), torch.randn(7, 3))
+    up.decompose(ens, rule="crps").excess.sum().backward()
+    assert all(n.layer.weight.grad.abs().sum() > 0 for n in networks)
+
+
+X = torch.randn(4, 3)
+BAD = {
+    "none": (lambda: up.EnsemblePrediction.from_torch([], X), "at least one module"),
+    "one": (lambda: up.EnsemblePrediction.from_torch(Returns("tuple"), X), "must be a list of modules"),
+    "means": (lambda: up.EnsemblePrediction.from_torch([Returns("mean")], X), r"must return \(mean, variance\)"),
+    "poisson": (lambda: up.EnsemblePrediction.from_torch([Returns("poisson")], X), "Normal or Laplace distributions, got Poisson"),
+    "mixed": (
+        lambda: up.EnsemblePrediction.from_torch([Returns("tuple"), Returns("laplace")], X),
+        "must all predict the same parameters",
+    ),
+    "head": (lambda: up.EnsemblePrediction.from_torch([Returns("mean")], X, head="natural"), r"reads tensors \(rows, 2\)"),
+    "evidential": (lambda: up.EnsemblePrediction.from_torch([Returns("raw")], X, head="evidential"), "no ensemble yet"),
+    "list with parameters": (lambda: up.EnsemblePrediction.from_torch([nn.Linear(3, 2)], X, parameters={}), "the one module"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_networks_are_refused(case: str) -> None:
+    call, message = BAD[case]
+    with pytest.raises(up.UqprismError, match=message):
+        call()

@@ -1,0 +1,227 @@
+"""Ensembles on disk, and runs that are killed and go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+
+import uqprism as up
+from uqprism.training import MLP, Evidential, ResNet18, SmallCNN, TrainingWarning, files, train
+from uqprism.training.checkpoints import KIND, NAME
+
+from .problems import FAST, images, waves
+from .test_trainer import Explosive, rows_of
+
+
+def own_network(shape: tuple[int, ...], n_outputs: int) -> torch.nn.Module:
+    return torch.nn.Sequential(torch.nn.Linear(*shape, 4), torch.nn.LayerNorm(4), torch.nn.Linear(4, n_outputs))
+
+
+SAVED = {
+    "mlp": (waves, {"network": MLP((5, 4), "gelu")}),
+    "float64": (waves, {"network": MLP((5,)), "dtype": "float64"}),
+    "evidential": (waves, {"network": MLP((5,)), "head": Evidential(weight=0.1, n_members=7)}),
+    "laplace": (waves, {"network": MLP((5,)), "head": "laplace"}),
+    "convolutions": (images, {"network": SmallCNN((1, 2, 3), 4)}),
+    "batch norm": (images, {"network": ResNet18(stem=3, width=4)}),
+    "own": (waves, {"network": own_network}),
+}
+
+
+@pytest.mark.parametrize("case", SAVED)
+def test_a_saved_ensemble_predicts_the_same(case: str, tmp_path: Path) -> None:
+    data, settings = SAVED[case]
+    x, y = data()
+    ensemble = train(x, y, **FAST, **settings)
+    path = tmp_path / "deep" / "model.safetensors"
+    ensemble.save(path)
+    loaded = up.DeepEnsemble.load(path, network=own_network if case == "own" else None)
+    before, after = (e.predict_ensemble(x) for e in (ensemble, loaded))
+    for name in ("mean", "scale"):
+        assert_array_equal(getattr(after.matched, name), getattr(before.matched, name))
+    assert loaded.history == ensemble.history
+    assert loaded.head == ensemble.head
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    copied = pickle.loads(pickle.dumps(ensemble))  # noqa: S301  ours, from a line before; estimators are pickled like this
+    assert_array_equal(copied.predict_ensemble(x).matched.mean, before.matched.mean)
+
+
+def saved(folder: Path) -> Path:
+    path = folder / "model.safetensors"
+    train(*waves(30), **FAST, network=MLP((4,))).save(path)
+    return path
+
+
+def rewritten(path: Path, change: object) -> None:
+    header, tensors = files.read(path, "DeepEnsemble")
+    kind, version = header.pop("format"), header.pop("version")
+    change(header, tensors)  # type: ignore[operator]
+    files.write(path, kind, header, tensors)
+    assert version == files.VERSION
+
+
+def test_a_cut_off_file_is_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    whole = path.read_bytes()
+    for length in (0, 5, 100, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(up.UqprismError, match="no readable safetensors file, or is cut off"):
+            up.DeepEnsemble.load(path)
+
+
+@pytest.mark.parametrize("where", ["numbers", "header"])
+def test_a_changed_file_is_refused(where: str, tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    whole = bytearray(path.read_bytes())
+    at = len(whole) - 3 if where == "numbers" else whole.index(b"natural") + 1
+    whole[at] ^= 1
+    path.write_bytes(bytes(whole))
+    with pytest.raises(up.UqprismError, match="was changed after it was written"):
+        up.DeepEnsemble.load(path)
+
+
+def test_files_of_others_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import safetensors.torch
+
+    path = tmp_path / "other.safetensors"
+    with pytest.raises(up.UqprismError, match="there is no file"):
+        up.DeepEnsemble.load(path)
+    safetensors.torch.save_file({"rows": torch.zeros(2)}, path)
+    with pytest.raises(up.UqprismError, match="was not written by uqprism"):
+        up.DeepEnsemble.load(path)
+    files.write(path, "something else", {}, {"rows": torch.zeros(2)})
+    with pytest.raises(up.UqprismError, match="holds a something else, not a DeepEnsemble"):
+        up.DeepEnsemble.load(path)
+    monkeypatch.setattr(files, "VERSION", 2)
+    files.write(path, "DeepEnsemble", {}, {"rows": torch.zeros(2)})
+    monkeypatch.undo()
+    with pytest.raises(up.UqprismError, match="format version 2, this version of uqprism reads 1; load it with the uqprism"):
+        up.DeepEnsemble.load(path)
+
+
+def test_own_networks_must_be_given_again(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    train(*waves(30), **FAST, network=own_network).save(path)
+    with pytest.raises(up.UqprismError, match="give it again as network="):
+        up.DeepEnsemble.load(path)
+    with pytest.raises(up.UqprismError, match="the parameters do not fit"):
+        up.DeepEnsemble.load(path, network=MLP((7,)))
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(tmp_path)
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        train(*waves(30), **FAST, network=MLP((3,))).save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+# Checkpoints ----------------------------------------------------------------------------------------------------------
+
+RUN = """
+import sys, warnings
+import torch
+torch.set_num_threads(1)
+from uqprism.training import MLP, train
+from tests.training.problems import waves
+train(*waves(100), network=MLP((12,), dropout=0.2), n_members=4, max_epochs={epochs}, patience=40, batch_size=16,
+      learning_rate=0.01, device="cpu", checkpoint=sys.argv[1], checkpoint_every=3).save(sys.argv[2])
+"""
+
+
+def epoch_of(folder: Path) -> int:
+    try:
+        return int(files.read(folder / NAME, KIND)[0]["epoch"])
+    except up.UqprismError:
+        return 0
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_members(tmp_path: Path) -> None:
+    """SIGKILL in the middle, twice; members have begun to stop early by then."""
+    root = Path(__file__).parent.parent.parent
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), *filter(None, [os.environ.get("PYTHONPATH")])])}
+    folder, path = tmp_path / "checkpoints", tmp_path / "model.safetensors"
+    code = RUN.format(epochs=150)
+
+    def start(*arguments: object) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], env=environment)
+
+    for wanted in (5, 40):
+        process = start(folder, path)
+        while epoch_of(folder) < wanted:
+            assert process.poll() is None, "the run ended before it could be killed"
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    killed_at = epoch_of(folder)
+    assert not path.exists()
+    assert start(folder, path).wait() == 0
+    whole = tmp_path / "whole.safetensors"
+    assert start(tmp_path / "others", whole).wait() == 0
+    found, expected = (up.DeepEnsemble.load(p) for p in (path, whole))
+    assert 40 <= killed_at < max(len(c.training) for c in expected.history.curves)
+    assert_array_equal(rows_of(found), rows_of(expected))
+    assert found.history == expected.history
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = waves(30)
+    settings = {**FAST, "network": MLP((4,)), "checkpoint": tmp_path, "checkpoint_every": 2}
+    first = train(x, y, **settings)
+    monkeypatch.setattr("uqprism.training.trainer.Run._epoch", lambda _: pytest.fail("trained again"))
+    assert_array_equal(rows_of(train(x, y, **settings)), rows_of(first))
+
+
+@pytest.mark.parametrize("change", [{"learning_rate": 0.1}, {"seed": 9}, {"head": "crps"}, {"network": MLP((5,))}, {"data": 1}])
+def test_a_checkpoint_of_another_run_is_refused(change: dict[str, object], tmp_path: Path) -> None:
+    x, y = waves(30)
+    settings = {**FAST, "network": MLP((4,)), "checkpoint": tmp_path}
+    train(x, y, **settings)
+    given = {**settings, **{k: v for k, v in change.items() if k != "data"}}
+    with pytest.raises(up.UqprismError, match="belongs to other data or settings"):
+        train(x, y + (0.5 * x[:, 0] if "data" in change else 0.0), **given)
+
+
+def test_restarts_survive_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = waves(40)
+    settings = {**FAST, "n_members": 6, "network": lambda *_: Explosive(False), "seed": 1, "max_epochs": 6}
+    with pytest.warns(TrainingWarning, match="diverged"):
+        whole = train(x, y, **settings)
+    from uqprism.training.trainer import Run
+
+    epoch, calls = Run._epoch, []
+
+    def stop(self: Run) -> None:
+        calls.append(1)
+        if len(calls) == 4:
+            raise RuntimeError("lights out")
+        epoch(self)
+
+    monkeypatch.setattr(Run, "_epoch", stop)
+    with pytest.warns(TrainingWarning, match="diverged"), pytest.raises(RuntimeError, match="lights out"):
+        train(x, y, **settings, checkpoint=tmp_path, checkpoint_every=1)
+    monkeypatch.undo()
+    resumed = train(x, y, **settings, checkpoint=tmp_path, checkpoint_every=1)
+    assert_array_equal(rows_of(resumed), rows_of(whole))
+    assert resumed.history == whole.history
+
+
+def test_histories_travel_as_json(tmp_path: Path) -> None:
+    from uqprism.training import History
+
+    history = train(*waves(30), **FAST).history
+    assert History.from_dict(json.loads(json.dumps(history.to_dict()))) == history
+    assert np.isfinite(history.training_loss).all()
