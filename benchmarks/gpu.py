@@ -1,17 +1,15 @@
-"""Time the fused kernels on an NVIDIA device against broadcast PyTorch and write RESULTS-gpu.md, or the file given."""
+"""Time the fused kernels on an NVIDIA device against broadcast PyTorch and write their section of RESULTS-gpu.md."""
 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
+import results
 import torch
 
 import uqprism as up
 
-RESULTS = Path(__file__).parent / "RESULTS-gpu.md"
 MEMBERS, POINTS, CHUNK = 10, 10_000_000, 250_000
 WANTED = [
     f"{rule}.{risk}"
@@ -76,9 +74,8 @@ def main() -> None:
     """Measure, print and write."""
     torch.manual_seed(0)
     lines = [
-        "# Results on a device",
+        "## Measures",
         "",
-        f"Written by `benchmarks/gpu.py`: {torch.cuda.get_device_name()}, PyTorch {torch.__version__}, uqprism {up.__version__}.",
         f"{POINTS:,} points x {MEMBERS} Gaussian members, broadcast {CHUNK:,} points at a time; best of many.",
         "",
         "| what | precision | milliseconds | times faster than eager |",
@@ -87,7 +84,7 @@ def main() -> None:
     for dtype in (torch.float32, torch.float64):
         lines += compare(dtype)
     print("\n".join(lines))
-    Path(sys.argv[1] if len(sys.argv) > 1 else RESULTS).write_text("\n".join([*lines, ""]))
+    results.write(results.DEVICE, lines, torch.cuda.get_device_name(), ("torch",))
 
 
 SMALL = up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [1.0]])

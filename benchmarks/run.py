@@ -1,47 +1,55 @@
-"""Run every benchmark side by side and write RESULTS.md: ratios of one run, since absolute times depend on machine and load."""
+"""Run benchmarks side by side and write their sections of RESULTS.md, all of them or those named."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import platform
-from importlib.metadata import version
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-import files
-import members
-import speed
+import results
 
-RESULTS, DEVICE = (Path(__file__).parent / name for name in ("RESULTS.md", "RESULTS-gpu.md"))
-PACKAGES = ("uqprism", "numpy", "numba", "torch", "scoringrules", "pyarrow")
+SECTIONS = ("speed", "members", "files", "training", "tables")
 
 
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sections", nargs="*", help=f"of {', '.join(SECTIONS)}; by default all that the data is there for")
     parser.add_argument("--rows", type=int, default=20_000_000, help="of the Parquet file to score")
     parser.add_argument("--folder", type=Path, help="where that file goes; by default a temporary folder")
+    parser.add_argument(
+        "--data", default=os.environ.get("UQPRISM_DATA"), help="folder of the real tables; by default UQPRISM_DATA"
+    )
     given = parser.parse_args()
-    lines = [
-        "# Results",
-        "",
-        f"Written by `make bench` on {_processor()}, {os.cpu_count()} cores.",
-        f"Python {platform.python_version()}, " + ", ".join(f"{name} {version(name)}" for name in PACKAGES) + ".",
-        f"Devices are timed apart: [{DEVICE.name}]({DEVICE.name}).",
-    ]
-    for section in (speed.report, members.report, lambda: files.report(given.rows, folder=given.folder)):
-        found = ["", *section()]
-        print("\n".join(found), flush=True)
-        lines += found
-    RESULTS.write_text("\n".join([*lines, ""]))
+    for name in given.sections or [name for name in SECTIONS if name != "tables" or given.data]:
+        section, packages = _section(name, given)
+        found = section()
+        print("\n".join(["", *found]), flush=True)
+        results.write(results.CPU, found, results.processor(), packages)
 
 
-def _processor() -> str:
-    """The model of the processor, as far as the system tells."""
-    about = Path("/proc/cpuinfo")
-    lines = about.read_text().splitlines() if about.exists() else []
-    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+def _section(name: str, given: argparse.Namespace) -> tuple[Callable[[], list[str]], tuple[str, ...]]:
+    """What measures it and the packages that matter."""
+    if name not in SECTIONS:
+        raise SystemExit(f"unknown section {name!r}; choose from {', '.join(SECTIONS)}")
+    if name == "files":
+        import files
+
+        return partial(files.report, given.rows, folder=given.folder), ("uqprism", "numpy", "numba", "pyarrow")
+    if name == "tables":
+        import tables
+
+        return partial(tables.report, given.data), ("uqprism", "torch", "scikit-learn", "ngboost")
+    if name == "training":
+        import training
+
+        return training.report, ("uqprism", "torch")
+    import members
+    import speed
+
+    return {"speed": speed, "members": members}[name].report, ("uqprism", "numpy", "numba", "torch", "scoringrules")
 
 
 if __name__ == "__main__":

@@ -89,7 +89,10 @@ BAD = {
     "none": (lambda: up.EnsemblePrediction.from_torch([], X), "at least one module"),
     "one": (lambda: up.EnsemblePrediction.from_torch(Returns("tuple"), X), "must be a list of modules"),
     "means": (lambda: up.EnsemblePrediction.from_torch([Returns("mean")], X), r"must return \(mean, variance\)"),
-    "poisson": (lambda: up.EnsemblePrediction.from_torch([Returns("poisson")], X), "Normal or Laplace distributions, got Poisson"),
+    "poisson": (
+        lambda: up.EnsemblePrediction.from_torch([Returns("poisson")], X),
+        "Normal or Laplace distributions, got Poisson",
+    ),
     "mixed": (
         lambda: up.EnsemblePrediction.from_torch([Returns("tuple"), Returns("laplace")], X),
         "must all predict the same parameters",

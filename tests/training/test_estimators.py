@@ -21,7 +21,14 @@ import uqprism as up
 
 from .problems import images, waves
 
-QUICK: dict[str, Any] = {"hidden": (32,), "max_epochs": 60, "learning_rate": 0.01, "random_state": 0, "device": "cpu"}
+QUICK: dict[str, Any] = {
+    "hidden": (32,),
+    "max_epochs": 100,
+    "patience": 40,
+    "learning_rate": 0.01,
+    "random_state": 0,
+    "device": "cpu",
+}
 
 
 def quick(kind: type, **settings: Any) -> Any:
@@ -95,12 +102,16 @@ def test_random_state_and_pickle() -> None:
     assert_array_equal(model.predict(x), copied.predict(x))
 
 
+def flat(shape: tuple[int, ...], n_outputs: int) -> torch.nn.Module:
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(int(np.prod(shape)), n_outputs))
+
+
 def test_images_tensors_and_own_networks() -> None:
     x, y = images(40)
     model = quick(up.DeepEnsembleRegressor, network="small_cnn", max_epochs=2).fit(x, y)
     assert model.predict(x).shape == (40,)
     inputs, targets = torch.tensor(x, dtype=torch.float32), torch.tensor(y)
-    model = quick(up.DeepEnsembleRegressor, network=lambda s, n: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, n)))
+    model = quick(up.DeepEnsembleRegressor, network=flat)
     found = model.fit(inputs, targets).predict(inputs)
     assert isinstance(found, torch.Tensor)
     assert found.shape == (40,)

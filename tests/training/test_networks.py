@@ -83,9 +83,13 @@ def test_techniques_agree_in_outputs_and_gradients(case: str) -> None:
 
 TECHNIQUES = {
     "mlp": (MLP((4,), dropout=0.5), (3,), "matmul"),
-    "own sequence": (lambda shape, n: nn.Sequential(nn.Linear(*shape, 4, bias=False), nn.Tanh(), nn.Linear(4, n)), (3,), "matmul"),
+    "own sequence": (
+        lambda shape, n: nn.Sequential(nn.Linear(*shape, 4, bias=False), nn.Tanh(), nn.Linear(4, n)),
+        (3,),
+        "matmul",
+    ),
     "layer norm": (lambda shape, n: nn.Sequential(nn.Linear(*shape, 4), nn.LayerNorm(4), nn.Linear(4, n)), (3,), "vmap"),
-    "convolutions": (SmallCNN(), (1, 8, 8), "vmap"),
+    "convolutions": (SmallCNN(), (1, 8, 8), "loop"),
     "frozen": (lambda *_: Frozen(), (3,), "vmap"),
     "batch norm": (ResNet18(stem=3, width=4), (1, 8, 8), "loop"),
     "branches": (lambda *_: Gate(), (3,), "loop"),

@@ -128,7 +128,6 @@ class DeepEnsemble:
             "network": networks.to_dict(self.network),
             "head": heads.to_dict(self.head),
             "input_shape": tuple(self.stack._example.shape[1:]),
-            "technique": self.stack.technique,
             "history": self.history.to_dict(),
         }
         files.write(path, KIND, header, tensors)
@@ -148,6 +147,6 @@ class DeepEnsemble:
         if sum(p.numel() for p in template.parameters() if p.requires_grad) != rows.shape[1]:
             raise ShapeError(f"network builds other networks than those in {os.fspath(path)}: the parameters do not fit")
         buffers = {name.removeprefix("buffer."): value for name, value in tensors.items() if name.startswith("buffer.")}
-        stack = Stack(template, rows, buffers, torch.zeros(2, *shape).to(rows), header["technique"])
+        stack = Stack(template, rows, buffers, torch.zeros(2, *shape).to(rows))
         inputs, targets = (Scaling(tensors[f"{name}.mean"], tensors[f"{name}.scale"]) for name in ("input", "target"))
         return cls(stack, head, inputs, targets, factory, History.from_dict(header["history"]))

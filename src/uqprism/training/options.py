@@ -26,7 +26,7 @@ class TrainingOptions:
     batch_size: int = 64
     learning_rate: float = 1e-3
     weight_decay: float = 0.0
-    patience: int | None = 10
+    patience: int | None = 20
     validation_fraction: float = 0.1
     bootstrap: bool = False
     max_gradient: float | None = None

@@ -83,10 +83,10 @@ class Stack:
         return Stack(self.template, self.rows[index], buffers, self._example, self.technique)
 
     def to(self, device: Any) -> Stack:
-        """The same members on another device."""
+        """The same members on another device, by the technique that is best there."""
         template = copy.deepcopy(self.template).to(device)
         buffers = {name: value.to(device) for name, value in self.buffers.items()}
-        return Stack(template, self.rows.to(device), buffers, self._example.to(device), self.technique)
+        return Stack(template, self.rows.to(device), buffers, self._example.to(device))
 
     def double(self) -> Stack:
         """The same members in double precision."""

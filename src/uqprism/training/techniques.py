@@ -3,8 +3,11 @@
 | technique | how | for |
 |---|---|---|
 | `matmul` | one batched matrix product per layer | chains of linear layers, pointwise activations and dropout: every MLP |
-| `vmap` | `torch.func.vmap` over the members | any other network whose operations PyTorch can batch, convolutions among them |
-| `loop` | one member after the other, still under one optimiser | the rest, and batch norm: grouped large convolutions are slower |
+| `vmap` | `torch.func.vmap` over the members | other networks, if their operations can be batched; convolutions on a GPU |
+| `loop` | one member after the other, still under one optimiser | the rest; convolutions on a CPU, and batch norm |
+
+Grouped convolutions, which is what vmap makes of many networks' convolutions, are slower than one after the other on a CPU, and
+on a GPU where they are large, as in networks with batch norm (benchmarks/RESULTS.md, RESULTS-gpu.md).
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ Tensor = Any
 Tensors = dict[str, Tensor]
 POINTWISE = (nn.ReLU, nn.SiLU, nn.GELU, nn.Tanh, nn.Sigmoid, nn.LeakyReLU, nn.ELU, nn.Softplus, nn.Hardswish, nn.Mish)
 DROPOUT = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
-NORMS = nn.modules.batchnorm._BatchNorm
+NORMS, CONVOLUTIONS = nn.modules.batchnorm._BatchNorm, nn.modules.conv._ConvNd
 NAMES = ("auto", "matmul", "vmap", "loop")
 
 
@@ -80,8 +83,9 @@ def is_chain(template: Any) -> bool:
 
 
 def _batches(template: Any, example: Tensor, parameters: Tensors, buffers: Tensors) -> bool:
-    """True where vmap gives what the loop gives, which a network with batch norm is not asked."""
-    if any(isinstance(module, NORMS) for module in template.modules()):
+    """True where vmap pays and gives what the loop gives."""
+    slow = NORMS if example.is_cuda else (NORMS, CONVOLUTIONS)
+    if any(isinstance(module, slow) for module in template.modules()):
         return False
     few = {name: value[:2].detach() for name, value in parameters.items()}
     state = {name: value[:2].clone() for name, value in buffers.items()}

@@ -1,0 +1,132 @@
+"""How much faster a stack trains than a Python loop over its members; with a GPU, writes its section of RESULTS-gpu.md."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import results
+import torch
+
+from uqprism.training import MLP, Natural, ResNet18, SmallCNN, TrainingOptions, train
+from uqprism.training.optimiser import Moments
+from uqprism.training.plan import Plan
+from uqprism.training.problem import Problem
+from uqprism.training.randomness import member_seeds
+from uqprism.training.stack import Stack
+from uqprism.training.step import Stepper, full_precision
+
+MEMBERS, BATCH, ROWS, ROUNDS = 10, 64, 2000, 5
+CASES: dict[str, list[tuple[str, Any, tuple[int, ...], int]]] = {  # name, network, input shape, steps in a round
+    "cpu": [("MLP 3x100", MLP(), (9,), 100), ("small CNN, 32x32", SmallCNN(), (1, 32, 32), 10)],
+    "cuda": [
+        ("MLP 3x100", MLP(), (9,), 300),
+        ("small CNN, 32x32", SmallCNN(), (1, 32, 32), 200),
+        ("ResNet-18, 90x120", ResNet18(), (3, 90, 120), 10),
+    ],
+}
+
+Step = Callable[[int], None]
+
+
+def looped(modules: list[Any], inputs: Any, targets: Any, rows: Any, fused: bool) -> Step:
+    """One step of every member, one after the other, each with its own Adam."""
+    head, age = Natural(), torch.zeros(1, device=inputs.device)
+    optimisers = [torch.optim.Adam(module.parameters(), 1e-3, fused=fused) for module in modules]
+
+    def step(k: int) -> None:
+        for i, (module, optimiser) in enumerate(zip(modules, optimisers, strict=True)):
+            at = rows[i, k]
+            optimiser.zero_grad()
+            head.loss(module(inputs[at]), targets[at], age).mean().backward()
+            optimiser.step()
+
+    return step
+
+
+def stacked(stack: Stack, inputs: Any, targets: Any, rows: Any) -> Step:
+    """One step of every member by the trainer's own stepper."""
+    problem = Problem(inputs, targets, rows.flatten(1), None, None, [])
+    seeds, models = member_seeds(0, len(stack)).to(inputs.device), torch.arange(len(stack), device=inputs.device)
+    plan = Plan(problem, MLP(), Natural(), TrainingOptions())
+    stepper = Stepper(stack, Moments.zeros(stack.rows), models, seeds, plan)
+    return lambda k: stepper(rows[:, k])
+
+
+def round_of(step: Step, count: int, device: str) -> float:
+    """Milliseconds per step."""
+    start = time.perf_counter()
+    for k in range(count):
+        step(k)
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return 1e3 * (time.perf_counter() - start) / count
+
+
+def compare(name: str, network: Any, shape: tuple[int, ...], count: int, device: str) -> list[str]:
+    """Rows of the table: rounds of all contestants in turn, the median of each."""
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(ROWS, *shape, generator=generator).to(device)
+    targets = torch.randn(ROWS, generator=generator).to(device)
+    rows = torch.randint(0, ROWS, (MEMBERS, count, BATCH), generator=generator).to(device)
+    contestants: dict[str, Step] = {}
+    for fused in (False, True):
+        modules = [network(shape, 2).to(device) for _ in range(MEMBERS)]
+        contestants[f"loop over modules, {'fused ' if fused else ''}Adam"] = looped(modules, inputs, targets, rows, fused)
+    for technique in ("matmul", "vmap", "loop") if isinstance(network, MLP) else ("vmap", "loop"):
+        stack = Stack.build(network, inputs[:2], 2, list(range(MEMBERS)), technique)
+        chosen = Stack.build(network, inputs[:2], 2, [0]).technique == technique
+        contestants[f"uqprism, {technique}{' (its choice)' if chosen else ''}"] = stacked(stack, inputs, targets, rows)
+    times: dict[str, list[float]] = {key: [] for key in contestants}
+    for step in contestants.values():
+        round_of(step, 3, device)
+    for _ in range(ROUNDS):
+        for key, step in contestants.items():
+            times[key].append(round_of(step, max(count // (5 if key.startswith("loop") else 1), 3), device))
+    found = {key: statistics.median(values) for key, values in times.items()}
+    first = next(iter(found.values()))
+    return [f"| {name} | {key} | {value:.3g} | {first / value:.1f} |" for key, value in found.items()]
+
+
+def synthetic_seconds() -> float:
+    """The paper's one-dimensional set: 1200 rows, two hidden layers of 8, ten members, 100 epochs."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-4.0, 4.0, 1200)
+    first = rng.random(1200) < 1.0 / (1.0 + np.exp(1.2 * x))
+    scale = 0.12 + 0.28 * (0.5 + 0.5 * np.sin(0.7 * x)) ** 2
+    mean = x / 3.0 + 1.2 * np.where(first, np.sin(0.8 * x), -np.cos(0.8 * x))
+    y = mean + scale * rng.normal(size=1200)
+    start = time.perf_counter()
+    train(x[:, None], y, network=MLP((8, 8), "silu"), max_epochs=100, patience=None, device="cpu")
+    return time.perf_counter() - start
+
+
+def report(device: str = "cpu") -> list[str]:
+    """The section on training."""
+    lines = [
+        "## Training",
+        "",
+        f"One step of {MEMBERS} members with batches of {BATCH}, float32 without TF32, natural head.",
+        f"Medians of {ROUNDS} rounds in turn.",
+        "",
+        "| network | how | milliseconds | times faster than the loop |",
+        "|---|---|---|---|",
+    ]
+    with full_precision():
+        for case in CASES[device]:
+            lines += compare(*case, device)
+    if device == "cpu":
+        seconds = synthetic_seconds()
+        lines += ["", f"The paper's synthetic set (1200 rows, MLP 2x8 SiLU, ten members, 100 epochs) trains in {seconds:.1f} s."]
+    return lines
+
+
+if __name__ == "__main__":
+    if not torch.cuda.is_available():
+        raise SystemExit("no CUDA device; on a CPU run: python benchmarks/run.py training")
+    section = report("cuda")
+    print("\n".join(section))
+    results.write(results.DEVICE, section, torch.cuda.get_device_name(), ("torch",))
