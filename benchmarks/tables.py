@@ -71,9 +71,9 @@ def report(data: str) -> list[str]:
     lines = [
         "## Real tables",
         "",
-        f"{SPLITS} random 90/10 splits, everything as it comes: means and standard deviations over the splits. The NLL is that of",
-        "the mixture; Lakshminarayanan et al. 2017 give that of one Gaussian with its mean and variance. The times are those of a",
-        "machine that had other work too.",
+        f"{SPLITS} random 90/10 splits, everything as it comes: means and standard deviations over the splits. The NLL is",
+        "that of the mixture; Lakshminarayanan et al. 2017 give that of one Gaussian with its mean and variance. The times",
+        "are those of a machine that had other work too.",
         "",
         "| table | model | RMSE | NLL | NLL of one Gaussian | seconds |",
         "|---|---|---|---|---|---|",

@@ -1,0 +1,103 @@
+"""Training on a GPU: recorded steps give what eager ones give on a CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+
+import uqprism as up
+from uqprism.training import MLP, ResNet18, SmallCNN, TrainingWarning, train, train_many
+
+from .problems import FAST, images, waves
+from .test_trainer import Explosive, rows_of
+
+CUDA = {**FAST, "device": "cuda", "dtype": "float64", "batch_size": 16}
+CPU = {**CUDA, "device": "cpu"}
+
+CASES = {
+    "mlp": (MLP((8, 8)), waves, {}),
+    "early stopping": (MLP((8,)), waves, {"max_epochs": 60, "patience": 2, "learning_rate": 0.02}),
+    "dropout": (MLP((8,), dropout=0.3), waves, {}),
+    "decay and clipping": (MLP((8,)), waves, {"weight_decay": 0.1, "max_gradient": 0.5}),
+    "bootstrap": (MLP((8,)), waves, {"bootstrap": True}),
+    "convolutions": (SmallCNN((2, 3, 4), 5), images, {}),
+    "batch norm": (ResNet18(stem=3, width=4), images, {"max_epochs": 2}),
+    "crps": (MLP((8,)), waves, {"head": "crps"}),
+    "warm-up": (MLP((8,)), waves, {"head": "warm_up", "max_epochs": 12}),
+    "evidential": (MLP((8,)), waves, {"head": "evidential"}),
+    "laplace": (MLP((8,)), waves, {"head": "laplace"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_members_as_on_a_cpu(case: str) -> None:
+    network, data, settings = CASES[case]
+    x, y = data()
+    device = train(x, y, network=network, **{**CUDA, **settings})
+    host = train(x, y, network=network, **{**CPU, **settings})
+    assert device.history.best_epochs == host.history.best_epochs
+    assert_allclose(rows_of(device.to("cpu")), rows_of(host), rtol=1e-6, atol=1e-8)
+    assert_allclose(device.predict_ensemble(x).matched.mean, host.predict_ensemble(x).matched.mean, rtol=1e-6, atol=1e-8)
+
+
+def test_many_training_sets() -> None:
+    x, y = waves(90)
+    rows = np.stack([np.arange(40), np.arange(50, 90)])
+    for a, b in zip(*(train_many(x, y, rows, network=MLP((6,)), **where) for where in (CUDA, CPU)), strict=True):
+        assert_allclose(rows_of(a.to("cpu")), rows_of(b), rtol=1e-6, atol=1e-8)
+
+
+def test_a_restart_on_the_device() -> None:
+    x, y = waves(40)
+    settings = {"n_members": 6, "network": lambda *_: Explosive(False), "seed": 1}
+    with pytest.warns(TrainingWarning, match="restarted"):
+        device = train(x, y, **{**CUDA, **settings})
+    with pytest.warns(TrainingWarning, match="restarted"):
+        host = train(x, y, **{**CPU, **settings})
+    assert_allclose(rows_of(device.to("cpu")), rows_of(host), rtol=1e-6, atol=1e-8)
+
+
+def test_a_run_resumes_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = waves(60)
+    whole = train(x, y, **{**CUDA, "max_epochs": 8})
+    from uqprism.training.trainer import Run
+
+    epoch, calls = Run._epoch, []
+
+    def stop(self: Run) -> None:
+        calls.append(1)
+        if len(calls) == 6:
+            raise RuntimeError("lights out")
+        epoch(self)
+
+    monkeypatch.setattr(Run, "_epoch", stop)
+    settings = {**CUDA, "max_epochs": 8, "checkpoint": tmp_path, "checkpoint_every": 2}
+    with pytest.raises(RuntimeError, match="lights out"):
+        train(x, y, **settings)
+    monkeypatch.undo()
+    assert_allclose(rows_of(train(x, y, **settings).to("cpu")), rows_of(whole.to("cpu")), rtol=1e-9, atol=1e-12)
+
+
+def test_tensors_stay_on_the_device(tmp_path: Path) -> None:
+    x, y = (torch.tensor(v, device="cuda", dtype=torch.float32) for v in waves(60))
+    model = up.DeepEnsembleRegressor(3, max_epochs=3, random_state=0).fit(x, y)
+    ens = model.predict_ensemble(x)
+    assert ens.members.mean.is_cuda
+    assert up.decompose(ens, rule="crps").excess.is_cuda
+    model.ensemble_.save(tmp_path / "m.safetensors")
+    loaded = up.DeepEnsemble.load(tmp_path / "m.safetensors")
+    assert_allclose(loaded.predict_ensemble(x.cpu().numpy()).members.mean, ens.members.mean.cpu(), rtol=1e-6, atol=1e-7)
+    dropped = up.MCDropoutRegressor(5, max_epochs=3, random_state=0).fit(x, y).predict_ensemble(x)
+    assert dropped.members.mean.is_cuda
+
+
+def test_no_tf32() -> None:
+    """Convolutions in float32 agree with double precision far better than TF32's ten bits."""
+    x, y = images(32, 16)
+    single = train(x, y, network=SmallCNN(), **{**CUDA, "dtype": "float32", "max_epochs": 1})
+    double = train(x, y, network=SmallCNN(), **{**CUDA, "max_epochs": 1})
+    assert_allclose(single.predict_ensemble(x).matched.mean, double.predict_ensemble(x).matched.mean, rtol=1e-3, atol=1e-4)
