@@ -15,6 +15,7 @@ from uqprism.training import MLP, ResNet18, SmallCNN, TrainingWarning, WarmUp, t
 from uqprism.training.heads import Natural
 from uqprism.training.randomness import ORDER, drawn_rows, member_seeds, orders, uniform
 from uqprism.training.scaling import Scaling
+from uqprism.training.threads import Threads
 from uqprism.training.trainer import Run
 
 from .problems import FAST, images, waves
@@ -233,6 +234,48 @@ def test_scaling_is_exact_far_from_zero() -> None:
     found = Scaling.of(pictures)
     assert_allclose(found.mean, pictures.double().mean((0, 2, 3)), rtol=1e-12)
     assert_allclose(found.scale, pictures.double().std((0, 2, 3), correction=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("network", [MLP(), MLP((8, 8), "silu", 0.2)])
+def test_the_number_of_threads_changes_nothing(network: MLP) -> None:
+    """Which is why it may be chosen by the clock."""
+    found = []
+    try:
+        for count in (1, 2):
+            torch.set_num_threads(count)
+            found.append(rows_of(train(*waves(200), **FAST, network=network)))
+            assert torch.get_num_threads() == count
+    finally:
+        torch.set_num_threads(1)
+    assert_array_equal(*found)
+
+
+def test_threads_are_chosen_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads are fast, then suddenly slow: after a while one is used; when that has passed, two again."""
+    now, cost, used = [0.0], {1: 2.0, 2: 1.0}, []
+    monkeypatch.setattr("uqprism.training.threads.time.perf_counter", lambda: now[0])
+
+    def step(_: object) -> None:
+        used.append(torch.get_num_threads())
+        now[0] += cost[used[-1]]
+
+    try:
+        torch.set_num_threads(2)
+        threads = Threads()
+        for _ in range(120):
+            threads(step, None)
+        assert used[:10] == [2] * 5 + [1] * 5
+        assert set(used[10:]) == {2}
+        cost[2] = 100.0
+        for _ in range(30):
+            threads(step, None)
+        assert used[-10:] == [1] * 10
+        cost[2] = 1.0
+        for _ in range(1000):
+            threads(step, None)
+        assert used[-10:] == [2] * 10
+    finally:
+        torch.set_num_threads(1)
 
 
 def test_progress_shows_every_members_loss(capfd: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from uqprism.training.randomness import ORDER, fresh_seed, hashed, orders
 from uqprism.training.stack import Stack, held, initialised, row_of
 from uqprism.training.state import State
 from uqprism.training.step import Stepper, validation_losses
+from uqprism.training.threads import Threads, kept
 
 torch = require("torch", extra="deep")
 
@@ -35,24 +36,29 @@ class Run:
     state: State
 
     def __post_init__(self) -> None:
-        self._template = self.stack
+        self._template, self.threads = self.stack, Threads()
         self._pack()
 
     def finish(self, tell: Callable[[State], None]) -> tuple[Stack, History]:
         """Train until every member has stopped; Ctrl-C keeps the best so far."""
         state = self.state
         try:
-            while any(state.learning):
-                self._epoch()
-                tell(state)
-                if self.checkpoints.due(state.epoch) or (not any(state.learning) and self.checkpoints.folder is not None):
-                    state.keep(self.stack, self.moments)
-                    self.checkpoints.save(state)
+            with kept():
+                while any(state.learning):
+                    self._epoch()
+                    tell(state)
+                    self._save()
         except KeyboardInterrupt:
             self._interrupted()
         technique = self.stack.technique
         history = History(tuple(state.seeds), tuple(state.curves), tuple(state.best_epochs), tuple(state.events), technique)
         return self._template.with_rows(state.best_rows, state.best_buffers), history
+
+    def _save(self) -> None:
+        """A checkpoint after every so many epochs, and at the end."""
+        if self.checkpoints.due(self.state.epoch) or not any(self.state.learning):
+            self.state.keep(self.stack, self.moments)
+            self.checkpoints.save(self.state)
 
     def _pack(self) -> None:
         """Put the members that are running into one stack of their own."""
@@ -75,7 +81,7 @@ class Run:
         torch.manual_seed(int(hashed(self.seeds, ORDER, ages).sum()) & (2**63 - 1))
         self.stepper.begin(ages)
         for batch in order.tensor_split(-(-rows.shape[1] // self.plan.options.batch_size), dim=1):
-            self.stepper(batch)
+            self.threads(self.stepper, batch)
         training = (self.stepper.losses / rows.shape[1]).tolist()
         validation = None
         if self.plan.problem.validation is not None:
