@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import textwrap
@@ -13,6 +14,7 @@ import typer
 
 from uqprism import __version__
 from uqprism.errors import ArgumentError, UnknownNameError
+from uqprism.experiments import summaries
 
 app = typer.Typer(
     name="uqprism",
@@ -132,7 +134,7 @@ def score(
     """Add measures to every row of files of any size, in bounded memory."""
     from uqprism.scale import score as run
 
-    with _interruptible():
+    with _interruptible("parts that are finished stay, continue with --resume"):
         report = run(
             inputs,
             output,
@@ -155,8 +157,48 @@ def score(
         print(report)
 
 
+EXPERIMENTS = "\b\nNAME is one of:\n" + "\n".join(
+    textwrap.fill(f"{name}: {summary}", 76, initial_indent="  ", subsequent_indent="    ")
+    for name, summary in summaries().items()
+)
+WROTE = (
+    "Into the folder go report.md, result.json with settings, seeds, versions and numbers, the pictures, and the arrays they "
+    "show. A folder with a finished result of the same settings is read, not run again; of other settings, it is refused. Exit "
+    "codes: 0 done, whether or not the paper's statements hold; 1 a file that cannot be written, or a package that is missing; 2 "
+    "wrong usage; 130 interrupted."
+)
+Name = Annotated[str, typer.Argument(metavar="NAME|all", help="What to reproduce; see below.")]
+Preset = Annotated[str, typer.Option(metavar="quick|paper", help="Minutes at most, or the size of the paper.")]
+Folder = Annotated[str | None, typer.Option(metavar="DIR", help="By default runs/NAME; with all, DIR/NAME for each.")]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Of data and networks; by default the preset's.")]
+
+
+@app.command(epilog=f"{EXPERIMENTS}\n\n{WROTE}")
+def reproduce(
+    *,
+    name: Name,
+    preset: Preset = "quick",
+    out: Folder = None,
+    seed: Seed = None,
+    overwrite: Overwrite = False,
+    progress: Progress = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run an experiment of the paper, and hold its statements against the numbers that come out."""
+    from uqprism.experiments import reproduce as run
+
+    chosen = list(summaries()) if name == "all" else [name]
+    with _interruptible("finished trainings stay, the same command goes on from there"):
+        for each in chosen:
+            folder = os.path.join(out or "runs", each) if name == "all" else out
+            shown = not quiet and (progress or sys.stderr.isatty())
+            outcome = run(each, preset=preset, out=folder, seed=seed, overwrite=overwrite, progress=shown)
+            if not quiet:
+                print(outcome)
+
+
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def _interruptible(advice: str) -> Iterator[None]:
     """Ctrl-C and the end a batch system sets leave as an error would, temporary files removed, with their own exit codes."""
 
     def terminate(*_: Any) -> None:
@@ -165,10 +207,10 @@ def _interruptible() -> Iterator[None]:
     signal.signal(signal.SIGTERM, terminate)
     try:
         yield
-    except UnknownNameError as error:  # of a measure, so an option was wrong
+    except UnknownNameError as error:  # of a measure or an experiment, so an argument was wrong
         raise ArgumentError(str(error)) from None
     except KeyboardInterrupt:
-        print("uqprism: interrupted; parts that are finished stay, continue with --resume", file=sys.stderr)
+        print(f"uqprism: interrupted; {advice}", file=sys.stderr)
         raise typer.Exit(130) from None
 
 

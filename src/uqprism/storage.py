@@ -6,8 +6,10 @@ import importlib
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -23,19 +25,34 @@ def require(package: str, *, extra: str) -> Any:
         raise MissingExtraError(package, extra) from None
 
 
-def write_npz(path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Arrays and a JSON header in one .npz file; what stood at `path` stays until the new file is complete."""
+@contextmanager
+def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file to write into that takes the name `path` when the block ends well; what stood there stays until then."""
     target = Path(path)
-    entries = {**arrays, "header": np.frombuffer(json.dumps({"format": kind, "version": 1, **header}).encode(), dtype=np.uint8)}
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            np.savez(file, allow_pickle=False, **entries)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())  # before it has the name, or a lost machine could leave the name without the contents
         os.chmod(temporary, 0o666 & ~_umask())  # a temporary file is private, the result should not be
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """The text as UTF-8, whole or not at all."""
+    with atomic(path) as file:
+        file.write(text.encode())
+
+
+def write_npz(path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Arrays and a JSON header in one .npz file; what stood at `path` stays until the new file is complete."""
+    entries = {**arrays, "header": np.frombuffer(json.dumps({"format": kind, "version": 1, **header}).encode(), dtype=np.uint8)}
+    with atomic(path) as file:
+        np.savez(file, allow_pickle=False, **entries)
 
 
 def _umask() -> int:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from uqprism.errors import FileError, InvalidValueError
-from uqprism.storage import require
+from uqprism.storage import atomic, require
 
 torch = require("torch", extra="deep")
 
@@ -24,21 +23,9 @@ def write(path: str | os.PathLike[str], kind: str, header: dict[str, Any], tenso
     ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
     text = json.dumps({"format": kind, "version": VERSION, **header})
     metadata = {KEY: text, "checksum": _checksum(text, ready)}
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(safetensors.save(ready, metadata))
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with atomic(path) as file:
+        file.write(safetensors.save(ready, metadata))
 
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Any]]:

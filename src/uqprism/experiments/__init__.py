@@ -1,0 +1,67 @@
+"""The paper's figures and tables, regenerated. One module each: a module here that sets `EXPERIMENT` is found by itself.
+
+Listing reads the modules' text; only the experiment that is asked for is imported, so that the list needs neither PyTorch nor
+matplotlib.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import re
+from importlib.util import find_spec
+from typing import Any
+
+from uqprism.experiments.base import Claim, Experiment, Result
+from uqprism.experiments.runner import Outcome, produce
+from uqprism.registry import unknown
+
+__all__ = ["Claim", "Experiment", "Outcome", "Result", "get", "reproduce", "summaries"]
+
+_SETS_EXPERIMENT = re.compile(r"^EXPERIMENT\b.* = ", flags=re.MULTILINE)
+
+
+def summaries() -> dict[str, str]:
+    """What there is to reproduce: names, and a sentence for each."""
+    found = {}
+    for module in pkgutil.iter_modules(__path__):
+        text = _text(f"{__name__}.{module.name}")
+        if _SETS_EXPERIMENT.search(text):
+            found[module.name] = text.split('"""', 2)[1].splitlines()[0]
+    return found
+
+
+def _text(module: str) -> str:
+    loader: Any = getattr(find_spec(module), "loader", None)
+    return loader.get_source(module)
+
+
+def get(name: str) -> Experiment[Any]:
+    """The experiment called `name`; an unknown name raises and suggests the nearest."""
+    if name not in summaries():
+        raise unknown("experiment", name, summaries())
+    return importlib.import_module(f"{__name__}.{name}").EXPERIMENT
+
+
+def reproduce(
+    name: str,
+    *,
+    preset: str = "quick",
+    out: str | os.PathLike[str] | None = None,
+    seed: int | None = None,
+    overwrite: bool = False,
+    progress: bool | None = None,
+) -> Outcome:
+    """Run an experiment and write its results, pictures and report into a folder; a finished folder is read instead.
+
+    Args:
+        name: one of `summaries()`.
+        preset: `quick`, or `paper` for the size of the paper.
+        out: the folder, `runs/NAME` by default.
+        seed: of data and networks; by default the preset's.
+        overwrite: run again, also over the results of other settings.
+        progress: on standard error; by default on a terminal.
+    """
+    experiment = get(name)
+    return produce(experiment, preset, out=out or os.path.join("runs", name), seed=seed, overwrite=overwrite, progress=progress)

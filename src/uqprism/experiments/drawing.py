@@ -1,0 +1,52 @@
+"""How all pictures look: colours that colour-blind readers can tell apart, sizes for a page of paper; and how they are saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from uqprism.storage import atomic, require
+
+matplotlib = require("matplotlib", extra="report")
+
+# Okabe and Ito (2008)
+BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#7F7F7F"
+PAGE_WIDTH = 7.0  # inches: drawn at the size at which it is read
+DOTS_PER_INCH = 130
+
+STYLE = {
+    "font.size": 9.0,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9.0,
+    "legend.fontsize": 8.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "legend.frameon": False,
+    "svg.hashsalt": "uqprism",  # the same picture, the same file
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Figures made in this block look alike."""
+    with matplotlib.rc_context(STYLE):
+        yield
+
+
+def new_figure(height: float, **panels: Any) -> tuple[Any, Any]:
+    """A figure as wide as a page and its axes, without the global state of pyplot; `panels` as in `Figure.subplots`."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(PAGE_WIDTH, height), layout="constrained")
+    return figure, figure.subplots(**panels)
+
+
+def save(figure: Any, path: Path) -> None:
+    """As .png and .svg beside each other, each whole or not at all."""
+    with styled():
+        for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+            with atomic(path.with_suffix(f".{ending}")) as file:
+                figure.savefig(file, format=ending, dpi=DOTS_PER_INCH, metadata=metadata)

@@ -1,0 +1,39 @@
+"""The results in the documentation are those of the stored run, and the stored run is of the present settings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from uqprism.experiments import get
+from uqprism.experiments.base import Claim
+from uqprism.experiments.report import claims_table
+from uqprism.experiments.runner import as_data
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+STORED = sorted(path.parent for path in DOCS.glob("results/*/result.json"))
+
+
+@pytest.mark.parametrize("folder", STORED, ids=lambda folder: folder.name)
+def test_the_page_shows_the_stored_claims(folder: Path) -> None:
+    record = json.loads((folder / "result.json").read_text())
+    table = claims_table([Claim(**claim) for claim in record["claims"]])
+    assert table in (DOCS / "reproduce.md").read_text()
+    assert table in (folder / "report.md").read_text()
+
+
+@pytest.mark.parametrize("folder", STORED, ids=lambda folder: folder.name)
+def test_the_stored_run_is_of_the_present_settings(folder: Path) -> None:
+    record = json.loads((folder / "result.json").read_text())
+    assert record["config"] == as_data(get(folder.name).presets[record["preset"]])
+
+
+@pytest.mark.parametrize("folder", STORED, ids=lambda folder: folder.name)
+def test_pictures_are_small_and_on_the_page(folder: Path) -> None:
+    pictures = sorted(folder.glob("*.png"))
+    assert pictures
+    for picture in pictures:
+        assert picture.stat().st_size < 150_000
+        assert f"(results/{folder.name}/{picture.name})" in (DOCS / "reproduce.md").read_text()
