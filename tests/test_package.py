@@ -47,6 +47,38 @@ except ImportError as error:
     assert f"pip install 'uqprism[{extra}]'" in run(code)
 
 
+LATER = [
+    ("torch", "DeepEnsembleRegressor", "deep"),
+    ("sklearn", "DeepEnsembleRegressor", "sklearn"),
+    ("torch", "DeepEnsemble", "deep"),
+]
+
+
+@pytest.mark.parametrize(("package", "name", "extra"), LATER)
+def test_missing_packages_of_training_name_their_extra(package: str, name: str, extra: str) -> None:
+    code = f"""
+import sys; sys.modules[{package!r}] = None
+from uqprism import *
+import uqprism as up
+assert {name!r} in dir(up)
+try:
+    up.{name}
+except ImportError as error:
+    assert isinstance(error, up.UqprismError)
+    print(error)
+"""
+    assert f"pip install 'uqprism[{extra}]'" in run(code)
+
+
+def test_training_loads_nothing_it_does_not_need() -> None:
+    code = """
+import sys, json, uqprism as up
+up.training.train([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], n_members=2, max_epochs=1).predict_ensemble([[0.5]])
+print(json.dumps([m for m in ("sklearn", "pandas", "matplotlib", "rich", "safetensors", "numba") if m in sys.modules]))
+"""
+    assert json.loads(run(code)) == []
+
+
 def test_evaluate_stays_within_a_gigabyte() -> None:
     """200,000 points x 20 members, all closed forms and the results of all 144 measures, in a process of its own."""
     code = """

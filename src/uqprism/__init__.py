@@ -15,7 +15,7 @@ from uqprism.quadrature import Exactness
 
 __version__ = "0.1.0"
 
-# These need PyTorch or scikit-learn: loaded when they are first used, see `__getattr__`.
+# These need PyTorch or scikit-learn: loaded when they are first used, and not by `from uqprism import *`.
 _LATER = {
     "DeepEnsemble": "uqprism.training",
     "DeepEnsembleRegressor": "uqprism.training.estimators",
@@ -25,17 +25,13 @@ _LATER = {
 
 __all__ = [
     "Decomposition",
-    "DeepEnsemble",
-    "DeepEnsembleRegressor",
     "Empirical",
     "EnsemblePrediction",
     "EvidentialPrediction",
-    "EvidentialRegressor",
     "Exactness",
     "Gaussian",
     "Laplace",
     "Logistic",
-    "MCDropoutRegressor",
     "Measure",
     "MeasureTable",
     "Mixture",
@@ -49,7 +45,6 @@ __all__ = [
     "families",
     "log_bayes_mixture_bounds",
     "rules",
-    "training",
 ]
 
 
@@ -64,4 +59,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted([*__all__, *_LATER, "training"])

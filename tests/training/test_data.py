@@ -145,6 +145,8 @@ REFUSED = {
     "fraction": (lambda: train(X, Y, validation_fraction=1.0), "validation_fraction must lie in"),
     "precision": (lambda: train(X, Y, dtype="float16"), "dtype must be float32 or float64"),
     "seeds": (lambda: train(X, Y, n_members=2, member_seeds=[1]), "member_seeds must be 2 integers"),
+    "negative seed": (lambda: train(X, Y, seed=-1), "seed must be an integer that is not negative"),
+    "too many seeds": (lambda: train_many(X, Y, [[0, 1]], seed=[1, 2]), "for each of 1 experiments"),
     "rows": (lambda: train_many(X, Y, [[0, 1, 20]], **FAST), "rows must lie between 0 and 19"),
     "rows' axes": (lambda: train_many(X, Y, [0, 1], **FAST), r"rows must be row indices \(experiments, n\)"),
     "passes": (lambda: train(X, Y, **FAST).predict_ensemble(X, passes=3), "needs a network with dropout"),

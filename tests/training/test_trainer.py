@@ -99,6 +99,10 @@ def test_many_training_sets_train_as_one_stack() -> None:
         found, expected = (e.predict_ensemble(x).members for e in (ensemble, alone))
         assert_allclose(found.mean, expected.mean, rtol=1e-3, atol=1e-4)
     assert len({float(e.target_scaling.mean) for e in together}) == 3
+    apart = train_many(x, y, rows, network=MLP((6,)), seed=[5, 6, 5], **{**settings, "max_epochs": 1})
+    assert apart[0].history.seeds == apart[2].history.seeds != apart[1].history.seeds
+    own = train(x[rows[1]], y[rows[1]], network=MLP((6,)), seed=6, **{**settings, "max_epochs": 1})
+    assert_allclose(rows_of(apart[1]), rows_of(own), rtol=1e-3, atol=2e-5)
 
 
 def test_early_stopping_restores_each_members_best_epoch() -> None:

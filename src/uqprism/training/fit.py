@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from uqprism.errors import ArgumentError
@@ -54,7 +56,8 @@ def train_many(inputs: Any, targets: Any, rows: Any, **settings: Any) -> list[De
             (input_shape, n_outputs) -> `torch.nn.Module`.
         head: what the outputs mean, and the loss; `natural` by default.
         validation: (inputs, targets) to stop on; by default each member keeps `validation_fraction` of its rows.
-        seed: of the members' seeds, an integer; `member_seeds` takes those themselves.
+        seed: of the members' seeds: an integer, or one for each experiment; `member_seeds` takes those themselves, (n_members,)
+            or (experiments, n_members). Experiments with the same seeds start from the same weights.
         device: by default CUDA where there is one, else the CPU.
         dtype: float32 or float64, the precision of the networks.
         technique: `auto`, or `matmul`, `vmap`, `loop`.
@@ -75,7 +78,7 @@ def _train(
     network: str | Factory = "mlp",
     head: str | Head = "natural",
     validation: tuple[Any, Any] | None = None,
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
     member_seeds: Any = None,
     device: Any = None,
     dtype: str = "float32",
@@ -92,7 +95,7 @@ def _train(
         raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
     factory, means = networks.resolve(network), heads.resolve(head)
     n_experiments = 1 if rows is None else len(rows)
-    seeds = _seeds(seed, member_seeds, n_members).repeat(n_experiments)
+    seeds = _seeds(seed, member_seeds, (n_experiments, n_members)).flatten()
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     problem = prepare(
         inputs,
@@ -132,10 +135,18 @@ def _options(given: dict[str, Any]) -> TrainingOptions:
     return TrainingOptions(**given)
 
 
-def _seeds(seed: int, given: Any, n_members: int) -> Any:
+def _seeds(seed: int | Sequence[int], given: Any, shape: tuple[int, int]) -> Any:
+    """The seed of each member, (experiments, members)."""
     if given is None:
-        return member_seeds(seed, n_members)
+        each = [seed] if isinstance(seed, numbers.Integral) else list(seed)  # type: ignore[arg-type]
+        if len(each) not in {1, shape[0]} or any(int(one) < 0 for one in each):
+            raise ArgumentError(
+                f"seed must be an integer that is not negative, or one for each of {shape[0]} experiments, got {seed!r}"
+            )
+        return torch.stack([member_seeds(int(one), shape[1]) for one in each]).expand(shape)
     seeds = torch.as_tensor(given, dtype=torch.int64)
-    if tuple(seeds.shape) != (n_members,) or bool((seeds < 0).any()):
-        raise ArgumentError(f"member_seeds must be {n_members} integers that are not negative, got {given!r}")
-    return seeds
+    if tuple(seeds.shape) not in {shape, shape[1:]} or bool((seeds < 0).any()):
+        raise ArgumentError(
+            f"member_seeds must be {shape[1]} integers that are not negative, for all or for each experiment, got {given!r}"
+        )
+    return seeds.expand(shape)

@@ -125,7 +125,7 @@ def _trained(config: Config, data: Data, *, name: str, rate: float, work: Path, 
     """All networks of one parameterisation at one learning rate, as one stack, and the seeds of those of one training set."""
     from uqprism.training import MLP, TrainingWarning, train_many
 
-    with warnings.catch_warnings(), _one_thread():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingWarning)  # restarts are counted
         ensembles = train_many(
             data.inputs,
@@ -161,19 +161,6 @@ def _trained(config: Config, data: Data, *, name: str, rate: float, work: Path, 
         scale=np.sqrt(np.concatenate([each.variance for each in predicted])),
     )
     return found, list(histories[0].seeds)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Products this small take longer when they are shared out, many times longer where the cores are busy."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _true_loss(inputs: Any, targets: Any) -> float:
