@@ -23,8 +23,6 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
