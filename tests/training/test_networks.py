@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -49,7 +51,8 @@ class Frozen(nn.Module):
         return self.layer(x) * self.fixed + self.offset
 
 
-def build(network: object, shape: tuple[int, ...], technique: str = "auto", members: int = 3) -> Stack:
+def build(network: Any, shape: tuple[int, ...], technique: str = "auto", members: int = 3) -> Stack:
+    network = networks.resolve(network)
     return Stack.build(network, torch.zeros(2, *shape, dtype=torch.float64), 2, list(range(members)), technique)
 
 
@@ -90,7 +93,7 @@ TECHNIQUES = {
     ),
     "layer norm": (lambda shape, n: nn.Sequential(nn.Linear(*shape, 4), nn.LayerNorm(4), nn.Linear(4, n)), (3,), "vmap"),
     "convolutions": (SmallCNN(), (1, 8, 8), "loop"),
-    "frozen": (lambda *_: Frozen(), (3,), "vmap"),
+    "frozen": (Frozen, (3,), "vmap"),
     "batch norm": (ResNet18(stem=3, width=4), (1, 8, 8), "loop"),
     "branches": (lambda *_: Gate(), (3,), "loop"),
 }
@@ -139,6 +142,7 @@ BAD = {
     "no features": (lambda: build(MLP(), (0,)), "at least one feature"),
     "name": (lambda: networks.resolve("mpl"), "did you mean 'mlp'"),
     "no function": (lambda: networks.resolve(3), "network must be a name"),
+    "a module": (lambda: networks.resolve(nn.Linear(3, 2)), "builds a fresh one for each member; got Linear"),
     "no module": (lambda: build(lambda *_: 3, (3,)), "must build a torch.nn.Module"),
     "no parameters": (lambda: build(lambda *_: nn.Identity(), (2,)), "no parameters to train"),
     "outputs": (lambda: build(lambda *_: nn.Linear(3, 5), (3,)), r"must return \(rows, 2\)"),

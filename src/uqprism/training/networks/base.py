@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 from uqprism.errors import ArgumentError, ShapeError
@@ -24,16 +26,30 @@ networks: Registry[Any] = Registry("network")
 Factory = Callable[[tuple[int, ...], int], Any]
 
 
-def resolve(network: str | Factory) -> Factory:
-    """A registered name, a specification or any function (input_shape, n_outputs) -> `torch.nn.Module`."""
+def resolve(network: Any) -> Factory:
+    """A registered name, a specification, or any function (input_shape, n_outputs) or () -> `torch.nn.Module`."""
     if isinstance(network, str):
         return networks.get(network)()
-    if not callable(network):
+    module = hasattr(network, "named_parameters") and not isinstance(network, type)
+    if not callable(network) or module:
         raise ArgumentError(
             "network must be a name, a specification such as MLP(...), or a function (input_shape, n_outputs) -> "
-            f"torch.nn.Module; got {type(network).__name__}"
+            f"torch.nn.Module, which builds a fresh one for each member; got {type(network).__name__}"
         )
-    return network
+    return network if _accepts(network, (1,), 1) else partial(_build, network)
+
+
+def _accepts(function: Factory, *arguments: Any) -> bool:
+    try:
+        inspect.signature(function).bind(*arguments)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _build(function: Any, *_: Any) -> Any:
+    """For a function that knows the shapes by itself."""
+    return function()
 
 
 def to_dict(network: Any) -> dict[str, Any] | None:
