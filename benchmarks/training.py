@@ -115,7 +115,7 @@ def report(device: str = "cpu") -> list[str]:
         "| network | how | milliseconds | times faster than the loop |",
         "|---|---|---|---|",
     ]
-    with full_precision():
+    with full_precision(device):
         for case in CASES[device]:
             lines += compare(*case, device)
     if device == "cpu":

@@ -30,6 +30,7 @@ class Returns(nn.Module):
             "laplace": lambda: torch.distributions.Laplace(mean, variance.sqrt()),
             "raw": lambda: torch.cat([mean, raw], -1),
             "mean": lambda: mean,
+            "keys": lambda: {"loc": mean, "logvar": raw},
             "poisson": lambda: torch.distributions.Poisson(variance),
         }[self.how]()
 
@@ -84,8 +85,17 @@ def test_gradients_reach_the_networks() -> None:
     assert all(n.layer.weight.grad.abs().sum() > 0 for n in networks)
 
 
+def test_a_generator_of_modules_is_evaluated_like_a_list() -> None:
+    networks = [Returns("tuple") for _ in range(3)]
+    x = torch.randn(7, 3)
+    expected = up.EnsemblePrediction.from_torch(networks, x).members.mean
+    assert_close(up.EnsemblePrediction.from_torch((n for n in networks), x).members.mean, expected)
+
+
 X = torch.randn(4, 3)
 BAD = {
+    "numpy": (lambda: up.EnsemblePrediction.from_torch([Returns("tuple")], X.numpy()), "inputs must be a torch tensor"),
+    "keys": (lambda: up.EnsemblePrediction.from_torch([Returns("keys")], X), "must have mean and variance or scale"),
     "none": (lambda: up.EnsemblePrediction.from_torch([], X), "at least one module"),
     "one": (lambda: up.EnsemblePrediction.from_torch(Returns("tuple"), X), "must be a list of modules"),
     "means": (lambda: up.EnsemblePrediction.from_torch([Returns("mean")], X), r"must return \(mean, variance\)"),

@@ -121,8 +121,35 @@ def test_checkpoints_of_an_estimator(tmp_path: Any) -> None:
     x, y = waves(60)
     model = quick(up.DeepEnsembleRegressor, max_epochs=4, checkpoint=str(tmp_path), checkpoint_every=2)
     first = model.fit(x, y).predict(x)
-    assert [p.name for p in tmp_path.iterdir()] == ["checkpoint.safetensors"]
+    assert [p.suffix for p in tmp_path.iterdir()] == [".safetensors"]
     assert_array_equal(clone(model).fit(x, y).predict(x), first)
+    search = GridSearchCV(model, {"hidden": [(4,), (8,)]}, cv=2).fit(x, y)  # each fit has a checkpoint of its own
+    assert len(list(tmp_path.iterdir())) == 6
+    assert search.best_estimator_.predict(x).shape == (60,)
+    with pytest.raises(up.UqprismError, match="checkpoint needs random_state"):
+        clone(model).set_params(random_state=None).fit(x, y)
+
+
+def test_tensors_in_tensors_out_of_every_kind() -> None:
+    x, y = (torch.tensor(v, dtype=torch.float32) for v in waves(40))
+    for kind in KINDS:
+        model = quick(kind, max_epochs=2).fit(x, y)
+        mean, scale = model.predict(x, return_std=True)
+        assert isinstance(mean, torch.Tensor)
+        assert isinstance(scale, torch.Tensor)
+        assert isinstance(model.predict_ensemble(x).members.mean, torch.Tensor)
+        model.set_params(n_members=6)
+        assert model.predict_ensemble(x).n_members == (4 if kind is up.DeepEnsembleRegressor else 6)
+    model = quick(up.DeepEnsembleRegressor, max_epochs=2)
+    model.fit(pd.DataFrame(x.numpy(), columns=list("abc")), y.requires_grad_()).fit(x, y.detach())
+    assert not hasattr(model, "feature_names_in_")
+
+
+@pytest.mark.parametrize("settings", [{"dropout": 0.0}, {"hidden": ()}, {"network": flat}])
+def test_nothing_to_drop_is_refused_before_training(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uqprism.training.trainer.Run._epoch", lambda _: pytest.fail("trained first"))
+    with pytest.raises(up.UqprismError, match="MC dropout needs"):
+        quick(up.MCDropoutRegressor, **settings).fit(*waves(20))
 
 
 def test_unfitted_and_one_row_are_refused() -> None:

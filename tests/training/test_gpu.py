@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import uqprism as up
 from uqprism.training import MLP, ResNet18, SmallCNN, TrainingWarning, train, train_many
 
 from .problems import FAST, images, waves
+from .test_networks import Gate
 from .test_trainer import Explosive, rows_of
 
 CUDA = {**FAST, "device": "cuda", "dtype": "float64", "batch_size": 16}
@@ -93,6 +95,33 @@ def test_tensors_stay_on_the_device(tmp_path: Path) -> None:
     assert_allclose(loaded.predict_ensemble(x.cpu().numpy()).members.mean, ens.members.mean.cpu(), rtol=1e-6, atol=1e-7)
     dropped = up.MCDropoutRegressor(5, max_epochs=3, random_state=0).fit(x, y).predict_ensemble(x)
     assert dropped.members.mean.is_cuda
+
+
+def test_a_network_that_cannot_be_recorded_trains_all_the_same() -> None:
+    x, y = waves(40)
+    device, host = (train(x, y, network=lambda *_: Gate(), **where) for where in (CUDA, CPU))
+    assert_allclose(rows_of(device.to("cpu")), rows_of(host), rtol=1e-6, atol=1e-8)
+    assert train(x, y, network=MLP((4,)), **CUDA).n_members == 3  # and the next one is recorded again
+
+
+def test_other_generators_and_settings_are_left_alone() -> None:
+    torch.manual_seed(3)
+    expected = torch.rand(2), torch.rand(2, device="cuda")
+    torch.manual_seed(3)
+    precision = torch.backends.cudnn.conv.fp32_precision
+    for where in (CPU, CUDA):
+        train(*waves(30), **where, network=MLP((4,), dropout=0.5))
+    assert_allclose(torch.rand(2), expected[0])
+    assert_allclose(torch.rand(2, device="cuda").cpu(), expected[1].cpu())
+    assert torch.backends.cudnn.conv.fp32_precision == precision
+
+
+def test_a_model_of_the_device_is_pickled_for_any_machine() -> None:
+    x, y = waves(30)
+    ensemble = train(x, y, **CUDA)
+    copied = pickle.loads(pickle.dumps(ensemble))  # noqa: S301  ours, from a line before
+    assert not copied.stack.rows.is_cuda
+    assert_allclose(copied.predict_ensemble(x).matched.mean, ensemble.predict_ensemble(x).matched.mean, rtol=1e-9, atol=1e-12)
 
 
 def test_no_tf32() -> None:

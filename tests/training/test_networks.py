@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -51,6 +52,52 @@ class Frozen(nn.Module):
         return self.layer(x) * self.fixed + self.offset
 
 
+class Unsaved(nn.Module):
+    """A network with a buffer that state_dict leaves out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+        self.register_buffer("frequency", torch.rand(3), persistent=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(torch.sin(self.frequency * x))
+
+
+class Two(nn.Linear):
+    """A layer that returns two tensors."""
+
+    def __init__(self) -> None:
+        super().__init__(3, 2)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # type: ignore[override]
+        return super().forward(x), x
+
+
+def frozen_bias(layer: nn.Linear) -> nn.Linear:
+    layer.bias.requires_grad_(False).fill_(7.0)
+    return layer
+
+
+def twice(features: int, n_outputs: int) -> nn.Module:
+    layer = nn.Linear(features, features)
+    return nn.Sequential(layer, nn.ReLU(), layer, nn.Linear(features, n_outputs))
+
+
+def tied(features: int, n_outputs: int) -> nn.Module:
+    network = nn.Sequential(
+        nn.Linear(features, features), nn.Tanh(), nn.Linear(features, features), nn.Linear(features, n_outputs)
+    )
+    network[2].weight = network[0].weight
+    return network
+
+
+def hooked(features: int, n_outputs: int) -> nn.Module:
+    layer = nn.Linear(features, n_outputs)
+    layer.register_forward_hook(lambda *arguments: 2.0 * arguments[2])
+    return nn.Sequential(layer)
+
+
 def build(network: Any, shape: tuple[int, ...], technique: str = "auto", members: int = 3) -> Stack:
     network = networks.resolve(network)
     return Stack.build(network, torch.zeros(2, *shape, dtype=torch.float64), 2, list(range(members)), technique)
@@ -91,6 +138,15 @@ TECHNIQUES = {
         (3,),
         "matmul",
     ),
+    "named layers": (lambda s, n: nn.Sequential(OrderedDict(a=nn.Linear(*s, 4), b=nn.ReLU(), c=nn.Linear(4, n))), (3,), "matmul"),
+    "frozen bias": (lambda s, n: nn.Sequential(nn.Linear(*s, 4), nn.ReLU(), frozen_bias(nn.Linear(4, n))), (3,), "matmul"),
+    "activations in a row": (lambda s, n: nn.Sequential(nn.Linear(*s, n), nn.Tanh(), nn.ReLU(), nn.ReLU()), (3,), "matmul"),
+    "activation first": (lambda s, n: nn.Sequential(nn.Identity(), nn.ReLU(), nn.Linear(*s, n)), (3,), "matmul"),
+    "a layer twice": (lambda s, n: twice(*s, n), (3,), "loop"),
+    "a parameter twice": (lambda s, n: tied(*s, n), (3,), "loop"),
+    "a hook": (lambda s, n: hooked(*s, n), (3,), "vmap"),
+    "spectral norm": (lambda s, n: nn.utils.parametrizations.spectral_norm(nn.Linear(*s, n)), (3,), "loop"),
+    "unsaved buffer": (Unsaved, (3,), "vmap"),
     "layer norm": (lambda shape, n: nn.Sequential(nn.Linear(*shape, 4), nn.LayerNorm(4), nn.Linear(4, n)), (3,), "vmap"),
     "convolutions": (SmallCNN(), (1, 8, 8), "loop"),
     "frozen": (Frozen, (3,), "vmap"),
@@ -136,7 +192,7 @@ def test_specifications_travel_as_plain_data(network: object) -> None:
 BAD = {
     "activation": (lambda: MLP(activation="rellu"), "did you mean 'relu'"),
     "dropout": (lambda: MLP(dropout=1.0), r"dropout must lie in \[0, 1\)"),
-    "width": (lambda: MLP((0,)), "positive integers"),
+    "width": (lambda: MLP((0,)), "each width of hidden must be a positive integer"),
     "stem": (lambda: ResNet18(stem=5), "stem must be 3 or 7"),
     "table into convolutions": (lambda: build(SmallCNN(), (3,)), "small_cnn takes images"),
     "no features": (lambda: build(MLP(), (0,)), "at least one feature"),
@@ -147,6 +203,12 @@ BAD = {
     "no parameters": (lambda: build(lambda *_: nn.Identity(), (2,)), "no parameters to train"),
     "outputs": (lambda: build(lambda *_: nn.Linear(3, 5), (3,)), r"must return \(rows, 2\)"),
     "technique": (lambda: build(SmallCNN(), (1, 8, 8), "matmul"), "'matmul' needs a torch.nn.Sequential"),
+    "a lazy module": (lambda: build(lambda *_: nn.LazyLinear(2), (3,)), "not lazy ones"),
+    "two tensors": (lambda: build(lambda *_: Two(), (3,)), "must return one tensor .* returned a tuple"),
+    "one argument": (
+        lambda: networks.resolve(lambda n: n),
+        r"take \(input_shape, n_outputs\) or nothing, its arguments are \(n\)",
+    ),
     "no technique": (lambda: build(MLP(), (3,), "vmaps"), "did you mean 'vmap'"),
 }
 

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.errors import ArgumentError, ShapeError
+from uqprism.errors import ArgumentError, ArrayTypeError, ShapeError
 from uqprism.storage import require
+
+DICTIONARIES = [{"mean", "variance"}, {"mean", "scale"}, {"location", "scale"}]
 
 
 def from_torch(
@@ -22,6 +24,11 @@ def from_torch(
 ) -> EnsemblePrediction:
     """See `EnsemblePrediction.from_torch`."""
     torch = require("torch", extra="deep")
+    if hasattr(networks, "predict_ensemble"):
+        return networks.predict_ensemble(inputs)
+    if not isinstance(inputs, torch.Tensor):
+        raise ArrayTypeError(f"inputs must be a torch tensor, which the networks take, got {type(inputs).__name__}")
+    networks = networks if isinstance(networks, torch.nn.Module) else list(networks)
     run = _runner(networks, parameters, buffers)
     parts = [inputs] if rows_at_once is None else list(inputs.split(rows_at_once))
     with _evaluating(networks):
@@ -101,6 +108,10 @@ def _read(output: Any, head: Any) -> dict[str, Any]:
     if isinstance(output, torch.distributions.Distribution):
         return _of_distribution(output)
     if isinstance(output, Mapping):
+        if set(output) not in DICTIONARIES:
+            raise ArgumentError(
+                f"a dictionary of parameters must have mean and variance or scale, or location and scale; got {list(output)}"
+            )
         return {name: _column(part) for name, part in output.items()}
     if isinstance(output, tuple | list) and len(output) == 2:
         return {"mean": _column(output[0]), "variance": _column(output[1])}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import platform
 import shutil
@@ -158,7 +159,16 @@ def _write(experiment: Experiment[Any], preset: str, result: Result, folder: Pat
         save(picture.figure, folder / name)
     captions = {name: picture.caption for name, picture in pictures.items()}
     write_text(folder / REPORT, page(experiment, result, record, captions))
-    write_text(folder / RECORD, json.dumps(record, indent=2, allow_nan=False) + "\n")
+    write_text(folder / RECORD, json.dumps(_without_nan(record), indent=2, allow_nan=False) + "\n")
+
+
+def _without_nan(value: Any) -> Any:
+    """The same with null for what JSON has no word for: a finished run must not be lost to one number."""
+    if isinstance(value, Mapping):
+        return {key: _without_nan(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def versions() -> dict[str, str]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from uqprism.errors import ArgumentError
+from uqprism.errors import FileError
 from uqprism.training import files
 from uqprism.training.history import Curves, Event
 from uqprism.training.state import COUNTERS, State
 
 KIND = "training checkpoint"
-NAME = "checkpoint.safetensors"
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class Checkpoints:
     """Where and how often.
 
     Attributes:
-        folder: None writes nothing.
+        folder: None writes nothing. Runs with other data or settings have files of their own in it.
         every: epochs between two of them.
-        fingerprint: of the data and settings; a checkpoint of others is refused.
+        fingerprint: of the data and settings, which names the file.
     """
 
     folder: str | os.PathLike[str] | None
@@ -31,13 +31,19 @@ class Checkpoints:
     fingerprint: str
 
     def __post_init__(self) -> None:
-        if self.every < 1:
-            raise ArgumentError(f"checkpoint_every must be at least 1, got {self.every}")
+        if self.folder is None:
+            return
+        try:
+            Path(self.folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"checkpoint must be a folder, {os.fspath(self.folder)} cannot be one: {error.strerror}") from None
+        if not os.access(self.folder, os.W_OK):
+            raise FileError(f"checkpoint must be a folder to write into, {os.fspath(self.folder)} is read-only")
 
     @property
     def path(self) -> Path | None:
         """The file."""
-        return None if self.folder is None else Path(self.folder) / NAME
+        return None if self.folder is None else Path(self.folder) / f"{self.fingerprint}.safetensors"
 
     def due(self, epoch: int) -> bool:
         """True after every so many epochs."""
@@ -48,21 +54,18 @@ class Checkpoints:
         if self.path is None:
             return
         header = {name: getattr(state, name) for name in COUNTERS}
+        header["best_losses"] = [loss if math.isfinite(loss) else None for loss in state.best_losses]  # JSON has no infinity
         header["curves"] = [dataclasses.asdict(curve) for curve in state.curves]
         header["events"] = [dataclasses.asdict(event) for event in state.events]
-        files.write(self.path, KIND, {**header, "fingerprint": self.fingerprint}, state.tensors())
+        files.write(self.path, KIND, header, state.tensors())
 
     def restore(self, state: State) -> bool:
         """Bring a fresh state to where the last checkpoint was; False if there is none."""
         if self.path is None or not self.path.exists():
             return False
         header, tensors = files.read(self.path, KIND)
-        if header["fingerprint"] != self.fingerprint:
-            raise ArgumentError(
-                f"the checkpoint in {os.fspath(self.folder or '')} belongs to other data or settings; "
-                "give the same ones, another folder, or delete it"
-            )
         state.restore(tensors)
+        header["best_losses"] = [math.inf if loss is None else loss for loss in header["best_losses"]]
         for name in COUNTERS:
             setattr(state, name, header[name])
         state.curves = [Curves(**curve) for curve in header["curves"]]

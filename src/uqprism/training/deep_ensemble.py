@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.errors import ArgumentError, ShapeError, UnsupportedError
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError
 from uqprism.storage import require
 from uqprism.training import files, heads, networks
 from uqprism.training.heads import Head
 from uqprism.training.history import History
 from uqprism.training.networks.base import Factory
 from uqprism.training.problem import as_tensor, check_finite
-from uqprism.training.randomness import member_seeds
+from uqprism.training.randomness import member_seeds, own_generator
 from uqprism.training.scaling import Scaling
 from uqprism.training.stack import Stack, initialised
 from uqprism.training.step import full_precision
@@ -25,7 +26,9 @@ torch = require("torch", extra="deep")
 
 Tensor = Any
 KIND = "DeepEnsemble"
-VALUES_AT_ONCE = 2**24  # input numbers times members, which bounds the memory of a prediction
+# These bound the memory of a prediction: numbers in the widest layer of all members, and rows; an image counts as many times as
+# an early convolution may have channels.
+VALUES_AT_ONCE, ROWS_AT_ONCE, IMAGE_CHANNELS = 2**25, 8192, 32
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class DeepEnsemble:
         return f"<DeepEnsemble: {self.n_members} networks of {parameters:,} parameters, {self.head.name} head>"
 
     def predict_ensemble(self, inputs: Any, *, passes: int | None = None, seed: int = 0) -> EnsemblePrediction:
-        """The members' predictive distributions for inputs (rows, ...), in double precision.
+        """The members' predictive distributions for inputs (rows, ...), as float64; MLPs are also run in double precision.
 
         With `passes`, dropout stays on and every network predicts so many times (MC dropout): networks * passes members. Tensors
         in, tensors out, on their device; anything else gives NumPy arrays.
@@ -77,39 +80,44 @@ class DeepEnsemble:
 
     def parameters(self, inputs: Any, *, passes: int | None = None, seed: int = 0) -> dict[str, Tensor]:
         """The head's parameters by name, (members, rows), in the user's units, on the device of the inputs."""
-        values = as_tensor(inputs)
+        values = as_tensor(inputs, "inputs")
         expected = tuple(self.stack._example.shape[1:])
         if tuple(values.shape[1:]) != expected or values.ndim < 2:
             raise ShapeError(f"inputs must be (rows, {', '.join(map(str, expected))}), got shape {tuple(values.shape)}")
         check_finite(values, "inputs")
-        with torch.no_grad(), full_precision():
-            parts = [self._predict(part, passes, seed) for part in self._blocks(values)]
-            raw = torch.cat(parts, dim=1)
+        self._check_passes(passes)
+        with torch.inference_mode(False), torch.no_grad(), full_precision(self.stack.rows.device):
+            # Matrix products round by the size of the batch: in double precision a row does not depend on its company.
+            stack = self.stack.double() if self.stack.technique == "matmul" else self.stack
+            raw = torch.cat([self._predict(stack, block, passes, seed) for block in self._blocks(values)], dim=1)
             mean, scale = (x.to(raw.device) for x in (self.target_scaling.mean, self.target_scaling.scale))
             found = self.head.to_units(self.head.parameters(raw.double()), mean, scale)
         return {name: value.to(values.device) for name, value in found.items()}
 
-    def _blocks(self, values: Tensor) -> Iterator[Tensor]:
-        size = max(values[:1].numel(), 1) * self.n_members
-        yield from values.split(max(VALUES_AT_ONCE // size, 1)) if len(values) else (values,)
+    def _check_passes(self, passes: int | None) -> None:
+        if passes is None:
+            return
+        if passes < 1:
+            raise ArgumentError(f"passes must be at least 1, got {passes}")
+        if not any(isinstance(module, DROPOUT) for module in self.stack.template.modules()):
+            raise ArgumentError("passes needs a network with dropout; this one has none, so every pass would be the same")
 
-    def _predict(self, values: Tensor, passes: int | None, seed: int) -> Tensor:
+    def _blocks(self, values: Tensor) -> Iterator[Tensor]:
+        """Rows that are predicted at once: as many as bounded memory has room for their activations."""
+        widest = max(value.shape[1] for value in self.stack.parameters.values() if value.ndim > 1)
+        row = math.prod(values.shape[1:]) * (IMAGE_CHANNELS if values.ndim > 2 else 1)
+        yield from values.split(max(min(VALUES_AT_ONCE // (self.n_members * max(row, widest)), ROWS_AT_ONCE), 1))
+
+    def _predict(self, stack: Stack, values: Tensor, passes: int | None, seed: int) -> Tensor:
         """Raw outputs (members, rows, outputs)."""
-        # Matrix products round by the size of the batch: in double precision a row's prediction does not depend on its company.
-        stack = self.stack.double() if self.stack.technique == "matmul" else self.stack
         inputs = self.input_scaling.apply(values.to(stack.rows.device), stack.rows.dtype)
         inputs = inputs.expand(len(stack), *inputs.shape)
         if passes is None:
             return stack(inputs)
-        if not any(isinstance(module, DROPOUT) for module in stack.template.modules()):
-            raise ArgumentError("passes needs a network with dropout; this one has none, so every pass would be the same")
-        if passes < 1:
-            raise ArgumentError(f"passes must be at least 1, got {passes}")
         seeds = member_seeds(seed, len(stack)).to(inputs.device)
-        devices = [inputs.device] if inputs.is_cuda else []
-        with torch.random.fork_rng(devices=devices):
-            drawn = [stack(inputs, draw=Draw(seeds, torch.full_like(seeds, count), per_row=False)) for count in range(passes)]
-        return torch.cat(drawn)
+        counts = [torch.full_like(seeds, count) for count in range(passes)]
+        with own_generator(inputs.device):
+            return torch.cat([stack(inputs, draw=Draw(seeds, count, per_row=False)) for count in counts])
 
     def to(self, device: Any) -> DeepEnsemble:
         """The same on another device."""
@@ -122,12 +130,14 @@ class DeepEnsemble:
         """Write one safetensors file with a JSON header, whole or not at all; read it back with `load`."""
         tensors = {"rows": self.stack.rows}
         tensors |= {f"buffer.{name}": value for name, value in self.stack.buffers.items()}
+        tensors["sample"] = self.stack.sample()
         for name, scaling in (("input", self.input_scaling), ("target", self.target_scaling)):
             tensors |= {f"{name}.mean": scaling.mean, f"{name}.scale": scaling.scale}
         header = {
             "network": networks.to_dict(self.network),
             "head": heads.to_dict(self.head),
             "input_shape": tuple(self.stack._example.shape[1:]),
+            "architecture": self.stack.signature(),
             "history": self.history.to_dict(),
         }
         files.write(path, KIND, header, tensors)
@@ -144,9 +154,15 @@ class DeepEnsemble:
         rows = tensors["rows"]
         shape = tuple(header["input_shape"])
         template = initialised(factory, shape, head.n_outputs, 0).to(rows)
-        if sum(p.numel() for p in template.parameters() if p.requires_grad) != rows.shape[1]:
-            raise ShapeError(f"network builds other networks than those in {os.fspath(path)}: the parameters do not fit")
         buffers = {name.removeprefix("buffer."): value for name, value in tensors.items() if name.startswith("buffer.")}
+        same = {name: list(p.shape) for name, p in [*template.named_parameters(), *template.named_buffers()]}
+        if same != header["architecture"]["shapes"]:
+            raise ShapeError(f"network builds other networks than those in {os.fspath(path)}: the parameters do not fit")
         stack = Stack(template, rows, buffers, torch.zeros(2, *shape).to(rows))
+        if not torch.allclose(stack.sample(), tensors["sample"], rtol=1e-3, atol=1e-4):
+            raise InvalidValueError(
+                f"network builds other networks than those in {os.fspath(path)}: with the same parameters they predict something "
+                "else. (What a module computes with must be a parameter or a buffer.)"
+            )
         inputs, targets = (Scaling(tensors[f"{name}.mean"], tensors[f"{name}.scale"]) for name in ("input", "target"))
         return cls(stack, head, inputs, targets, factory, History.from_dict(header["history"]))

@@ -21,11 +21,19 @@ def write(path: str | os.PathLike[str], kind: str, header: dict[str, Any], tenso
     """Write the file; what stood at `path` stays until the new one is complete."""
     safetensors = require("safetensors.torch", extra="deep")
     ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    text = json.dumps({"format": kind, "version": VERSION, **header})
+    text = json.dumps({"format": kind, "version": VERSION, **header}, default=_plain, allow_nan=False)
     metadata = {KEY: text, "checksum": _checksum(text, ready)}
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with atomic(path) as file:
-        file.write(safetensors.save(ready, metadata))
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with atomic(path) as file:
+            file.write(safetensors.save(ready, metadata))
+    except OSError as error:
+        raise FileError(f"cannot write {os.fspath(path)}: {error.strerror or error}") from None
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as Python's, which JSON knows."""
+    return value.tolist()
 
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Any]]:

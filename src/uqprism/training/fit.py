@@ -8,6 +8,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from uqprism.errors import ArgumentError
 from uqprism.storage import require
 from uqprism.training import heads, networks
@@ -15,11 +17,11 @@ from uqprism.training.checkpoints import Checkpoints
 from uqprism.training.deep_ensemble import DeepEnsemble
 from uqprism.training.heads import Head
 from uqprism.training.networks.base import Factory
-from uqprism.training.options import TrainingOptions
+from uqprism.training.options import TrainingOptions, positive_integer
 from uqprism.training.plan import Plan
-from uqprism.training.problem import prepare
+from uqprism.training.problem import as_tensor, prepare
 from uqprism.training.progress import bar
-from uqprism.training.randomness import member_seeds
+from uqprism.training.randomness import member_seeds, own_generator
 from uqprism.training.stack import Stack
 from uqprism.training.state import State
 from uqprism.training.step import full_precision
@@ -37,7 +39,8 @@ def train(inputs: Any, targets: Any, **settings: Any) -> DeepEnsemble:
         settings: everything that `train_many` takes but `rows`, among them `n_members`, `network`, `head`, `seed`, `device`
             and the fields of `TrainingOptions`.
     """
-    return _train(inputs, targets, rows=None, **settings)[0]
+    with torch.inference_mode(False), torch.enable_grad():
+        return _train(inputs, targets, rows=None, **settings)[0]
 
 
 def train_many(inputs: Any, targets: Any, rows: Any, **settings: Any) -> list[DeepEnsemble]:
@@ -66,7 +69,8 @@ def train_many(inputs: Any, targets: Any, rows: Any, **settings: Any) -> list[De
         progress: True or False; by default on a terminal.
         options: the fields of `TrainingOptions`, by name.
     """
-    return _train(inputs, targets, rows=rows, **settings)
+    with torch.inference_mode(False), torch.enable_grad():
+        return _train(inputs, targets, rows=rows, **settings)
 
 
 def _train(
@@ -89,14 +93,13 @@ def _train(
     **options: Any,
 ) -> list[DeepEnsemble]:
     given = _options(options)
-    if n_members < 1:
-        raise ArgumentError(f"n_members must be at least 1, got {n_members}")
+    n_members = positive_integer("n_members", n_members)
     if dtype not in {"float32", "float64"}:
         raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
     factory, means = networks.resolve(network), heads.resolve(head)
-    n_experiments = 1 if rows is None else len(rows)
+    n_experiments = 1 if rows is None else len(as_tensor(rows, "rows"))
     seeds = _seeds(seed, member_seeds, (n_experiments, n_members)).flatten()
-    where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    where = _device(device)
     problem = prepare(
         inputs,
         targets,
@@ -108,14 +111,16 @@ def _train(
         device=where,
         dtype=getattr(torch, dtype),
     )
-    example = problem.inputs[:2]
-    with torch.random.fork_rng(devices=[where] if where.type == "cuda" else []), full_precision():
+    example = problem.inputs[:2].to(getattr(torch, dtype))
+    with own_generator(where), full_precision(where):
         stack = Stack.build(factory, example, means.n_outputs, seeds.tolist(), technique)
         state = State.of(stack, seeds.tolist())
         plan = Plan(problem, factory, means, given)
-        name = "" if checkpoint is None else plan.fingerprint(stack.technique, stack.rows)
-        checkpoints = Checkpoints(checkpoint, checkpoint_every, name)
+        name = "" if checkpoint is None else plan.fingerprint(stack.technique, stack.signature(), stack.rows, stack.sample())
+        checkpoints = Checkpoints(checkpoint, positive_integer("checkpoint_every", checkpoint_every), name)
         checkpoints.restore(state)
+        for member in (i for i, restarts in enumerate(state.restarts) if restarts):
+            problem.split_again(member, state.seeds[member], given)
         run = Run(plan, checkpoints, stack, state)
         with bar(given.max_epochs, progress) as tell:
             trained, history = run.finish(tell)
@@ -127,6 +132,16 @@ def _train(
     return ensembles
 
 
+def _device(name: Any) -> Any:
+    try:
+        device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+    except RuntimeError:
+        raise ArgumentError(f"device must be 'cpu' or 'cuda', got {name!r}") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ArgumentError(f"device {name!r} was asked for, but PyTorch finds no CUDA device here")
+    return device
+
+
 def _options(given: dict[str, Any]) -> TrainingOptions:
     known = [field.name for field in dataclasses.fields(TrainingOptions)]
     for name in given:
@@ -135,11 +150,12 @@ def _options(given: dict[str, Any]) -> TrainingOptions:
     return TrainingOptions(**given)
 
 
-def _seeds(seed: int | Sequence[int], given: Any, shape: tuple[int, int]) -> Any:
+def _seeds(seed: Any, given: Any, shape: tuple[int, int]) -> Any:
     """The seed of each member, (experiments, members)."""
     if given is None:
-        each = [seed] if isinstance(seed, numbers.Integral) else list(seed)  # type: ignore[arg-type]
-        if len(each) not in {1, shape[0]} or any(int(one) < 0 for one in each):
+        each = list(seed) if isinstance(seed, Sequence | np.ndarray) else [seed]
+        right = all(isinstance(one, numbers.Integral) and int(one) >= 0 for one in each)
+        if not right or len(each) not in {1, shape[0]}:
             raise ArgumentError(
                 f"seed must be an integer that is not negative, or one for each of {shape[0]} experiments, got {seed!r}"
             )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numbers
+import operator
 from dataclasses import dataclass
+from typing import Any
 
 from uqprism.errors import ArgumentError
 
@@ -33,14 +36,29 @@ class TrainingOptions:
 
     def __post_init__(self) -> None:
         for name in ("max_epochs", "batch_size", "patience"):
-            value = getattr(self, name)
-            if value is not None and (int(value) != value or value < 1):
-                raise ArgumentError(f"{name} must be a positive integer, got {value!r}")
+            if (value := getattr(self, name)) is not None or name != "patience":
+                object.__setattr__(self, name, positive_integer(name, value))
         for name in ("learning_rate", "max_gradient"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < float("inf"):
+            if (value := getattr(self, name)) is None and name == "max_gradient":
+                continue
+            if not _is_real(value) or not 0 < value < float("inf"):
                 raise ArgumentError(f"{name} must be positive and finite, got {value!r}")
-        if not 0 <= self.weight_decay < float("inf"):
+        if not _is_real(self.weight_decay) or not 0 <= self.weight_decay < float("inf"):
             raise ArgumentError(f"weight_decay must not be negative, got {self.weight_decay!r}")
-        if not 0 <= self.validation_fraction < 1:
+        if not _is_real(self.validation_fraction) or not 0 <= self.validation_fraction < 1:
             raise ArgumentError(f"validation_fraction must lie in [0, 1), got {self.validation_fraction!r}")
+
+
+def positive_integer(name: str, value: Any) -> int:
+    """The value as an int; anything else is an error that names the argument."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name} must be a positive integer, got {value!r}") from None
+    if number < 1:
+        raise ArgumentError(f"{name} must be a positive integer, got {value!r}")
+    return number
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, numbers.Real)

@@ -16,6 +16,8 @@ from uqprism.training.scaling import Scaling
 torch = require("torch", extra="deep")
 
 Tensor = Any
+CONSTANT = 1e-6  # the relative spread with which constant targets are learned: next to none
+SMALLEST, LARGEST = 1e-140, 1e140  # spreads of targets whose squares are ordinary numbers
 
 
 @dataclass(frozen=True)
@@ -23,13 +25,15 @@ class Problem:
     """Data on its device, and who uses which part of it.
 
     Attributes:
-        inputs: (rows, ...), standardised over all rows.
+        inputs: (rows, ...), standardised over all rows; in double precision where models have a standardisation of their own.
         targets: (rows,), likewise.
         training: row indices, (models, n).
         validation: row indices, (models, n) or (1, n) for all; None where nothing is kept out.
         shift: per model, what remains to be subtracted from inputs and targets and divided by, where models have training
             sets of their own; None where the shared standardisation is theirs.
         scalings: inputs' and targets' standardisation in the user's units, one pair per experiment.
+        sets: the rows that each experiment may learn from, (experiments, n), for `split_again`.
+        validation_given: whether the validation rows are the user's own.
     """
 
     inputs: Tensor
@@ -38,28 +42,41 @@ class Problem:
     validation: Tensor | None
     shift: Shift | None
     scalings: list[tuple[Scaling, Scaling]]
+    sets: Tensor | None = None
+    validation_given: bool = False
 
     def batch(self, rows: Tensor, models: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Inputs (models, n, ...) and targets (models, n) for row indices (models, n)."""
         inputs, targets = self.inputs[rows], self.targets[rows]
         return (inputs, targets) if self.shift is None else self.shift.apply(inputs, targets, models)
 
+    def split_again(self, model: int, seed: int, options: TrainingOptions) -> None:
+        """Give a model the rows that another seed would have given it."""
+        assert self.sets is not None  # noqa: S101  `prepare` sets it
+        own = self.sets[model * len(self.sets) // len(self.training)][None]
+        training, kept = _split(own, torch.tensor([seed]), options, self.validation_given)
+        self.training[model] = training[0].to(self.training.device)
+        if kept is not None and self.validation is not None:
+            self.validation[model] = kept[0].to(self.validation.device)
+
 
 @dataclass(frozen=True)
 class Shift:
-    """A model's own standardisation on top of the shared one; each array starts with the models."""
+    """A model's own standardisation on top of the shared one, in double precision; each array starts with the models."""
 
     input_mean: Tensor
     input_scale: Tensor
     target_mean: Tensor
     target_scale: Tensor
+    dtype: Any
 
     def apply(self, inputs: Tensor, targets: Tensor, models: Tensor | None) -> tuple[Tensor, Tensor]:
         """Batches in each model's own units."""
         chosen = [x if models is None else x[models] for x in (self.input_mean, self.input_scale)]
         mean, scale = (x.view(x.shape[0], 1, x.shape[1], *(1,) * (inputs.ndim - 3)) for x in chosen)
         own = [x if models is None else x[models] for x in (self.target_mean, self.target_scale)]
-        return (inputs - mean) / scale, (targets - own[0][:, None]) / own[1][:, None]
+        moved = (targets - own[0][:, None]) / own[1][:, None]
+        return ((inputs - mean) / scale).to(self.dtype), moved.to(self.dtype)
 
 
 def prepare(
@@ -81,7 +98,7 @@ def prepare(
         held_x, held_y = checked(*validation, "validation ")
         if held_x.shape[1:] != x.shape[1:]:
             raise ShapeError(f"validation inputs must have rows of shape {tuple(x.shape[1:])}, got {tuple(held_x.shape[1:])}")
-        x, y = torch.cat([x, held_x.to(x)]), torch.cat([y, held_y.to(y)])
+        x, y = _joined(x, held_x), _joined(y, held_y)
     sets = _training_sets(rows, count, n_experiments)
     if sets.shape[1] < 2:
         raise InvalidValueError(f"cannot learn a spread from n_samples={sets.shape[1]}: give at least 2 rows")
@@ -89,34 +106,47 @@ def prepare(
     if validation is not None:
         kept = torch.arange(count, len(y))[None]
     # Statistics of what may be learned from: a set of one's own where sets differ, without validation rows given apart.
-    shared = Scaling.of(x[:count]), Scaling.of(y[:count])
+    shared = Scaling.of(x[:count]), Scaling.of(y[:count], CONSTANT)
     scalings, shift = [shared], None
     if rows is not None:
-        scalings = [(Scaling.of(x[each]), Scaling.of(y[each])) for each in sets]
+        scalings = [(Scaling.of(x[each]), Scaling.of(y[each], CONSTANT)) for each in sets]
         shift = _relative(shared, scalings, len(seeds) // n_experiments, device, dtype)
+    for _, scaling in scalings:
+        _check_size(float(scaling.scale))
+    precision = dtype if shift is None else torch.float64
     return Problem(
-        inputs=shared[0].apply(x.to(device), dtype),
-        targets=shared[1].apply(y.to(device), dtype),
-        training=training.to(device),
+        inputs=shared[0].apply(x.to(device), precision),
+        targets=shared[1].apply(y.to(device), precision),
+        training=training.to(device).contiguous(),
         validation=None if kept is None else kept.to(device),
         shift=shift,
         scalings=scalings,
+        sets=sets,
+        validation_given=validation is not None,
     )
 
 
-def as_tensor(values: Any) -> Tensor:
+def as_tensor(values: Any, name: str) -> Tensor:
     """Tables, lists and arrays as a tensor; a tensor stays where it is."""
     if isinstance(values, torch.Tensor):
+        if values.is_complex() or values.layout != torch.strided:
+            raise InvalidValueError(f"{name} must be real numbers in a dense tensor, got {values.dtype}, {values.layout}")
         return values.detach()
-    array = np.asarray(values)
+    if np.ma.is_masked(values):
+        raise InvalidValueError(f"{name} must not be masked: drop or impute the masked rows")
+    try:
+        array = np.asarray(values)
+        array = array.astype(np.float64) if array.dtype == object or array.dtype.itemsize > 8 else array
+    except (TypeError, ValueError):
+        raise InvalidValueError(f"{name} must be an array of numbers, without gaps") from None
     if array.dtype.kind not in "fiub":
-        raise InvalidValueError(f"inputs and targets must be numbers, got dtype {array.dtype}")
+        raise InvalidValueError(f"{name} must be numbers, got dtype {array.dtype}")
     return torch.from_numpy(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))  # a copy: theirs may be read-only
 
 
 def checked(inputs: Any, targets: Any, which: str) -> tuple[Tensor, Tensor]:
     """Finite inputs (rows, ...) and targets (rows,), as tensors."""
-    x, y = as_tensor(inputs), as_tensor(targets)
+    x, y = as_tensor(inputs, f"{which}inputs"), as_tensor(targets, f"{which}targets").to(getattr(inputs, "device", "cpu"))
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
@@ -147,7 +177,10 @@ def _training_sets(rows: Any, count: int, n_experiments: int) -> Tensor:
     """The rows each experiment may learn from, (experiments, n)."""
     if rows is None:
         return torch.arange(count).expand(n_experiments, count)
-    sets = as_tensor(rows).long().cpu()
+    sets = as_tensor(rows, "rows").cpu()
+    if sets.is_floating_point() or sets.dtype == torch.bool:
+        raise ArgumentError(f"rows must be row numbers, got {sets.dtype}; of a mask, take np.flatnonzero")
+    sets = sets.long()
     if sets.ndim != 2 or len(sets) != n_experiments:
         raise ShapeError(f"rows must be row indices (experiments, n), got shape {tuple(sets.shape)}")
     if sets.numel() and (int(sets.min()) < 0 or int(sets.max()) >= count):
@@ -175,5 +208,16 @@ def _relative(
     for which, common in enumerate(shared):
         means = torch.stack([(pair[which].mean - common.mean) / common.scale for pair in own])
         scales = torch.stack([pair[which].scale / common.scale for pair in own])
-        parts += [x.repeat_interleave(members, 0).to(device, dtype) for x in (means, scales)]
-    return Shift(*parts)
+        parts += [x.repeat_interleave(members, 0).to(device) for x in (means, scales)]
+    return Shift(parts[0], parts[1], parts[2], parts[3], dtype)
+
+
+def _joined(first: Tensor, second: Tensor) -> Tensor:
+    """Both in the precision that holds both: integers must not cut off what validation has behind the point."""
+    dtype = torch.promote_types(first.dtype, second.dtype)
+    return torch.cat([first.to(dtype), second.to(first.device, dtype)])
+
+
+def _check_size(scale: float) -> None:
+    if not SMALLEST < scale < LARGEST:
+        raise InvalidValueError(f"targets spread over {scale:.2g}, and their squares leave double precision; change their units")

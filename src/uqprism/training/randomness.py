@@ -6,6 +6,8 @@ masks that it would see alone, a resumed run sees those of the run that was cut 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -49,12 +51,27 @@ def orders(seeds: Tensor, purpose: int, ages: Tensor | int, length: int) -> Tens
 def drawn_rows(seeds: Tensor, length: int) -> Tensor:
     """For each seed as many draws with replacement from 0..length-1: (seeds, length)."""
     positions = torch.arange(length, device=seeds.device)
-    return (uniform(seeds[:, None], BOOTSTRAP, positions).double() * length).long().clamp_(max=length - 1)
+    return (hashed(seeds[:, None], BOOTSTRAP, positions) & (2**63 - 1)) % length
 
 
 def uniform(seeds: Tensor, *where: Tensor | int) -> Tensor:
     """Numbers from [0, 1) with 24 bits."""
     return ((hashed(seeds, *where) >> 40) & 0xFFFFFF).float() * 2.0**-24
+
+
+@contextmanager
+def own_generator(device: Any) -> Iterator[None]:
+    """A block that leaves PyTorch's generators, of the processor and of this device, as they were."""
+    with torch.random.fork_rng(devices=[device] if torch.device(device).type == "cuda" else []):
+        yield
+
+
+def seed_generator(device: Any, seed: int) -> None:
+    """Seed PyTorch's generators of the processor and of this device; `torch.manual_seed` would seed all devices."""
+    torch.default_generator.manual_seed(seed)
+    if torch.device(device).type == "cuda":
+        with torch.cuda.device(device):
+            torch.cuda.manual_seed(seed)
 
 
 def _wrapped(x: Tensor | int) -> Tensor | int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,30 +21,36 @@ class Scaling:
 
     Attributes:
         mean: of each column of a table, of each channel of images (rows, channels, ...), or of the targets.
-        scale: the standard deviation; 1 where a column is constant, so that it becomes zero.
+        scale: the standard deviation; for a constant a part of its size, or of 1 for zero.
     """
 
     mean: Tensor
     scale: Tensor
 
     @classmethod
-    def of(cls, values: Tensor) -> Scaling:
-        """Fitted to rows (n, *features)."""
+    def of(cls, values: Tensor, constant_spread: float = 1.0) -> Scaling:
+        """Fitted to rows (n, *features); a constant counts as if it spread over this part of its size."""
         axes = (0,) if values.ndim <= 2 else (0, *range(2, values.ndim))
-        count = values.shape[0] * _size(values.shape[2:])
-        # One value first, so that a constant column gives a mean of exactly that value and a scale of exactly zero.
-        first = values[0].double()
-        origin = first if values.ndim <= 2 else first.flatten(1)[:, 0]
-        shift = _aligned(origin, values.ndim)
+        count = values.shape[0] * math.prod(values.shape[2:])
+        # Relative to one of the values, and to the largest distance from it: a constant column has no spread to the last digit,
+        # and squares neither overflow nor vanish.
+        origin = values[0].double() if values.ndim <= 2 else values[0].double().flatten(1)[:, 0]
         blocks = values.split(ROWS_AT_ONCE)
-        mean = sum(((block.double() - shift).sum(axes) for block in blocks), torch.zeros_like(origin)) / count
-        away = _aligned(mean, values.ndim)
-        squares = (((block.double() - shift - away) ** 2).sum(axes) for block in blocks)
-        variance = sum(squares, torch.zeros_like(origin)) / count
-        # What rounding leaves of a constant is no spread either.
-        noise = (4 * torch.finfo(torch.float64).eps * (origin.abs() + mean.abs())) ** 2
-        scale = torch.where(variance > noise, variance.sqrt(), torch.ones_like(variance))
-        return cls(origin + mean, scale)
+        span = torch.zeros_like(origin)
+        for block in blocks:
+            span = torch.maximum(span, (block.double() - _aligned(origin, values.ndim)).abs().amax(axes))
+        unit = torch.where(span > 0, span, torch.ones_like(span))
+
+        def mean_of(function: Callable[[Tensor], Tensor]) -> Tensor:
+            parts = [function((b.double() - _aligned(origin, b.ndim)) / _aligned(unit, b.ndim)).sum(axes) for b in blocks]
+            return torch.stack(parts).sum(0) / count
+
+        mean = mean_of(lambda x: x)
+        variance = mean_of(lambda x: (x - _aligned(mean, values.ndim)) ** 2)
+        # What rounding makes of a constant is no spread either.
+        constant = span <= 4 * torch.finfo(torch.float64).eps * origin.abs()
+        size = constant_spread * torch.where(origin == 0, torch.ones_like(origin), origin.abs())
+        return cls((origin + unit * mean).cpu(), torch.where(constant, size, unit * variance.sqrt()).cpu())
 
     def apply(self, values: Tensor, dtype: Any) -> Tensor:
         """The values standardised, in this precision."""
@@ -58,10 +66,3 @@ class Scaling:
 def _aligned(statistic: Tensor, ndim: int) -> Tensor:
     """Per-column or per-channel numbers, shaped to broadcast against rows (n, columns) or (n, channels, ...)."""
     return statistic.reshape(statistic.shape + (1,) * (ndim - 2)) if ndim > 2 else statistic
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size

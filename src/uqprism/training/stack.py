@@ -14,6 +14,7 @@ from uqprism.errors import ArgumentError, ShapeError
 from uqprism.storage import require
 from uqprism.training import techniques
 from uqprism.training.networks.base import Factory
+from uqprism.training.randomness import own_generator, seed_generator
 
 torch = require("torch", extra="deep")
 
@@ -55,8 +56,8 @@ class Stack:
             raise ArgumentError("the network has no parameters to train")
         try:
             rows = torch.stack([row_of(module) for module in modules])
-            held = [_held(module) for module in modules]
-            buffers = {name: torch.stack([state[name] for state in held]) for name in held[0]}
+            states = [held(module) for module in modules]
+            buffers = {name: torch.stack([state[name] for state in states]) for name in states[0]}
         except (RuntimeError, KeyError):
             raise ShapeError("members must be networks of one architecture, with parameters of the same shapes") from None
         stack = cls(template, rows, buffers, example, technique)
@@ -98,17 +99,31 @@ class Stack:
         """The same architecture with other numbers."""
         return Stack(self.template, rows, buffers, self._example, self.technique)
 
+    def signature(self) -> dict[str, Any]:
+        """What tells one architecture from another: its layers as they print, and the shapes of what it holds."""
+        shapes = {name: list(value.shape[1:]) for name, value in (self.parameters | self.buffers).items()}
+        return {"layers": str(self.template), "shapes": shapes}
+
+    def sample(self) -> Tensor:
+        """Outputs for two made-up rows, (members, 2, outputs): what tells one forward pass from another."""
+        size = self._example[:1].numel()
+        rows = torch.linspace(-1.0, 1.0, 2 * size).view(2, *self._example.shape[1:]).to(self.rows)
+        with torch.no_grad():
+            return self(rows.expand(len(self), *rows.shape))
+
     def module(self, member: int) -> Any:
         """One member as an ordinary `torch.nn.Module`, in standardised units on both sides."""
         module = copy.deepcopy(self.template)
-        state = {name: value[member].detach() for name, value in (self.parameters | self.buffers).items()}
-        module.load_state_dict(state, strict=False)
+        state = self.parameters | self.buffers
+        with torch.no_grad():
+            for name, value in [*module.named_parameters(), *module.named_buffers()]:
+                value.copy_(state[name][member])
         return module.eval()
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the views and closures, which `__setstate__` makes again: so that estimators can be pickled and copied."""
-        kept = ("template", "rows", "buffers", "_example", "technique")
-        return {name: getattr(self, name) for name in kept}
+        here = self.to("cpu")  # or a model from a machine with a GPU could not be opened on one without
+        return {name: getattr(here, name) for name in ("template", "rows", "buffers", "_example", "technique")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(*(state[name] for name in ("template", "rows", "buffers", "_example", "technique")))  # type: ignore[misc]
@@ -116,11 +131,13 @@ class Stack:
 
 def initialised(factory: Factory, input_shape: tuple[int, ...], n_outputs: int, seed: int) -> Any:
     """A network whose initial weights depend on the seed alone, the same on every device."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with own_generator("cpu"):
+        seed_generator("cpu", seed)
         module = factory(input_shape, n_outputs)
     if not isinstance(module, torch.nn.Module):
         raise ArgumentError(f"network must build a torch.nn.Module, it built a {type(module).__name__}")
+    if any(isinstance(p, torch.nn.UninitializedParameter) for p in module.parameters()):
+        raise ArgumentError("network must build modules that know their shapes, not lazy ones; input_shape tells them")
     return module
 
 
@@ -129,16 +146,12 @@ def row_of(module: Any) -> Tensor:
     return torch.cat([parameter.detach().reshape(-1) for parameter in _trained(module).values()])
 
 
-def held(module: Any) -> dict[str, Tensor]:
-    """What a network holds besides: buffers, and parameters that are not trained."""
-    return _held(module)
-
-
 def _trained(module: Any) -> dict[str, Any]:
     return {name: p for name, p in module.named_parameters() if p.requires_grad}
 
 
-def _held(module: Any) -> dict[str, Tensor]:
+def held(module: Any) -> dict[str, Tensor]:
+    """What a network holds besides: buffers, and parameters that are not trained."""
     frozen = {name: p.detach() for name, p in module.named_parameters() if not p.requires_grad}
     return frozen | dict(module.named_buffers())
 

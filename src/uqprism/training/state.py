@@ -94,7 +94,10 @@ class State:
             self.best_buffers[name][at] = value[inside]
 
     def begin_again(self, member: int, seed: int, row: Tensor, buffers: Tensors) -> None:
-        """A member from fresh weights; the stack at work must have been kept before."""
+        """A member from fresh weights; the stack at work must have been kept before.
+
+        Its best weights stay until an epoch of its new life has ended, in case none ever does.
+        """
         self.rows[member] = row
         for name, value in buffers.items():
             self.buffers[name][member] = value
@@ -102,7 +105,7 @@ class State:
             moment[member] = 0
         self.seeds[member] = seed
         self.restarts[member] += 1
-        self.ages[member] = self.waiting[member] = self.best_epochs[member] = 0
+        self.ages[member] = self.waiting[member] = 0
         self.best_losses[member] = float("inf")
         self.learning[member] = True
         self.curves[member] = Curves()

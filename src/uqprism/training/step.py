@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -41,7 +42,7 @@ class Stepper:
             start = stop
         self.losses = torch.zeros(len(stack), device=stack.rows.device, dtype=torch.float64)
         self._ages = torch.zeros(len(stack), 1, device=stack.rows.device)
-        self._graphs: dict[int, tuple[Any, Tensor]] = {}
+        self._graphs: dict[int, tuple[Any, Tensor] | None] = {}
 
     def begin(self, ages: Tensor) -> None:
         """A new epoch, of members that have finished so many."""
@@ -50,13 +51,14 @@ class Stepper:
 
     def __call__(self, rows: Tensor) -> None:
         """One step on row indices (members, batch)."""
-        if rows.device.type != "cuda":
+        batch = rows.shape[1]
+        if rows.is_cuda and batch not in self._graphs:
+            self._graphs[batch] = self._record(rows)
+        recorded = self._graphs.get(batch)
+        if recorded is None:  # a CPU, or a network that looks at its numbers
             self._step(rows)
             return
-        batch = rows.shape[1]
-        if batch not in self._graphs:
-            self._graphs[batch] = self._record(rows)
-        graph, slot = self._graphs[batch]
+        graph, slot = recorded
         slot.copy_(rows)
         graph.replay()
 
@@ -83,8 +85,11 @@ class Stepper:
                 together=self._together,
             )
 
-    def _record(self, rows: Tensor) -> tuple[Any, Tensor]:
-        """A graph of one step, and the slot that its row indices are read from; leaves everything as it was."""
+    def _record(self, rows: Tensor) -> tuple[Any, Tensor] | None:
+        """A graph of one step, and the slot that its row indices are read from; leaves everything as it was.
+
+        None for a network that cannot be recorded, because it asks the device for a number.
+        """
         slot = rows.clone()
         changing = [self._stack.rows, self._moments.first, self._moments.second, self._moments.steps, self.losses]
         changing += list(self._stack.buffers.values())
@@ -96,11 +101,15 @@ class Stepper:
                 self._step(slot)
         torch.cuda.current_stream().wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._step(slot)
+        try:
+            with torch.cuda.graph(graph):
+                self._step(slot)
+        except RuntimeError:
+            torch.cuda.synchronize()
+            graph = None
         for x, kept in zip(changing, before, strict=True):
             x.copy_(kept)
-        return graph, slot
+        return None if graph is None else (graph, slot)
 
 
 def validation_losses(stack: Stack, models: Tensor, plan: Plan, rows_at_once: int = 2048) -> Tensor:
@@ -116,13 +125,36 @@ def validation_losses(stack: Stack, models: Tensor, plan: Plan, rows_at_once: in
     return total / rows.shape[1]
 
 
+_in_use, _lock = [0], threading.Lock()
+_before: list[tuple[Any, str, Any]] = []
+
+
 @contextmanager
-def full_precision() -> Iterator[None]:
-    """No TF32 in matrix products or convolutions, whatever the process has set, until the end of the block."""
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = matmul.allow_tf32, cudnn.allow_tf32
-    matmul.allow_tf32 = cudnn.allow_tf32 = False
+def full_precision(device: Any) -> Iterator[None]:
+    """No TF32 in matrix products or convolutions on a GPU, whatever the process has set, until the last such block ends."""
+    if torch.device(device).type != "cuda":
+        yield
+        return
+    with _lock:
+        _in_use[0] += 1
+        if _in_use[0] == 1:
+            _before.extend((where, name, getattr(where, name)) for where, name in _precisions())
+            for where, name, _ in _before:
+                setattr(where, name, "ieee" if name == "fp32_precision" else False)
     try:
         yield
     finally:
-        matmul.allow_tf32, cudnn.allow_tf32 = before
+        with _lock:
+            _in_use[0] -= 1
+            if _in_use[0] == 0:
+                for where, name, value in _before:
+                    setattr(where, name, value)
+                _before.clear()
+
+
+def _precisions() -> list[tuple[Any, str]]:
+    """Where PyTorch keeps these settings: each operator has its own since 2.9, which must not be mixed with the older ones."""
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    if hasattr(matmul, "fp32_precision") and hasattr(cudnn, "conv"):
+        return [(matmul, "fp32_precision"), (cudnn.conv, "fp32_precision")]
+    return [(matmul, "allow_tf32"), (cudnn, "allow_tf32")]

@@ -12,14 +12,15 @@ on a GPU where they are large, as in networks with batch norm (benchmarks/RESULT
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from uqprism.errors import ArgumentError
+from uqprism.errors import ArgumentError, ShapeError
 from uqprism.registry import unknown
 from uqprism.storage import require
-from uqprism.training.randomness import MASK, hashed, uniform
+from uqprism.training.randomness import MASK, hashed, seed_generator, uniform
 
 torch = require("torch", extra="deep")
 nn = torch.nn
@@ -51,7 +52,8 @@ class Draw:
         rows = x.shape[1] if self.per_row else 1
         positions = torch.arange(rows * x.shape[2], device=x.device).view(rows, x.shape[2])
         keys = hashed(self.seeds, MASK, self.counts, layer)[:, None, None]
-        return x * ((uniform(keys, positions) >= probability).to(x.dtype) / (1.0 - probability))
+        kept = (uniform(keys, positions) >= probability).to(x.dtype)
+        return x * kept / (1.0 - probability) if probability < 1.0 else torch.zeros_like(x)
 
     def generator_seed(self) -> int:
         """One seed of all of it, for networks that use PyTorch's own dropout."""
@@ -71,48 +73,73 @@ def choose(name: str, template: Any, example: Tensor, parameters: Tensors, buffe
     if name == "matmul" and not is_chain(template):
         raise ArgumentError("technique 'matmul' needs a torch.nn.Sequential of linear layers, pointwise activations and dropout")
     if name == "auto":
-        name = "matmul" if is_chain(template) else "vmap" if _batches(template, example, parameters, buffers) else "loop"
-    return name, {"matmul": _matmul, "vmap": _vmap, "loop": _loop}[name](template)
+        candidates = ["matmul"] if is_chain(template) else ["vmap"] if _pays(template, example) else []
+        name = next((each for each in candidates if _agrees(each, template, example, parameters, buffers)), "loop")
+    return name, TECHNIQUES[name](template)
 
 
 def is_chain(template: Any) -> bool:
-    """True for a sequence of layers that `matmul` can run."""
-    allowed = (nn.Linear, nn.Dropout, nn.Flatten, nn.Identity, *POINTWISE)
-    flat = all(not isinstance(layer, nn.Flatten) or i == 0 for i, layer in enumerate(template.children()))
-    return type(template) is nn.Sequential and flat and all(type(layer) in allowed for layer in template)
+    """True for a sequence of layers that `matmul` can run: each once, with nothing hooked onto it."""
+    if type(template) is not nn.Sequential:
+        return False
+    layers = list(template)
+    distinct = len({id(layer) for layer in layers}) == len(layers) and not _hooked(template)
+    return distinct and all(_plain(layer, first=i == 0) for i, layer in enumerate(layers))
 
 
-def _batches(template: Any, example: Tensor, parameters: Tensors, buffers: Tensors) -> bool:
-    """True where vmap pays and gives what the loop gives."""
+def _plain(layer: Any, *, first: bool) -> bool:
+    if type(layer) is nn.Flatten:
+        return first and (layer.start_dim, layer.end_dim) == (1, -1)
+    return type(layer) in {nn.Linear, nn.Dropout, nn.Identity, *POINTWISE} and not _hooked(layer)
+
+
+def _hooked(module: Any) -> bool:
+    return bool(module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)
+
+
+def _pays(template: Any, example: Tensor) -> bool:
+    """Whether vmap is worth a try: not where the loop is faster, nor where a parameter has two names, which vmap mixes up."""
     slow = NORMS if example.is_cuda else (NORMS, CONVOLUTIONS)
-    if any(isinstance(module, slow) for module in template.modules()):
-        return False
-    few = {name: value[:2].detach() for name, value in parameters.items()}
-    state = {name: value[:2].clone() for name, value in buffers.items()}
-    inputs = example.expand(len(next(iter(few.values()))), *example.shape)
-    template.eval()
+    names = [len(list(template.named_parameters(remove_duplicate=flag))) for flag in (True, False)]
+    return names[0] == names[1] and not any(isinstance(module, slow) for module in template.modules())
+
+
+def _agrees(name: str, template: Any, example: Tensor, parameters: Tensors, buffers: Tensors) -> bool:
+    """True where a technique gives what the loop gives, and can be trained: tried on two members, and a copy of the template."""
+    found, template = [], copy.deepcopy(template)
     try:
-        with torch.no_grad():
-            together = _vmap(template)(few, state, inputs, None)
-            return bool(torch.allclose(together, _loop(template)(few, state, inputs, None), rtol=1e-3, atol=1e-3))
-    except RuntimeError:  # what vmap raises for operations it cannot batch
+        for technique in (name, "loop"):
+            forward = TECHNIQUES[technique](template)
+            few = {key: value[:2].detach().clone().requires_grad_() for key, value in parameters.items()}
+            state = {key: value[:2].clone() for key, value in buffers.items()}
+            inputs = example.expand(len(next(iter(few.values()))), *example.shape)
+            with torch.random.fork_rng(devices=[example.device] if example.is_cuda else []), torch.enable_grad():
+                template.train()  # dropout makes the numbers differ here, but what is not possible fails
+                forward(few, state, inputs, None).sum().backward()
+                template.eval()
+                outputs = forward(few, state, inputs, None)
+                (gradient,) = torch.autograd.grad(outputs.pow(2).sum(), [next(iter(few.values()))])
+            found.append([outputs.detach(), gradient, *state.values()])
+    except (RuntimeError, KeyError, TypeError, AttributeError):  # what vmap raises for operations it cannot batch, and the like
         return False
+    return all(torch.allclose(a.double(), b.double(), rtol=1e-3, atol=1e-3) for a, b in zip(*found, strict=True))
 
 
 def _matmul(template: Any) -> Forward:
-    layers = [(i, str(i), layer) for i, layer in enumerate(template)]
+    layers = list(template.named_children())
+    follows_linear = [i > 0 and isinstance(layers[i - 1][1], nn.Linear) for i in range(len(layers))]
 
-    def forward(parameters: Tensors, _: Tensors, x: Tensor, draw: Draw | None) -> Tensor:
-        for i, name, layer in layers:
+    def forward(parameters: Tensors, buffers: Tensors, x: Tensor, draw: Draw | None) -> Tensor:
+        held = parameters | buffers if buffers else parameters  # what is not trained counts as a buffer
+        for i, (name, layer) in enumerate(layers):
             if isinstance(layer, nn.Linear):
-                weight = parameters[f"{name}.weight"].transpose(1, 2)
-                bias = parameters.get(f"{name}.bias")
+                weight, bias = held[f"{name}.weight"].transpose(1, 2), held.get(f"{name}.bias")
                 x = torch.bmm(x, weight) if bias is None else torch.baddbmm(bias.unsqueeze(1), x, weight)
             elif isinstance(layer, nn.Dropout):
                 x = x if draw is None else draw.dropped(x, layer.p, i)
             elif isinstance(layer, nn.Flatten):
                 x = x.flatten(2)
-            elif type(layer) is nn.ReLU and i > 0:
+            elif type(layer) is nn.ReLU and follows_linear[i]:
                 x = torch.relu_(x)  # in place: nothing needs what a linear layer returned
             else:
                 x = layer(x)
@@ -135,10 +162,18 @@ def _vmap(template: Any) -> Forward:
 
 
 def _loop(template: Any) -> Forward:
+    # A module that stands in two places is one module: setting its parameters under both names would leave them set for good.
+    modules = [len(list(template.named_modules(remove_duplicate=flag))) for flag in (True, False)]
+    tied = modules[0] == modules[1]
+
     def forward(parameters: Tensors, buffers: Tensors, x: Tensor, draw: Draw | None) -> Tensor:
         _listen_to(draw)
         rows = [{name: value[i] for name, value in (parameters | buffers).items()} for i in range(len(x))]
-        return torch.stack([torch.func.functional_call(template, row, (x[i],)) for i, row in enumerate(rows)])
+        call = torch.func.functional_call
+        outputs = [call(template, row, (x[i],), tie_weights=tied) for i, row in enumerate(rows)]
+        if not isinstance(outputs[0], torch.Tensor):
+            raise ShapeError(f"network must return one tensor (rows, outputs), it returned a {type(outputs[0]).__name__}")
+        return torch.stack(outputs)
 
     return forward
 
@@ -146,4 +181,7 @@ def _loop(template: Any) -> Forward:
 def _listen_to(draw: Draw | None) -> None:
     """PyTorch's own dropout draws from its generator: a stochastic pass sets that; in training the epoch does."""
     if draw is not None and not draw.per_row:
-        torch.manual_seed(draw.generator_seed())
+        seed_generator(draw.seeds.device, draw.generator_seed())
+
+
+TECHNIQUES: dict[str, Callable[[Any], Forward]] = {"matmul": _matmul, "vmap": _vmap, "loop": _loop}

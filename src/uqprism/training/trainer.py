@@ -13,7 +13,7 @@ from uqprism.training.checkpoints import Checkpoints
 from uqprism.training.history import Event, History
 from uqprism.training.optimiser import Moments
 from uqprism.training.plan import Plan
-from uqprism.training.randomness import ORDER, fresh_seed, hashed, orders
+from uqprism.training.randomness import ORDER, fresh_seed, hashed, orders, seed_generator
 from uqprism.training.stack import Stack, held, initialised, row_of
 from uqprism.training.state import State
 from uqprism.training.step import Stepper, validation_losses
@@ -77,8 +77,8 @@ class Run:
         ages = torch.tensor([state.ages[i] for i in running], device=self.models.device)
         rows = self.plan.problem.training[self.models]
         order = torch.gather(rows, 1, orders(self.seeds, ORDER, ages, rows.shape[1]))
-        # PyTorch's own dropout draws from the process's generator: a resumed run must find it as the first one did.
-        torch.manual_seed(int(hashed(self.seeds, ORDER, ages).sum()) & (2**63 - 1))
+        # PyTorch's own dropout draws from its generator: a resumed run must find it as the first one did.
+        seed_generator(self.models.device, int(hashed(self.seeds, ORDER, ages).sum()) & (2**63 - 1))
         self.stepper.begin(ages)
         for batch in order.tensor_split(-(-rows.shape[1] // self.plan.options.batch_size), dim=1):
             self.threads(self.stepper, batch)
@@ -92,30 +92,34 @@ class Run:
 
     def _judge(self, training: list[float], validation: list[float] | None, finite: list[bool]) -> None:
         """Which members improved, stopped or diverged."""
-        state, options = self.state, self.plan.options
-        improved, diverged = [], []
-        for place, member in enumerate(state.running):
-            if not state.learning[member]:
-                continue
-            loss = training[place] if validation is None else validation[place]
-            if not (finite[place] and math.isfinite(training[place]) and math.isfinite(loss)):
-                diverged.append(member)
-                continue
+        state = self.state
+        losses = training if validation is None else validation
+        places = {member: place for place, member in enumerate(state.running) if state.learning[member]}
+        sound = {m: p for m, p in places.items() if finite[p] and math.isfinite(training[p]) and math.isfinite(losses[p])}
+        warming = {m for m in sound if state.ages[m] < self.plan.head.warm_up_epochs}
+        better = [m for m, p in sound.items() if validation is None or m in warming or losses[p] < state.best_losses[m]]
+        state.keep_best(self.stack, better)  # before it is noted: Ctrl-C may come between
+        for member, place in sound.items():
             state.ages[member] += 1
-            age, curve = state.ages[member], state.curves[member]
-            curve.training.append(training[place])
+            state.curves[member].training.append(training[place])
             if validation is not None:
-                curve.validation.append(loss)
-            warming = age <= self.plan.head.warm_up_epochs
-            if validation is None or loss < state.best_losses[member] or warming:
-                improved.append(member)
-                state.best_losses[member] = math.inf if warming else loss
-                state.best_epochs[member], state.waiting[member] = age, 0
-            else:
-                state.waiting[member] += 1
-            tired = validation is not None and options.patience is not None and state.waiting[member] >= options.patience
-            state.learning[member] = not tired and age < options.max_epochs
-        state.keep_best(self.stack, improved)
+                state.curves[member].validation.append(validation[place])
+            state.waiting[member] += 1
+            if member in better:
+                state.best_losses[member] = math.inf if member in warming else losses[place]
+                state.best_epochs[member], state.waiting[member] = state.ages[member], 0
+            state.learning[member] = not self._finished(member, validation is not None)
+        self._repack([member for member in places if member not in sound])
+
+    def _finished(self, member: int, validated: bool) -> bool:
+        """True after the last epoch, or without progress for too long."""
+        state, options = self.state, self.plan.options
+        tired = validated and options.patience is not None and state.waiting[member] >= options.patience
+        return tired or state.ages[member] >= options.max_epochs
+
+    def _repack(self, diverged: list[int]) -> None:
+        """Start the diverged again; once enough members have stopped, leave them out."""
+        state = self.state
         still = [member for member in state.running if state.learning[member]]
         if diverged or (still and len(still) <= REPACK * len(state.running)):
             state.keep(self.stack, self.moments)
@@ -137,6 +141,7 @@ class Run:
         shape = tuple(self.plan.problem.inputs.shape[1:])
         module = initialised(self.plan.factory, shape, self.plan.head.n_outputs, seed).to(state.rows)
         state.begin_again(member, seed, row_of(module), held(module))
+        self.plan.problem.split_again(member, seed, self.plan.options)
         message = f"member {member} diverged in epoch {epoch} (its loss was not finite) and was restarted with a fresh seed"
         state.events.append(Event("restarted", member, epoch, message).warn())
 

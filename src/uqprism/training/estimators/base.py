@@ -9,12 +9,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from uqprism.ensemble import EnsemblePrediction
+from uqprism.errors import ArgumentError
 from uqprism.evaluation import evaluate
 from uqprism.measures import Measure
 from uqprism.storage import require
 from uqprism.training.deep_ensemble import DeepEnsemble
 from uqprism.training.fit import train
 from uqprism.training.heads import Head
+from uqprism.training.networks import MLP
 from uqprism.training.networks.base import Factory
 from uqprism.training.options import TrainingOptions
 
@@ -85,6 +87,8 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         """Train on inputs (rows, ...) and one target per row."""
         inputs, targets = self._checked_pair(X, y)
         network, head, count = self._training()
+        if self.checkpoint is not None and self.random_state is None:
+            raise ArgumentError("checkpoint needs random_state: without it every run has other seeds, and none can go on")
         self.ensemble_: DeepEnsemble = train(
             inputs,
             targets,
@@ -117,6 +121,12 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         table = evaluate(self.predict_ensemble(X), [measure] if single else list(measure))  # type: ignore[list-item, arg-type]
         return next(iter(table.values())) if single else table
 
+    def _network(self, **settings: Any) -> str | Factory:
+        """What builds a network: the user's own, or an MLP."""
+        if self.network is not None:
+            return self.network
+        return MLP(self.hidden, self.activation, **settings)
+
     def _fitted(self) -> DeepEnsemble:
         check_is_fitted(self, "ensemble_")
         return self.ensemble_
@@ -130,5 +140,7 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         """Inputs and targets to learn from, likewise."""
         if isinstance(X, torch.Tensor):
             self.n_features_in_ = X.shape[1] if X.ndim > 1 else 0
+            self.__dict__.pop("feature_names_in_", None)
             return X, y
+        y = y.detach().cpu().numpy() if isinstance(y, torch.Tensor) else y
         return validate_data(self, X, y, y_numeric=True, allow_nd=True, ensure_min_samples=2)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from uqprism.training.estimators.base import EnsembleRegressor
 from uqprism.training.heads import Head
-from uqprism.training.networks import MLP
 from uqprism.training.networks.base import Factory
 
 
@@ -23,5 +22,4 @@ class DeepEnsembleRegressor(EnsembleRegressor):
     bootstrap: bool = field(default=False, kw_only=True)
 
     def _training(self) -> tuple[str | Factory, str | Head, int]:
-        network = MLP(tuple(self.hidden), self.activation) if self.network is None else self.network
-        return network, self.head, self.n_members
+        return self._network(), self.head, self.n_members

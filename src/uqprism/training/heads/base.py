@@ -74,6 +74,8 @@ def resolve(head: str | Head) -> Head:
 
 def to_dict(head: Head) -> dict[str, Any]:
     """A head as plain data."""
+    if head.name not in heads or type(head) is not heads.get(head.name):
+        raise ArgumentError(f"{type(head).__name__} has no name of its own to be found by; give it one with @heads.register(...)")
     return {"name": head.name, **dataclasses.asdict(head)}
 
 

@@ -32,7 +32,7 @@ class Evidential(Head):
     n_outputs: ClassVar[int] = 4
     family: ClassVar[str] = "evidential"
     weight: float = 0.01
-    n_members: int = 32
+    n_members: int = 64
 
     def __post_init__(self) -> None:
         if self.weight < 0:
@@ -63,8 +63,12 @@ class Evidential(Head):
         return EvidentialPrediction(**arrays, networks=arrays["gamma"].ndim > 1)
 
     def ensemble(self, parameters: dict[str, Tensor]) -> EnsemblePrediction:
-        """Gaussian members drawn from it."""
-        return self.evidence(parameters).as_ensemble(self.n_members)
+        """Gaussian members that stand for it."""
+        found = self.evidence(parameters).as_ensemble(self.n_members)
+        if not isinstance(parameters["gamma"], torch.Tensor):
+            return found
+        arrays = (torch.from_numpy(x).to(parameters["gamma"].device) for x in (found.members.mean, found.members.scale))
+        return EnsemblePrediction.gaussian(**dict(zip(("mean", "scale"), arrays, strict=True)))
 
 
 def student_nll(gamma: Tensor, nu: Tensor, alpha: Tensor, beta: Tensor, target: Tensor) -> Tensor:

@@ -36,15 +36,24 @@ def resolve(network: Any) -> Factory:
             "network must be a name, a specification such as MLP(...), or a function (input_shape, n_outputs) -> "
             f"torch.nn.Module, which builds a fresh one for each member; got {type(network).__name__}"
         )
-    return network if _accepts(network, (1,), 1) else partial(_build, network)
+    return network if _takes_shapes(network) else partial(_build, network)
 
 
-def _accepts(function: Factory, *arguments: Any) -> bool:
-    try:
-        inspect.signature(function).bind(*arguments)
-    except (TypeError, ValueError):
-        return False
-    return True
+def _takes_shapes(function: Any) -> bool:
+    """Whether it is called with the shapes or with nothing; anything else is an error."""
+    given = list(inspect.signature(function).parameters.values())
+    required = [p for p in given if p.default is p.empty and p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
+    if (
+        len(required) == 2
+        or any(p.kind is p.VAR_POSITIONAL for p in given)
+        or {"input_shape", "n_outputs"} <= {p.name for p in given}
+    ):
+        return True
+    if required:
+        raise ArgumentError(
+            f"network must take (input_shape, n_outputs) or nothing, its arguments are ({', '.join(p.name for p in given)})"
+        )
+    return False
 
 
 def _build(function: Any, *_: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,6 +10,7 @@ from uqprism.errors import ArgumentError, ShapeError
 from uqprism.registry import unknown
 from uqprism.storage import require
 from uqprism.training.networks.base import networks
+from uqprism.training.options import positive_integer
 
 torch = require("torch", extra="deep")
 
@@ -21,7 +23,7 @@ class MLP:
     """Fully connected layers; rows of any shape are flattened.
 
     Attributes:
-        hidden: the widths of the hidden layers, from the input on; () is a linear model.
+        hidden: the widths of the hidden layers, from the input on, or one width; () is a linear model.
         activation: relu, silu or gelu.
         dropout: the probability that a hidden unit is left out.
     """
@@ -36,8 +38,10 @@ class MLP:
             raise unknown("activation", self.activation, ACTIVATIONS)
         if not 0.0 <= self.dropout < 1.0:
             raise ArgumentError(f"dropout must lie in [0, 1), got {self.dropout}")
-        if any(int(width) != width or width < 1 for width in self.hidden):
-            raise ArgumentError(f"hidden must hold the widths of layers, positive integers, got {tuple(self.hidden)}")
+        given: Any = self.hidden
+        hidden = given if isinstance(given, Iterable) else (given,)
+        widths = tuple(positive_integer("each width of hidden", width) for width in hidden)
+        object.__setattr__(self, "hidden", widths)
 
     def __call__(self, input_shape: tuple[int, ...], n_outputs: int) -> Any:
         """A fresh network."""
@@ -49,7 +53,7 @@ class MLP:
             raise ShapeError(f"rows need at least one feature, got rows of shape {input_shape}")
         layers: list[Any] = [nn.Flatten()] if len(input_shape) != 1 else []
         for following in self.hidden:
-            layers += [nn.Linear(width, int(following)), ACTIVATIONS[self.activation]()]
+            layers += [nn.Linear(width, following), ACTIVATIONS[self.activation]()]
             layers += [nn.Dropout(self.dropout)] if self.dropout else []
-            width = int(following)
+            width = following
         return nn.Sequential(*layers, nn.Linear(width, n_outputs))
