@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import results
 import torch
 
+from uqprism.data.synthetic import two_curves
 from uqprism.training import MLP, Natural, ResNet18, SmallCNN, TrainingOptions, train
 from uqprism.training.optimiser import Moments
 from uqprism.training.plan import Plan
@@ -93,14 +93,9 @@ def compare(name: str, network: Any, shape: tuple[int, ...], count: int, device:
 
 def synthetic_seconds() -> float:
     """The paper's one-dimensional set: 1200 rows, two hidden layers of 8, ten members, 100 epochs."""
-    rng = np.random.default_rng(0)
-    x = rng.uniform(-4.0, 4.0, 1200)
-    first = rng.random(1200) < 1.0 / (1.0 + np.exp(1.2 * x))
-    scale = 0.12 + 0.28 * (0.5 + 0.5 * np.sin(0.7 * x)) ** 2
-    mean = x / 3.0 + 1.2 * np.where(first, np.sin(0.8 * x), -np.cos(0.8 * x))
-    y = mean + scale * rng.normal(size=1200)
+    x, y = two_curves(1200, seed=0)
     start = time.perf_counter()
-    train(x[:, None], y, network=MLP((8, 8), "silu"), max_epochs=100, patience=None, device="cpu")
+    train(x, y, network=MLP((8, 8), "silu"), max_epochs=100, patience=None, device="cpu")
     return time.perf_counter() - start
 
 
