@@ -19,7 +19,7 @@ def write(path: Path, lines: list[str], where: str, packages: tuple[str, ...]) -
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     stamp = f"Measured on {datetime.date.today().isoformat()}, {where}, Python {platform.python_version()}, {versions}."
     sections = _sections(path)
-    sections[heading] = "\n".join([heading, "", stamp, "", *rest]).rstrip()
+    sections[heading] = "\n".join([heading, "", stamp, *rest]).rstrip()
     title = "# Results" if path == CPU else "# Results on a device"
     other = DEVICE if path == CPU else CPU
     path.write_text("\n\n".join([title, f"{PREFACE} The other file: [{other.name}]({other.name}).", *sections.values()]) + "\n")

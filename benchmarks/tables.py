@@ -19,8 +19,8 @@ TARGETS = {"ccpp": "PE", "casp": "RMSD"}
 # Lakshminarayanan et al. 2017, deep ensembles: mean and standard error of RMSE and NLL, from 20 and 5 splits.
 PUBLISHED = {"ccpp": ((4.11, 0.17), (2.79, 0.04)), "casp": ((4.71, 0.06), (2.83, 0.02))}
 
-REMARK = """Where the forest is the best: rows of these tables are nearly, and in casp for one in 27 exactly, repeated, and a forest
-remembers its neighbours. Mixtures of its narrow leaves gain most from that."""
+REMARK = """Where the forest is the best: rows of these tables are nearly, and in casp for one in 27 exactly, repeated, and a
+forest remembers its neighbours. Mixtures of its narrow leaves gain most from that."""
 
 Predict = Callable[[Any], up.EnsemblePrediction]
 
