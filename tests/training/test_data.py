@@ -159,6 +159,15 @@ def nan_at(which: int) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
+def test_settings_are_those_that_training_takes() -> None:
+    import inspect
+
+    from uqprism.training import Settings, TrainingOptions, fit
+
+    taken = [name for name, p in inspect.signature(fit._train).parameters.items() if p.kind is p.KEYWORD_ONLY and name != "rows"]
+    assert list(Settings.__annotations__) == taken + list(TrainingOptions.__annotations__)
+
+
 X, Y = waves(20)
 REFUSED = {
     "NaN in inputs": (lambda: train(*nan_at(0), **FAST), r"inputs must be finite: 1 of 20 rows .* first is row 7"),
@@ -171,7 +180,7 @@ REFUSED = {
     "two targets": (lambda: train(X, np.stack([Y, Y], 1), **FAST), "one number per row"),
     "text": (lambda: train([["a"], ["b"]], [0.0, 1.0], **FAST), "must be numbers"),
     "validation shape": (lambda: train(X, Y, validation=(X[:, :2], Y), **FAST), r"rows of shape \(3,\)"),
-    "setting": (lambda: train(X, Y, epochs=3), "unknown training setting 'epochs'"),
+    "setting": (lambda: train(X, Y, epochs=3), "unknown training setting 'epochs'; did you mean 'max_epochs'"),
     "members": (lambda: train(X, Y, n_members=0), "n_members must be a positive integer"),
     "epochs": (lambda: train(X, Y, max_epochs=0), "max_epochs must be a positive integer"),
     "rate": (lambda: train(X, Y, learning_rate=float("nan")), "learning_rate must be positive"),

@@ -18,6 +18,7 @@ from uqprism.training.history import Event, History, TrainingWarning
 from uqprism.training.networks import MLP, ResNet18, SmallCNN
 from uqprism.training.options import TrainingOptions
 from uqprism.training.scaling import Scaling
+from uqprism.training.settings import Settings
 
 __all__ = [
     "MLP",
@@ -33,6 +34,7 @@ __all__ = [
     "Natural",
     "ResNet18",
     "Scaling",
+    "Settings",
     "SmallCNN",
     "TrainingOptions",
     "TrainingWarning",

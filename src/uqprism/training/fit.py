@@ -6,11 +6,12 @@ import dataclasses
 import numbers
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from uqprism.errors import ArgumentError
+from uqprism.registry import unknown
 from uqprism.storage import require
 from uqprism.training import heads, networks
 from uqprism.training.checkpoints import Checkpoints
@@ -22,6 +23,7 @@ from uqprism.training.plan import Plan
 from uqprism.training.problem import as_tensor, prepare
 from uqprism.training.progress import bar
 from uqprism.training.randomness import member_seeds, own_generator
+from uqprism.training.settings import Settings
 from uqprism.training.stack import Stack
 from uqprism.training.state import State
 from uqprism.training.step import full_precision
@@ -30,20 +32,19 @@ from uqprism.training.trainer import Run
 torch = require("torch", extra="deep")
 
 
-def train(inputs: Any, targets: Any, **settings: Any) -> DeepEnsemble:
+def train(inputs: Any, targets: Any, **settings: Unpack[Settings]) -> DeepEnsemble:
     """Train an ensemble on inputs (rows, features) or (rows, channels, height, width) and one target per row.
 
     Args:
         inputs: a table, an array or a tensor of numbers, all finite.
         targets: likewise, (rows,).
-        settings: everything that `train_many` takes but `rows`, among them `n_members`, `network`, `head`, `seed`, `device`
-            and the fields of `TrainingOptions`.
+        settings: see `Settings`: `n_members`, `network`, `head`, `seed`, `device`, `checkpoint`, `max_epochs`, ...
     """
     with torch.inference_mode(False), torch.enable_grad():
         return _train(inputs, targets, rows=None, **settings)[0]
 
 
-def train_many(inputs: Any, targets: Any, rows: Any, **settings: Any) -> list[DeepEnsemble]:
+def train_many(inputs: Any, targets: Any, rows: Any, **settings: Unpack[Settings]) -> list[DeepEnsemble]:
     """Train one ensemble for each training set, all as one stack.
 
     Args:
@@ -51,23 +52,7 @@ def train_many(inputs: Any, targets: Any, rows: Any, **settings: Any) -> list[De
         targets: (rows,).
         rows: indices into them, (experiments, n): the training set of each experiment, all of one length. Each experiment is
             standardised by its own rows, and equals what `train` gives on them, up to rounding.
-        settings: see below.
-
-    Keyword Args:
-        n_members: networks per ensemble, 10 by default.
-        network: `mlp`, `small_cnn`, `resnet18`, a specification such as `MLP(hidden=(50,))`, or a function
-            (input_shape, n_outputs) -> `torch.nn.Module`.
-        head: what the outputs mean, and the loss; `natural` by default.
-        validation: (inputs, targets) to stop on; by default each member keeps `validation_fraction` of its rows.
-        seed: of the members' seeds: an integer, or one for each experiment; `member_seeds` takes those themselves, (n_members,)
-            or (experiments, n_members). Experiments with the same seeds start from the same weights.
-        device: by default CUDA where there is one, else the CPU.
-        dtype: float32 or float64, the precision of the networks.
-        technique: `auto`, or `matmul`, `vmap`, `loop`.
-        checkpoint: a folder; a run that finds its own checkpoint there goes on from it.
-        checkpoint_every: epochs.
-        progress: True or False; by default on a terminal.
-        options: the fields of `TrainingOptions`, by name.
+        settings: see `Settings`.
     """
     with torch.inference_mode(False), torch.enable_grad():
         return _train(inputs, targets, rows=rows, **settings)
@@ -143,10 +128,10 @@ def _device(name: Any) -> Any:
 
 
 def _options(given: dict[str, Any]) -> TrainingOptions:
-    known = [field.name for field in dataclasses.fields(TrainingOptions)]
+    known = {field.name for field in dataclasses.fields(TrainingOptions)}
     for name in given:
         if name not in known:
-            raise ArgumentError(f"unknown training setting {name!r}; beside those of train_many there are {', '.join(known)}")
+            raise unknown("training setting", name, Settings.__annotations__)
     return TrainingOptions(**given)
 
 

@@ -88,7 +88,8 @@ class State:
         if not members:
             return
         at = torch.tensor(members, device=self.rows.device)
-        inside = torch.tensor([self.running.index(member) for member in members], device=self.rows.device)
+        places = {member: place for place, member in enumerate(self.running)}
+        inside = torch.tensor([places[member] for member in members], device=self.rows.device)
         self.best_rows[at] = stack.rows[inside]
         for name, value in stack.buffers.items():
             self.best_buffers[name][at] = value[inside]

@@ -97,8 +97,8 @@ class Run:
         places = {member: place for place, member in enumerate(state.running) if state.learning[member]}
         sound = {m: p for m, p in places.items() if finite[p] and math.isfinite(training[p]) and math.isfinite(losses[p])}
         warming = {m for m in sound if state.ages[m] < self.plan.head.warm_up_epochs}
-        better = [m for m, p in sound.items() if validation is None or m in warming or losses[p] < state.best_losses[m]]
-        state.keep_best(self.stack, better)  # before it is noted: Ctrl-C may come between
+        better = {m for m, p in sound.items() if validation is None or m in warming or losses[p] < state.best_losses[m]}
+        state.keep_best(self.stack, sorted(better))  # before it is noted: Ctrl-C may come between
         for member, place in sound.items():
             state.ages[member] += 1
             state.curves[member].training.append(training[place])
