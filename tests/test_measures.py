@@ -170,3 +170,19 @@ def test_a_new_approximation_is_one_function(rng: np.random.Generator) -> None:
         approximations._entries.pop("first")
     with pytest.raises(up.UqprismError, match="no approximation"):
         up.decompose(ens, prediction=first)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("CRPS.bayes.members", "crps.bayes.members"),
+        ("crps.excess.members", "crps.excess.members.members"),
+        ("crps.bayes.members.members", "crps.bayes.members"),
+        ("log.total.mixture.matchd", "log.total.mixture.matched"),
+        ("crsp.bayes.members", "crps.bayes.members"),
+    ],
+)
+def test_a_wrong_name_suggests_the_measure_that_was_meant(typed: str, meant: str) -> None:
+    table = up.evaluate(up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [2.0]]))
+    with pytest.raises(up.UqprismError, match=f"did you mean '{meant}'"):
+        table[typed]

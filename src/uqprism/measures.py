@@ -142,7 +142,7 @@ class MeasureTable(Mapping[str, Array]):
     def __getitem__(self, measure: str | Measure) -> Array:
         name = str(measure)
         if name not in self._values:
-            raise unknown("measure in this table", name, self._values)
+            raise unknown("measure in this table", name, _near(name, list(self._values)))
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -183,3 +183,14 @@ class MeasureTable(Mapping[str, Array]):
 def _named(name: str) -> Measure:
     rule, risk, *roles = name.split(".")
     return Measure(rule, risk, None if risk == "bayes" else roles[0], roles[-1])
+
+
+def _near(name: str, known: list[str]) -> list[str]:
+    """Of the known names those that may be meant: of the same rule and risk, if there are any, with as many roles as that has."""
+    rule, _, rest = name.lower().partition(".")
+    risk, *roles = rest.split(".")
+    if risk in RISKS:
+        meant = ".".join([rule, risk, *roles[-1:]] if risk == "bayes" else [rule, risk, *roles, *roles][:4])
+        same = [each for each in known if each.startswith(f"{rule}.{risk}.")]
+        return [meant] if meant in known else same or known
+    return known

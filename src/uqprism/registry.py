@@ -14,7 +14,8 @@ T = TypeVar("T")
 def unknown(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
     """The error for `name`, with the nearest known name or, failing that, all of them."""
     names = sorted(known)
-    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
+    near = names if len(names) == 1 else near
     hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(names)}"
     return UnknownNameError(f"unknown {kind} {name!r}; {hint}")
 

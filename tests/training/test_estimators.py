@@ -34,6 +34,9 @@ QUICK: dict[str, Any] = {
 }
 
 
+HIDDEN = up.DeepEnsembleRegressor().hidden
+
+
 def quick(kind: type, **settings: Any) -> Any:
     return kind(**{"n_members": 4, **QUICK, **settings})
 
@@ -97,6 +100,8 @@ def test_feature_names_of_a_table() -> None:
     assert list(model.feature_names_in_) == ["age", "weight", "height"]
     with pytest.raises(ValueError, match="feature names"):
         model.predict(table[["weight", "age", "height"]])
+    with pytest.raises(up.UqprismError, match="columns age, weight, height, in this order; got weight"):
+        model.ensemble_.predict_ensemble(table[["weight", "age", "height"]])
 
 
 def test_works_in_scikit_learns_tools() -> None:
@@ -125,10 +130,10 @@ def flat(shape: tuple[int, ...], n_outputs: int) -> torch.nn.Module:
 
 def test_images_tensors_and_own_networks() -> None:
     x, y = images(40)
-    model = quick(up.DeepEnsembleRegressor, network="small_cnn", max_epochs=2).fit(x, y)
+    model = quick(up.DeepEnsembleRegressor, network="small_cnn", hidden=HIDDEN, max_epochs=2).fit(x, y)
     assert model.predict(x).shape == (40,)
     inputs, targets = torch.tensor(x, dtype=torch.float32), torch.tensor(y)
-    model = quick(up.DeepEnsembleRegressor, network=flat)
+    model = quick(up.DeepEnsembleRegressor, network=flat, hidden=HIDDEN)
     found = model.fit(inputs, targets).predict(inputs)
     assert isinstance(found, torch.Tensor)
     assert found.shape == (40,)
@@ -162,11 +167,23 @@ def test_tensors_in_tensors_out_of_every_kind() -> None:
     assert not hasattr(model, "feature_names_in_")
 
 
-@pytest.mark.parametrize("settings", [{"dropout": 0.0}, {"hidden": ()}, {"network": flat}])
+@pytest.mark.parametrize("settings", [{"dropout": 0.0}, {"hidden": ()}, {"network": flat, "hidden": HIDDEN}])
 def test_nothing_to_drop_is_refused_before_training(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uqprism.training.trainer.Run._epoch", lambda _: pytest.fail("trained first"))
     with pytest.raises(up.UqprismError, match="MC dropout needs"):
         quick(up.MCDropoutRegressor, **settings).fit(*waves(20))
+
+
+def test_errors_say_where_and_what() -> None:
+    x, y = waves(20)
+    x[7, 1] = np.nan
+    with pytest.raises(ValueError, match="the first is row 7"):
+        quick(up.DeepEnsembleRegressor).fit(x, y)
+    model = quick(up.DeepEnsembleRegressor, max_epochs=1).fit(*waves(20))
+    with pytest.raises(ValueError, match="the first is row 7"):
+        model.predict(x)
+    with pytest.raises(up.UqprismError, match="network has its own hidden"):
+        quick(up.DeepEnsembleRegressor, network=flat).fit(*waves(20))
 
 
 def test_unfitted_and_one_row_are_refused() -> None:

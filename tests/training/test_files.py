@@ -8,6 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,27 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
         train(*waves(30), **FAST, network=MLP((3,))).save(path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_one_or_the_other(tmp_path: Path) -> None:
+    path, stop = tmp_path / "model", threading.Event()
+
+    def replace() -> None:
+        count = 0
+        while not stop.is_set():
+            files.write(path, "counter", {"count": count}, {"count": torch.full((1000,), count)})
+            count += 1
+
+    files.write(path, "counter", {"count": -1}, {"count": torch.full((1000,), -1)})
+    writer = threading.Thread(target=replace)
+    writer.start()
+    try:
+        for _ in range(100):
+            header, tensors = files.read(path, "counter")
+            assert int(tensors["count"][0]) == header["count"]
+    finally:
+        stop.set()
+        writer.join()
 
 
 # Checkpoints ----------------------------------------------------------------------------------------------------------
@@ -270,6 +292,26 @@ def test_restarts_survive_a_checkpoint(tmp_path: Path, monkeypatch: pytest.Monke
     resumed = train(x, y, **settings, checkpoint=tmp_path, checkpoint_every=1)
     assert_array_equal(rows_of(resumed), rows_of(whole))
     assert resumed.history == whole.history
+
+
+def test_a_damaged_checkpoint_says_what_to_do(tmp_path: Path) -> None:
+    settings = {**FAST, "network": MLP((4,)), "checkpoint": tmp_path}
+    train(*waves(30), **settings)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(up.UqprismError, match="delete it to train from the start"):
+        train(*waves(30), **settings)
+
+
+def test_the_names_of_columns_are_saved(tmp_path: Path) -> None:
+    import pandas as pd
+
+    table = pd.DataFrame(waves(30)[0], columns=["a", "b", "c"])
+    train(table, waves(30)[1], **FAST).save(tmp_path / "model")
+    loaded = up.DeepEnsemble.load(tmp_path / "model")
+    assert loaded.predict_ensemble(table).n_points == 30
+    with pytest.raises(up.UqprismError, match="columns a, b, c, in this order; got c, b, a"):
+        loaded.predict_ensemble(table[["c", "b", "a"]])
 
 
 def test_histories_travel_as_json(tmp_path: Path) -> None:

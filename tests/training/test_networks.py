@@ -201,6 +201,7 @@ BAD = {
     "a module": (lambda: networks.resolve(nn.Linear(3, 2)), "builds a fresh one for each member; got Linear"),
     "no module": (lambda: build(lambda *_: 3, (3,)), "must build a torch.nn.Module"),
     "no parameters": (lambda: build(lambda *_: nn.Identity(), (2,)), "no parameters to train"),
+    "another width": (lambda: build(lambda *_: nn.Linear(7, 2), (3,)), r"network cannot take rows of shape \(3,\)"),
     "outputs": (lambda: build(lambda *_: nn.Linear(3, 5), (3,)), r"must return \(rows, 2\)"),
     "technique": (lambda: build(SmallCNN(), (1, 8, 8), "matmul"), "'matmul' needs a torch.nn.Sequential"),
     "a lazy module": (lambda: build(lambda *_: nn.LazyLinear(2), (3,)), "not lazy ones"),

@@ -56,6 +56,8 @@ class Outcome:
         how = f"finished on {self.record['finished']} (read, not run again)" if self.reused else f"{self.record['seconds']:.0f} s"
         lines = [f"{self.record['experiment']}: {held} of {len(self.result.claims)} of the paper's statements hold; {how}"]
         lines += [f"  {'holds' if claim.holds else 'FALSE':<7}{claim.name}: {claim.measured}" for claim in self.result.claims]
+        if self.record["preset"] == "quick":
+            lines.append("A quick run shows how it works; for verdicts take --preset paper.")
         return "\n".join([*lines, f"report: {self.folder / REPORT}"])
 
 

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from uqprism.errors import FileError
+from uqprism.errors import FileError, InvalidValueError
 from uqprism.training import files
 from uqprism.training.history import Curves, Event
 from uqprism.training.state import COUNTERS, State
@@ -63,7 +63,10 @@ class Checkpoints:
         """Bring a fresh state to where the last checkpoint was; False if there is none."""
         if self.path is None or not self.path.exists():
             return False
-        header, tensors = files.read(self.path, KIND)
+        try:
+            header, tensors = files.read(self.path, KIND)
+        except InvalidValueError as error:
+            raise InvalidValueError(f"{error}; delete it to train from the start") from None
         state.restore(tensors)
         header["best_losses"] = [math.inf if loss is None else loss for loss in header["best_losses"]]
         for name in COUNTERS:

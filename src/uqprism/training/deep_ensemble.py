@@ -15,7 +15,7 @@ from uqprism.training import files, heads, networks
 from uqprism.training.heads import Head
 from uqprism.training.history import History
 from uqprism.training.networks.base import Factory
-from uqprism.training.problem import as_tensor, check_finite
+from uqprism.training.problem import as_tensor, check_finite, feature_names
 from uqprism.training.randomness import member_seeds, own_generator
 from uqprism.training.scaling import Scaling
 from uqprism.training.stack import Stack, initialised
@@ -42,6 +42,7 @@ class DeepEnsemble:
         target_scaling: how targets were.
         network: what built them.
         history: how training went.
+        features: the names of the columns, where it was trained on a table; tables with others are refused.
     """
 
     stack: Stack
@@ -50,6 +51,7 @@ class DeepEnsemble:
     target_scaling: Scaling
     network: Factory
     history: History
+    features: tuple[str, ...] | None = None
 
     @property
     def n_members(self) -> int:
@@ -85,6 +87,7 @@ class DeepEnsemble:
         if tuple(values.shape[1:]) != expected or values.ndim < 2:
             raise ShapeError(f"inputs must be (rows, {', '.join(map(str, expected))}), got shape {tuple(values.shape)}")
         check_finite(values, "inputs")
+        self._check_features(inputs)
         self._check_passes(passes)
         with torch.inference_mode(False), torch.no_grad(), full_precision(self.stack.rows.device):
             # Matrix products round by the size of the batch: in double precision a row does not depend on its company.
@@ -93,6 +96,11 @@ class DeepEnsemble:
             mean, scale = (x.to(raw.device) for x in (self.target_scaling.mean, self.target_scaling.scale))
             found = self.head.to_units(self.head.parameters(raw.double()), mean, scale)
         return {name: value.to(values.device) for name, value in found.items()}
+
+    def _check_features(self, inputs: Any) -> None:
+        names = feature_names(inputs)
+        if self.features is not None and names is not None and names != self.features:
+            raise ShapeError(f"inputs must have the columns {', '.join(self.features)}, in this order; got {', '.join(names)}")
 
     def _check_passes(self, passes: int | None) -> None:
         if passes is None:
@@ -122,7 +130,7 @@ class DeepEnsemble:
     def to(self, device: Any) -> DeepEnsemble:
         """The same on another device."""
         scalings = self.input_scaling.to(device), self.target_scaling.to(device)
-        return DeepEnsemble(self.stack.to(device), self.head, *scalings, self.network, self.history)
+        return DeepEnsemble(self.stack.to(device), self.head, *scalings, self.network, self.history, self.features)
 
     # Files ------------------------------------------------------------------------------------------------------------
 
@@ -139,6 +147,7 @@ class DeepEnsemble:
             "input_shape": tuple(self.stack._example.shape[1:]),
             "architecture": self.stack.signature(),
             "history": self.history.to_dict(),
+            "features": self.features,
         }
         files.write(path, KIND, header, tensors)
 
@@ -165,4 +174,5 @@ class DeepEnsemble:
                 "else. (What a module computes with must be a parameter or a buffer.)"
             )
         inputs, targets = (Scaling(tensors[f"{name}.mean"], tensors[f"{name}.scale"]) for name in ("input", "target"))
-        return cls(stack, head, inputs, targets, factory, History.from_dict(header["history"]))
+        features = None if header["features"] is None else tuple(header["features"])
+        return cls(stack, head, inputs, targets, factory, History.from_dict(header["history"]), features)

@@ -38,16 +38,17 @@ def _plain(value: Any) -> Any:
 
 def read(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The header and the tensors of a file that `write` wrote for this kind."""
-    safetensors = require("safetensors", extra="deep")
+    safetensors = require("safetensors.torch", extra="deep")
     where = os.fspath(path)
     try:
-        with safetensors.safe_open(where, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  it is no dictionary
+        data = Path(path).read_bytes()  # at once: the file may be replaced by a newer one while it is read
+        tensors = safetensors.load(data)
     except FileNotFoundError:
         raise FileError(f"there is no file {where}") from None
-    except (OSError, safetensors.SafetensorError) as error:
+    except (OSError, require("safetensors", extra="deep").SafetensorError) as error:
         raise InvalidValueError(f"{where} is no readable safetensors file, or is cut off: {error}") from None
+    length = int.from_bytes(data[:8], "little")  # of the header that follows, by the format's definition
+    metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
     header = _header(metadata, where, kind)
     if metadata.get("checksum") != _checksum(metadata[KEY], tensors):
         raise InvalidValueError(f"{where} was changed after it was written: its checksum does not fit")

@@ -20,7 +20,7 @@ from uqprism.training.heads import Head
 from uqprism.training.networks.base import Factory
 from uqprism.training.options import TrainingOptions, positive_integer
 from uqprism.training.plan import Plan
-from uqprism.training.problem import as_tensor, prepare
+from uqprism.training.problem import as_tensor, feature_names, prepare
 from uqprism.training.progress import bar
 from uqprism.training.randomness import member_seeds, own_generator
 from uqprism.training.settings import Settings
@@ -113,7 +113,7 @@ def _train(
     for i, scalings in enumerate(problem.scalings):
         part = slice(i * n_members, (i + 1) * n_members)
         own = trained.take(range(*part.indices(len(trained))))
-        ensembles.append(DeepEnsemble(own, means, *scalings, factory, history.part(part)))
+        ensembles.append(DeepEnsemble(own, means, *scalings, factory, history.part(part), feature_names(inputs)))
     return ensembles
 
 

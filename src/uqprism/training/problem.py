@@ -136,12 +136,27 @@ def as_tensor(values: Any, name: str) -> Tensor:
         raise InvalidValueError(f"{name} must not be masked: drop or impute the masked rows")
     try:
         array = np.asarray(values)
+        if array.dtype == object and any(isinstance(each, str) for each in array.flat):
+            raise TypeError
         array = array.astype(np.float64) if array.dtype == object or array.dtype.itemsize > 8 else array
     except (TypeError, ValueError):
-        raise InvalidValueError(f"{name} must be an array of numbers, without gaps") from None
+        raise InvalidValueError(f"{name} must be an array of numbers, all rows of one length{_not_numbers(values)}") from None
     if array.dtype.kind not in "fiub":
-        raise InvalidValueError(f"{name} must be numbers, got dtype {array.dtype}")
+        raise InvalidValueError(f"{name} must be numbers, got dtype {array.dtype}{_not_numbers(values)}")
     return torch.from_numpy(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))  # a copy: theirs may be read-only
+
+
+def _not_numbers(values: Any) -> str:
+    """The columns of a table that hold something else, to be told in an error."""
+    dtypes: Any = getattr(values, "dtypes", None)
+    odd = [str(c) for c, kind in dtypes.items() if getattr(kind, "kind", "O") not in "fiub"] if hasattr(dtypes, "items") else []
+    return f"; columns {', '.join(odd)} are not: encode or drop them" if odd else ""
+
+
+def feature_names(values: Any) -> tuple[str, ...] | None:
+    """The names of a table's columns, None for an array or for columns without names."""
+    names = tuple(getattr(values, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def checked(inputs: Any, targets: Any, which: str) -> tuple[Tensor, Tensor]:

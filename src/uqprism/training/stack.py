@@ -157,8 +157,11 @@ def held(module: Any) -> dict[str, Tensor]:
 
 
 def _check_outputs(stack: Stack, example: Tensor, n_outputs: int) -> None:
-    with torch.no_grad():
-        shape = tuple(stack(example.expand(len(stack), *example.shape)).shape)
+    try:
+        with torch.no_grad():
+            shape = tuple(stack(example.expand(len(stack), *example.shape)).shape)
+    except RuntimeError as error:
+        raise ShapeError(f"network cannot take rows of shape {tuple(example.shape[1:])}: {error}") from error
     if shape != (len(stack), len(example), n_outputs):
         raise ShapeError(
             f"network must return (rows, {n_outputs}) for this head, it returned {shape[1:]} for {len(example)} rows"

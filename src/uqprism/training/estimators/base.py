@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 from uqprism.ensemble import EnsemblePrediction
@@ -103,6 +103,8 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
             progress=self.progress,
             **{name: getattr(self, name) for name in OPTIONS if hasattr(self, name)},
         )
+        if hasattr(self, "feature_names_in_"):
+            self.ensemble_ = replace(self.ensemble_, features=tuple(self.feature_names_in_))
         self.n_iter_ = max(len(curve.training) for curve in self.ensemble_.history.curves)
         return self
 
@@ -124,6 +126,9 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
     def _network(self, **settings: Any) -> str | Factory:
         """What builds a network: the user's own, or an MLP."""
         if self.network is not None:
+            ignored = [n for n in ("hidden", "activation", *settings) if getattr(self, n) != getattr(type(self), n)]
+            if ignored:
+                raise ArgumentError(f"network has its own {' and '.join(ignored)}: give one or the other")
             return self.network
         return MLP(self.hidden, self.activation, **settings)
 
@@ -134,7 +139,8 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
     def _checked(self, X: Any) -> Any:
         """Inputs to predict for: what scikit-learn checks, and feature names; tensors stay as they are, on their device."""
         self._fitted()
-        return X if isinstance(X, torch.Tensor) else validate_data(self, X, reset=False, allow_nd=True)
+        # Whether all is finite is checked later, by a check that says where it is not.
+        return X if isinstance(X, torch.Tensor) else validate_data(self, X, reset=False, allow_nd=True, ensure_all_finite=False)
 
     def _checked_pair(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Inputs and targets to learn from, likewise."""
@@ -143,4 +149,4 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
             self.__dict__.pop("feature_names_in_", None)
             return X, y
         y = y.detach().cpu().numpy() if isinstance(y, torch.Tensor) else y
-        return validate_data(self, X, y, y_numeric=True, allow_nd=True, ensure_min_samples=2)
+        return validate_data(self, X, y, y_numeric=True, allow_nd=True, ensure_min_samples=2, ensure_all_finite=False)

@@ -21,6 +21,9 @@ torch = require("torch", extra="deep")
 class EvidentialRegressor(EnsembleRegressor):
     """One network that predicts a distribution over Gaussians, for which members stand.
 
+    Take its split with care: data tell the sum of noise and ignorance, not their ratio (Meinert et al. 2023), and far from the
+    data `uncertainty` may fall where that of a deep ensemble rises.
+
     Attributes:
         n_members: how many Gaussians stand for that distribution in `predict_ensemble` and `uncertainty`.
         evidence_weight: lambda of the loss: how much evidence is taken away from rows that are predicted wrongly.
