@@ -49,7 +49,7 @@ def looped(modules: list[Any], inputs: Any, targets: Any, rows: Any, fused: bool
 
 def stacked(stack: Stack, inputs: Any, targets: Any, rows: Any) -> Step:
     """One step of every member by the trainer's own stepper."""
-    problem = Problem(inputs, targets, rows.flatten(1), None, None, [])
+    problem = Problem(inputs, targets, rows.flatten(1), None, None, [], sets=rows.flatten(1))
     seeds, models = member_seeds(0, len(stack)).to(inputs.device), torch.arange(len(stack), device=inputs.device)
     plan = Plan(problem, MLP(), Natural(), TrainingOptions())
     stepper = Stepper(stack, Moments.zeros(stack.rows), models, seeds, plan)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from uqprism.training.trainer import Run
+
+if TYPE_CHECKING:
+    import pytest
 
 FAST: dict[str, Any] = {"n_members": 3, "max_epochs": 3, "device": "cpu", "progress": False}
 
@@ -21,3 +26,16 @@ def images(n: int = 24, size: int = 8, channels: int = 1, seed: int = 0) -> tupl
     rng = np.random.default_rng(seed)
     y = rng.normal(size=n)
     return rng.normal(size=(n, channels, size, size)) + y[:, None, None, None], y
+
+
+def cut_off(monkeypatch: pytest.MonkeyPatch, epochs: int, error: BaseException) -> None:
+    """Training raises this error after so many epochs."""
+    epoch, done = Run._epoch, []
+
+    def counted(self: Run) -> None:
+        if len(done) == epochs:
+            raise error
+        done.append(1)
+        epoch(self)
+
+    monkeypatch.setattr(Run, "_epoch", counted)

@@ -22,7 +22,7 @@ import uqprism as up
 from uqprism.training import MLP, Evidential, Natural, ResNet18, SmallCNN, TrainingWarning, files, train
 from uqprism.training.checkpoints import KIND
 
-from .problems import FAST, images, waves
+from .problems import FAST, cut_off, images, waves
 from .test_trainer import Explosive, rows_of
 
 
@@ -275,17 +275,7 @@ def test_restarts_survive_a_checkpoint(tmp_path: Path, monkeypatch: pytest.Monke
     settings = {**FAST, "n_members": 6, "network": lambda *_: Explosive(False), "seed": 1, "max_epochs": 6}
     with pytest.warns(TrainingWarning, match="diverged"):
         whole = train(x, y, **settings)
-    from uqprism.training.trainer import Run
-
-    epoch, calls = Run._epoch, []
-
-    def stop(self: Run) -> None:
-        calls.append(1)
-        if len(calls) == 4:
-            raise RuntimeError("lights out")
-        epoch(self)
-
-    monkeypatch.setattr(Run, "_epoch", stop)
+    cut_off(monkeypatch, 3, RuntimeError("lights out"))
     with pytest.warns(TrainingWarning, match="diverged"), pytest.raises(RuntimeError, match="lights out"):
         train(x, y, **settings, checkpoint=tmp_path, checkpoint_every=1)
     monkeypatch.undo()

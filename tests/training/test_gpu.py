@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 import uqprism as up
 from uqprism.training import MLP, ResNet18, SmallCNN, TrainingWarning, train, train_many
 
-from .problems import FAST, images, waves
+from .problems import FAST, cut_off, images, waves
 from .test_networks import Gate
 from .test_trainer import Explosive, rows_of
 
@@ -66,17 +66,7 @@ def test_a_restart_on_the_device() -> None:
 def test_a_run_resumes_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = waves(60)
     whole = train(x, y, **{**CUDA, "max_epochs": 8})
-    from uqprism.training.trainer import Run
-
-    epoch, calls = Run._epoch, []
-
-    def stop(self: Run) -> None:
-        calls.append(1)
-        if len(calls) == 6:
-            raise RuntimeError("lights out")
-        epoch(self)
-
-    monkeypatch.setattr(Run, "_epoch", stop)
+    cut_off(monkeypatch, 5, RuntimeError("lights out"))
     settings = {**CUDA, "max_epochs": 8, "checkpoint": tmp_path, "checkpoint_every": 2}
     with pytest.raises(RuntimeError, match="lights out"):
         train(x, y, **settings)

@@ -16,7 +16,7 @@ from uqprism.training.scaling import Scaling
 from uqprism.training.threads import Threads
 from uqprism.training.trainer import Run
 
-from .problems import FAST, images, waves
+from .problems import FAST, cut_off, images, waves
 
 SEEDS = [11, 22, 33]
 
@@ -174,22 +174,14 @@ def test_a_member_that_always_diverges_is_an_error() -> None:
 
 def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = waves(40)
-    epoch, calls = Run._epoch, []
-
-    def stop_in_third(self: Run) -> None:
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        epoch(self)
-
-    monkeypatch.setattr(Run, "_epoch", stop_in_third)
+    cut_off(monkeypatch, 2, KeyboardInterrupt())
     with pytest.warns(TrainingWarning, match="interrupted after 2 epochs"):
         ensemble = train(x, y, **{**FAST, "max_epochs": 10})
     monkeypatch.undo()
     whole = train(x, y, **{**FAST, "max_epochs": 2})
     assert_array_equal(rows_of(ensemble), rows_of(whole))
     assert ensemble.history.events[-1].kind == "interrupted"
-    monkeypatch.setattr(Run, "_epoch", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    cut_off(monkeypatch, 0, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         train(x, y, **FAST)
 

@@ -15,16 +15,9 @@ SAMPLE_NAMES = ("chain", "draw", "sample")
 
 
 def from_samples(
-    mean: Array,
-    *,
-    scale: Array = None,
-    variance: Array = None,
-    sample_dims: int | None = None,
-    n_members: int | None = None,
-    weights: Array = None,
+    mean: Array, noise: dict[str, Array], sample_dims: int | None, n_members: int | None, weights: Array
 ) -> EnsemblePrediction:
-    """See `EnsemblePrediction.from_samples`."""
-    noise = {name: x for name, x in (("scale", scale), ("variance", variance)) if x is not None}
+    """See `EnsemblePrediction.from_samples`; the noise is a scale or a variance, by that name."""
     if len(noise) != 1:
         raise ArgumentError(
             f"give exactly one of scale and variance, the noise of each draw; got {'both' if noise else 'neither'}"

@@ -13,23 +13,18 @@ from uqprism.storage import require
 DICTIONARIES = [{"mean", "variance"}, {"mean", "scale"}, {"location", "scale"}]
 
 
-def from_torch(
-    networks: Any,
-    inputs: Any,
-    *,
-    head: Any = None,
-    parameters: Mapping[str, Any] | None = None,
-    buffers: Mapping[str, Any] | None = None,
-    rows_at_once: int | None = None,
-) -> EnsemblePrediction:
-    """See `EnsemblePrediction.from_torch`."""
+Stacked = tuple[dict[str, Any], dict[str, Any]]
+
+
+def from_torch(networks: Any, inputs: Any, stacked: Stacked | None, head: Any, rows_at_once: int | None) -> EnsemblePrediction:
+    """See `EnsemblePrediction.from_torch`; `stacked` are the parameters and buffers of a single module."""
     torch = require("torch", extra="deep")
     if hasattr(networks, "predict_ensemble"):
         return networks.predict_ensemble(inputs)
     if not isinstance(inputs, torch.Tensor):
         raise ArrayTypeError(f"inputs must be a torch tensor, which the networks take, got {type(inputs).__name__}")
     networks = networks if isinstance(networks, torch.nn.Module) else list(networks)
-    run = _runner(networks, parameters, buffers)
+    run = _runner(networks, stacked)
     parts = [inputs] if rows_at_once is None else list(inputs.split(rows_at_once))
     with _evaluating(networks):
         outputs = [_parameters(run(part), head) for part in parts]
@@ -38,10 +33,10 @@ def from_torch(
     return getattr(EnsemblePrediction, family)(**joined)
 
 
-def _runner(networks: Any, parameters: Mapping[str, Any] | None, buffers: Mapping[str, Any] | None) -> Any:
+def _runner(networks: Any, stacked: Stacked | None) -> Any:
     """A function from inputs to the outputs of all members, a list or already stacked."""
     torch = require("torch", extra="deep")
-    if parameters is not None:
+    if stacked is not None:
         if not isinstance(networks, torch.nn.Module):
             raise ArgumentError("with stacked parameters, networks must be the one module they belong to")
 
@@ -49,7 +44,7 @@ def _runner(networks: Any, parameters: Mapping[str, Any] | None, buffers: Mappin
             return torch.func.functional_call(networks, (own, held), (x,))
 
         together = torch.func.vmap(one, in_dims=(0, 0, None), randomness="different")
-        return lambda x: [together(dict(parameters), dict(buffers or {}), x)]
+        return lambda x: [together(*stacked, x)]
     if isinstance(networks, torch.nn.Module) and not isinstance(networks, torch.nn.ModuleList):
         raise ArgumentError("networks must be a list of modules, or one module with its stacked parameters in parameters=")
     members = list(networks)

@@ -83,7 +83,7 @@ class DeepEnsemble:
     def parameters(self, inputs: Any, *, passes: int | None = None, seed: int = 0) -> dict[str, Tensor]:
         """The head's parameters by name, (members, rows), in the user's units, on the device of the inputs."""
         values = as_tensor(inputs, "inputs")
-        expected = tuple(self.stack._example.shape[1:])
+        expected = self.stack.input_shape
         if tuple(values.shape[1:]) != expected or values.ndim < 2:
             raise ShapeError(f"inputs must be (rows, {', '.join(map(str, expected))}), got shape {tuple(values.shape)}")
         check_finite(values, "inputs")
@@ -144,7 +144,7 @@ class DeepEnsemble:
         header = {
             "network": networks.to_dict(self.network),
             "head": heads.to_dict(self.head),
-            "input_shape": tuple(self.stack._example.shape[1:]),
+            "input_shape": self.stack.input_shape,
             "architecture": self.stack.signature(),
             "history": self.history.to_dict(),
             "features": self.features,

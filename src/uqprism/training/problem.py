@@ -42,7 +42,7 @@ class Problem:
     validation: Tensor | None
     shift: Shift | None
     scalings: list[tuple[Scaling, Scaling]]
-    sets: Tensor | None = None
+    sets: Tensor
     validation_given: bool = False
 
     def batch(self, rows: Tensor, models: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -52,7 +52,6 @@ class Problem:
 
     def split_again(self, model: int, seed: int, options: TrainingOptions) -> None:
         """Give a model the rows that another seed would have given it."""
-        assert self.sets is not None  # noqa: S101  `prepare` sets it
         own = self.sets[model * len(self.sets) // len(self.training)][None]
         training, kept = _split(own, torch.tensor([seed]), options, self.validation_given)
         self.training[model] = training[0].to(self.training.device)

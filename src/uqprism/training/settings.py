@@ -11,7 +11,9 @@ from uqprism.training.networks.base import Factory
 
 
 class Settings(TypedDict, total=False):
-    """Keyword arguments of `train` and `train_many`; those from `max_epochs` on are the fields of `TrainingOptions`.
+    """Keyword arguments of `train` and `train_many`.
+
+    Those from `max_epochs` on are the fields of `TrainingOptions`, which describes them.
 
     Attributes:
         n_members: networks per ensemble, 10 by default.
@@ -28,14 +30,6 @@ class Settings(TypedDict, total=False):
         checkpoint: a folder; a run that finds its own checkpoint there goes on from it.
         checkpoint_every: epochs, 10 by default.
         progress: True or False; by default on a terminal.
-        max_epochs: passes over the training rows, at most.
-        batch_size: rows per step and member, at most.
-        learning_rate: of Adam.
-        weight_decay: decoupled from the gradient, as in AdamW.
-        patience: epochs without a better validation loss after which a member stops; None trains all epochs.
-        validation_fraction: of the rows, kept out of training to stop on, others for each member; 0 for none.
-        bootstrap: each member draws its training rows with replacement.
-        max_gradient: longest allowed gradient of a member; longer ones are shortened.
     """
 
     n_members: int

@@ -33,26 +33,26 @@ class Stack:
 
     def __init__(self, template: Any, rows: Tensor, buffers: dict[str, Tensor], example: Tensor, technique: str = "auto") -> None:
         self.template, self.rows, self.buffers, self._example = template, rows, buffers, example
-        self.parameters, start = {}, 0
-        for name, parameter in _trained(template).items():
-            stop = start + parameter.numel()
-            view = rows.detach()[:, start:stop].view(len(rows), *parameter.shape)
-            self.parameters[name] = view.requires_grad_()
-            start = stop
+        self.parameters = {name: view.requires_grad_() for name, view in self.views(rows).items()}
         self.technique, self._run = techniques.choose(technique, template, example, self.parameters, buffers)
+
+    def views(self, rows: Tensor) -> dict[str, Tensor]:
+        """A matrix like `rows`, theirs or of gradients, as the stacked parameters by name, each (members, ...)."""
+        parameters = _trained(self.template)
+        parts = rows.detach().split([parameter.numel() for parameter in parameters.values()], dim=1)
+        return {name: part.view(len(rows), *parameters[name].shape) for name, part in zip(parameters, parts, strict=True)}
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of one row."""
+        return tuple(self._example.shape[1:])
 
     @classmethod
     def build(cls, factory: Factory, example: Tensor, n_outputs: int, seeds: Sequence[int], technique: str = "auto") -> Stack:
         """Freshly initialised members, one per seed, for rows like `example` (rows, ...), which says device and precision."""
         modules = [initialised(factory, tuple(example.shape[1:]), n_outputs, seed).to(example) for seed in seeds]
-        return cls.of(modules, example, n_outputs, technique)
-
-    @classmethod
-    def of(cls, modules: Sequence[Any], example: Tensor, n_outputs: int | None = None, technique: str = "auto") -> Stack:
-        """Modules that exist already, copied."""
         template = copy.deepcopy(modules[0])
-        names = _trained(template)
-        if not names:
+        if not _trained(template):
             raise ArgumentError("the network has no parameters to train")
         try:
             rows = torch.stack([row_of(module) for module in modules])
@@ -61,8 +61,7 @@ class Stack:
         except (RuntimeError, KeyError):
             raise ShapeError("members must be networks of one architecture, with parameters of the same shapes") from None
         stack = cls(template, rows, buffers, example, technique)
-        if n_outputs is not None:
-            _check_outputs(stack, example, n_outputs)
+        _check_outputs(stack, example, n_outputs)
         return stack
 
     def __len__(self) -> int:
@@ -107,7 +106,7 @@ class Stack:
     def sample(self) -> Tensor:
         """Outputs for two made-up rows, (members, 2, outputs): what tells one forward pass from another."""
         size = self._example[:1].numel()
-        rows = torch.linspace(-1.0, 1.0, 2 * size).view(2, *self._example.shape[1:]).to(self.rows)
+        rows = torch.linspace(-1.0, 1.0, 2 * size).view(2, *self.input_shape).to(self.rows)
         with torch.no_grad():
             return self(rows.expand(len(self), *rows.shape))
 

@@ -35,11 +35,7 @@ class Stepper:
         self._draw = Draw(seeds, torch.zeros_like(seeds))
         self._together = bool((moments.steps == moments.steps[0]).all())
         self._gradient = torch.zeros_like(stack.rows)
-        self._views, start = [], 0
-        for parameter in stack.parameters.values():
-            stop = start + parameter[0].numel()
-            self._views.append(self._gradient[:, start:stop].view(parameter.shape))
-            start = stop
+        self._views = list(stack.views(self._gradient).values())
         self.losses = torch.zeros(len(stack), device=stack.rows.device, dtype=torch.float64)
         self._ages = torch.zeros(len(stack), 1, device=stack.rows.device)
         self._graphs: dict[int, tuple[Any, Tensor] | None] = {}
@@ -112,17 +108,18 @@ class Stepper:
         return None if graph is None else (graph, slot)
 
 
-def validation_losses(stack: Stack, models: Tensor, plan: Plan, rows_at_once: int = 2048) -> Tensor:
-    """Each member's mean loss on its validation rows, float64."""
+def validation_losses(stack: Stack, models: Tensor, plan: Plan, rows_at_once: int = 2048) -> list[float] | None:
+    """Each member's mean loss on its validation rows; None where there are none."""
     problem, head = plan.problem, plan.head
-    assert problem.validation is not None  # noqa: S101  the caller looks
+    if problem.validation is None:
+        return None
     rows = problem.validation.expand(len(problem.training), -1)[models]
     total = torch.zeros(len(stack), device=stack.rows.device, dtype=torch.float64)
     with torch.no_grad():
         for part in rows.split(max(rows_at_once // len(stack), 64), dim=1):
             inputs, targets = problem.batch(part, models if problem.shift is not None else None)
             total += head.validation_loss(stack(inputs), targets).double().sum(1)
-    return total / rows.shape[1]
+    return (total / rows.shape[1]).tolist()
 
 
 _in_use, _lock = [0], threading.Lock()

@@ -83,9 +83,7 @@ class Run:
         for batch in order.tensor_split(-(-rows.shape[1] // self.plan.options.batch_size), dim=1):
             self.threads(self.stepper, batch)
         training = (self.stepper.losses / rows.shape[1]).tolist()
-        validation = None
-        if self.plan.problem.validation is not None:
-            validation = validation_losses(self.stack, self.models, self.plan).tolist()
+        validation = validation_losses(self.stack, self.models, self.plan)
         finite = torch.isfinite(self.stack.rows).all(1).tolist()
         state.epoch += 1
         self._judge(training, validation, finite)
