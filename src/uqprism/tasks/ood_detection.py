@@ -1,0 +1,179 @@
+"""Out-of-distribution detection: does a measure tell inputs of a kind never seen from those it was trained for?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uqprism.errors import ArgumentError
+from uqprism.registry import unknown
+from uqprism.tasks.ranking import Ranking
+from uqprism.tasks.resampling import RESAMPLES, Resampling
+from uqprism.tasks.result import TaskResult
+from uqprism.tasks.scores import Scores, as_scores
+
+FALSE_POSITIVE_RATES = np.linspace(0.0, 1.0, 201)
+
+
+@dataclass(frozen=True)
+class Split:
+    """How many points of either kind there are up to each score: one row per resample, from zero, a column per group of ties.
+
+    Attributes:
+        known: in-distribution points, (resamples, groups + 1).
+        alien: out-of-distribution points, likewise.
+    """
+
+    known: np.ndarray
+    alien: np.ndarray
+
+    @classmethod
+    def by(cls, ranking: Ranking, known: np.ndarray, alien: np.ndarray) -> Split:
+        """By the ranking of all points, the known ones first; `known` and `alien` count how often each is there."""
+        nothing = [np.zeros((len(known), alien.shape[1])), np.zeros((len(alien), known.shape[1]))]
+        return cls(
+            ranking.cumulative(np.concatenate([known, nothing[0]], axis=1)),
+            ranking.cumulative(np.concatenate([nothing[1], alien], axis=1)),
+        )
+
+    def swapped(self) -> Split:
+        """The same question the other way round: find the known points by low scores."""
+        return Split(self.alien[:, -1:] - self.alien[:, ::-1], self.known[:, -1:] - self.known[:, ::-1])
+
+
+def auroc(split: Split) -> np.ndarray:
+    """How often an alien point scores above a known one; ties count half."""
+    known, alien = split.known, split.alien
+    below = (known[:, 1:] + known[:, :-1]) / 2.0
+    return np.sum(np.diff(alien, axis=1) * below, axis=1) / (known[:, -1] * alien[:, -1])
+
+
+def average_precision(split: Split) -> np.ndarray:
+    """The mean, over alien points, of the share of aliens among all that score as high or higher."""
+    known, alien = (counts[:, -1:] - counts[:, :-1] for counts in (split.known, split.alien))
+    found = known + alien
+    precision = alien / np.where(found > 0.0, found, 1.0)
+    return np.sum(np.diff(split.alien, axis=1) * precision, axis=1) / split.alien[:, -1]
+
+
+def false_positives(split: Split, share: float = 0.95) -> np.ndarray:
+    """The share of known points flagged when the threshold is as high as it can be and still flags this share of the aliens."""
+    flagged = split.alien[:, -1:] - split.alien[:, :-1]
+    enough = flagged >= share * (1.0 - 1e-12) * split.alien[:, -1:]
+    last = enough.shape[1] - 1 - np.argmax(enough[:, ::-1], axis=1)
+    return 1.0 - split.known[np.arange(len(last)), last] / split.known[:, -1]
+
+
+METRICS: dict[str, tuple[bool, Callable[[Split], np.ndarray]]] = {
+    "auroc": (True, auroc),
+    "aupr_out": (True, average_precision),
+    "aupr_in": (True, lambda split: average_precision(split.swapped())),
+    "fpr95": (False, false_positives),
+    "fpr95_in": (False, lambda split: false_positives(split.swapped())),
+}
+
+
+def ood_detection(
+    table_in: Any, table_out: Any, *, metric: str = "auroc", resamples: int = RESAMPLES, seed: int = 0
+) -> TaskResult:
+    """How well each measure tells points of another kind (`table_out`) from points of the known kind (`table_in`).
+
+    | metric | what it is | better |
+    |---|---|---|
+    | `auroc` | how often a point from outside is the more uncertain of a pair; 0.5 is chance | higher |
+    | `aupr_out` | average precision of finding the points from outside by high uncertainty; chance is their share | higher |
+    | `aupr_in` | average precision of finding the known points by low uncertainty; likewise | higher |
+    | `fpr95` | share of known points flagged when 95 % of those from outside are | lower |
+    | `fpr95_in` | share of points from outside let through when 95 % of the known ones are | lower |
+
+    Args:
+        table_in: a `MeasureTable` (or a mapping, a data frame, an array of uncertainties) of points of the known kind.
+        table_out: the same of points from outside; or a mapping of names to such tables for several data sets at once, whose
+            mean the result is, with each under `result.parts`.
+        metric: the one that counts; the others come along in `result.metrics`.
+        resamples: of the points of either kind, for spreads and paired comparisons; 0 for none.
+        seed: of the resamples.
+    """
+    if metric not in METRICS:
+        raise unknown("metric", metric, METRICS)
+    known = as_scores(table_in, "table_in")
+    if isinstance(table_out, Mapping) and table_out and all(_is_table(each) for each in table_out.values()):
+        drawn = Resampling.of(known.n_points, resamples, seed)
+        parts = {}
+        for stream, (name, table) in enumerate(table_out.items(), start=1):
+            alien = as_scores(table, f"table_out[{name!r}]")
+            parts[str(name)] = _detect(
+                known, alien, metric, (drawn, Resampling.of(alien.n_points, resamples, seed, stream)), seed
+            )
+        return TaskResult.average(parts)
+    alien = as_scores(table_out, "table_out")
+    drawn = Resampling.of(known.n_points, resamples, seed), Resampling.of(alien.n_points, resamples, seed, 1)
+    return _detect(known, alien, metric, drawn, seed)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, Mapping) or hasattr(value, "columns")
+
+
+def _detect(known: Scores, alien: Scores, metric: str, drawn: tuple[Resampling, Resampling], seed: int) -> TaskResult:
+    _check_measures(known, alien)
+    names = [metric, *(name for name in METRICS if name != metric)]
+
+    def judge(name: str, column: np.ndarray) -> tuple[list[float], np.ndarray, np.ndarray]:
+        other = alien.columns[name]
+        ranking = Ranking.of(np.concatenate([column, other]))
+        split = Split.by(ranking, np.ones((1, len(column))), np.ones((1, len(other))))
+        found = [float(METRICS[each][1](split)[0]) for each in names]
+        return found, _roc(split), _replicates(METRICS[metric][1], (column, other), drawn, found[0])
+
+    done = known.each(judge)
+    resamples = len(drawn[0].counts)
+    return TaskResult(
+        task="ood_detection",
+        metric=metric,
+        higher_is_better=METRICS[metric][0],
+        values={name: found[0][0] for name, found in done.items()},
+        replicates=np.stack([found[2] for found in done.values()], axis=1) if resamples else None,
+        metrics={each: {name: found[0][i] for name, found in done.items()} for i, each in enumerate(names) if i},
+        curves={"false_positive_rate": FALSE_POSITIVE_RATES} | {name: found[1] for name, found in done.items()},
+        settings={"points_in": known.n_points, "points_out": alien.n_points, "resamples": resamples, "seed": seed},
+        figure="roc_curves",
+    )
+
+
+def _replicates(
+    metric: Callable[[Split], np.ndarray],
+    columns: tuple[np.ndarray, np.ndarray],
+    drawn: tuple[Resampling, Resampling],
+    value: float,
+) -> np.ndarray:
+    """The metric when points of both kinds are drawn anew, (resamples,)."""
+    ranking = Ranking.of(np.concatenate([column[each.rows] for column, each in zip(columns, drawn, strict=True)]))
+    known, alien = drawn
+    both = metric(Split.by(ranking, known.counts, alien.counts))
+    if len(known.rows) == known.n_points and len(alien.rows) == alien.n_points:
+        return both
+    # Where only some of the points were resampled, each kind's part of the noise shrinks by a factor of its own.
+    base = metric(Split.by(ranking, known.once, alien.once))
+    by_known = metric(Split.by(ranking, known.counts, np.repeat(alien.once, len(known.counts), axis=0))) - base
+    by_alien = metric(Split.by(ranking, np.repeat(known.once, len(alien.counts), axis=0), alien.counts)) - base
+    return value + known.shrink * by_known + alien.shrink * by_alien
+
+
+def _roc(split: Split) -> np.ndarray:
+    """The share of points from outside that are flagged, at each share of known points flagged."""
+    flagged, alarms = (1.0 - counts[0, ::-1] / counts[0, -1] for counts in (split.alien, split.known))
+    return np.interp(FALSE_POSITIVE_RATES, alarms, flagged)
+
+
+def _check_measures(known: Scores, alien: Scores) -> None:
+    for one, other, where in ((known, alien, "table_out"), (alien, known, "table_in")):
+        missing = [name for name in one.names if name not in other.columns]
+        if missing:
+            raise ArgumentError(
+                f"table_in and table_out must have the same measures; {where} lacks {', '.join(map(repr, missing[:3]))}"
+                f"{' and more' if len(missing) > 3 else ''}; evaluate both with the same measures"
+            )

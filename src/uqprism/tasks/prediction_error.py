@@ -1,0 +1,47 @@
+"""How wrong an ensemble was at each point, in one number: what selective prediction ranks against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import numpy as np
+
+from uqprism.arrays import Array, from_numpy, to_numpy
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.errors import ShapeError
+from uqprism.registry import unknown
+from uqprism.rules import CRPS, Log
+from uqprism.tasks.scores import numbers
+
+Kind = Literal["squared", "absolute", "nll", "crps"]
+PAIRS_AT_ONCE = 1 << 22  # the CRPS of a mixture looks at all pairs of members
+
+ERRORS: dict[str, Callable[[EnsemblePrediction, Array], Array]] = {
+    "squared": lambda ensemble, y: (ensemble.mixture.mean - y) ** 2,
+    "absolute": lambda ensemble, y: abs(ensemble.mixture.mean - y),
+    "nll": lambda ensemble, y: Log().score(ensemble.mixture, y),
+    "crps": lambda ensemble, y: CRPS().score(ensemble.mixture, y),
+}
+
+
+def prediction_error(ensemble: EnsemblePrediction, target: Array, kind: Kind = "squared") -> np.ndarray:
+    """The error of the ensemble at every point, (points,), as a NumPy array.
+
+    Args:
+        ensemble: what was predicted.
+        target: what happened, in the shape of the points.
+        kind: `squared` or `absolute` error of the mixture's mean; `nll` or `crps`, the log score or the CRPS of the mixture.
+    """
+    if kind not in get_args(Kind):
+        raise unknown("kind of error", kind, get_args(Kind))
+    if np.shape(target) != tuple(ensemble.points_shape):
+        raise ShapeError(f"target must have the shape of the points {ensemble.points_shape}, got {np.shape(target)}")
+    flat, y = ensemble.flat(), numbers(target, "target", finite=True)
+    step = max(1, PAIRS_AT_ONCE // flat.n_members**2)
+    found = []
+    for start in range(0, len(y), step):
+        part = flat[start : start + step]
+        here = from_numpy(y[start : start + step], part.members.mean)
+        found.append(to_numpy(ERRORS[kind](part, here)))
+    return np.concatenate(found).astype(np.float64, copy=False)

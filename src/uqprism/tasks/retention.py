@@ -1,0 +1,180 @@
+"""Retention curves: the error of the points that are kept when the most uncertain ones are handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uqprism.errors import InvalidValueError
+from uqprism.registry import unknown
+from uqprism.tasks.ranking import Ranking
+from uqprism.tasks.scores import as_scores, errors_of
+
+GRID = np.arange(1, 101) / 100.0
+PAPER_RETENTIONS = np.arange(50, 101) / 100.0
+ERRORS_AT = (80, 90, 95)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The summed error of the k most certain points, for every k: straight lines between groups of ties, resample by resample.
+
+    A group of ties is crossed on a straight line: each of its points counts with the group's mean error, so that the order
+    within it, which nobody has chosen, plays no part.
+
+    Attributes:
+        counts: points up to the end of each group, (resamples, groups + 1), from zero.
+        sums: their summed error, likewise.
+    """
+
+    counts: np.ndarray
+    sums: np.ndarray
+
+    @classmethod
+    def by(cls, ranking: Ranking, error: np.ndarray, weights: np.ndarray) -> Kept:
+        """Points kept in this order; `weights` says how often each is there, (resamples, points)."""
+        weighted = weights * error
+        kept = cls(ranking.cumulative(weights), ranking.cumulative(weighted))
+        kept.sums[:, -1] = weighted.sum(axis=1)  # the same to the last digit whatever the order: ties of all are the random curve
+        return kept
+
+    @classmethod
+    def at_random(cls, like: Kept) -> Kept:
+        """Points kept in an order that knows nothing."""
+        return cls(like.counts[:, [0, -1]], like.sums[:, [0, -1]])
+
+    def mean_at(self, retentions: np.ndarray) -> np.ndarray:
+        """The mean error of these shares of the points, (resamples, retentions); a part of a point counts in part."""
+        kept = self.counts[:, -1:] * retentions
+        rows = zip(kept, self.counts, self.sums, strict=True)
+        return np.array([np.interp(*row) for row in rows]) / kept
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number out of retention curves: an area (or height) under each, and how those of measure, oracle and chance combine.
+
+    Attributes:
+        name: in results.
+        higher_is_better: its direction.
+        area: of a curve, (resamples,).
+        value: from the areas of the measure, the oracle and the random order.
+        needs_positive: whether errors below zero, as the log score has, make no sense of it.
+    """
+
+    name: str
+    higher_is_better: bool
+    area: Callable[[Kept], np.ndarray]
+    value: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    needs_positive: bool = False
+
+
+def _mean_over(retentions: np.ndarray) -> Callable[[Kept], np.ndarray]:
+    return lambda kept: kept.mean_at(retentions).mean(axis=1)
+
+
+def _mean_over_every_count(kept: Kept) -> np.ndarray:
+    """The mean over k = 1, 2, ... of the mean error of the first k; in closed form across a group of ties."""
+    counts, sums = kept.counts, kept.sums
+    n = int(counts[0, -1])
+    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n + 1))])[counts.astype(np.intp)]
+    width = np.diff(counts, axis=1)
+    slope = np.diff(sums, axis=1) / np.where(width > 0.0, width, 1.0)
+    start = sums[:, :-1] - slope * counts[:, :-1]
+    return np.sum(start * np.diff(harmonic, axis=1) + slope * width, axis=1) / n
+
+
+def _area_with_rejected_solved(kept: Kept) -> np.ndarray:
+    """The area under the error of all points when rejected ones have none, by trapezia over every count."""
+    heights = (kept.sums[:, 1:] + kept.sums[:, :-1]) / 2.0
+    return np.sum(heights * np.diff(kept.counts, axis=1), axis=1) / kept.counts[:, -1] ** 2
+
+
+def _lower_ratio(measure: np.ndarray, oracle: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    return (measure - oracle) / (chance - oracle)
+
+
+def _upper_ratio(measure: np.ndarray, oracle: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    return (chance - measure) / (chance - oracle)
+
+
+def metrics(retentions: np.ndarray = PAPER_RETENTIONS) -> dict[str, Metric]:
+    """All there are, by name; `retentions` are those of `prr_paper`."""
+    every = _mean_over_every_count
+    known = [
+        Metric("prr_paper", False, _mean_over(retentions), _lower_ratio),
+        Metric("prr_malinin", True, _area_with_rejected_solved, _upper_ratio, needs_positive=True),
+        Metric("aurc", False, every, lambda measure, _oracle, _chance: measure),
+        Metric("ause", False, every, lambda measure, oracle, chance: (measure - oracle) / chance, needs_positive=True),
+    ]
+    return {metric.name: metric for metric in known} | {f"error_at_{percent}": error_at(percent) for percent in ERRORS_AT}
+
+
+def error_at(percent: float) -> Metric:
+    """The mean error when so many percent of the points are kept."""
+    if not 0.0 < percent <= 100.0:
+        raise InvalidValueError(f"error_at_N needs a percentage above 0 and up to 100, got {percent:g}")
+    kept = np.array([percent / 100.0])
+    return Metric(f"error_at_{percent:g}", False, _mean_over(kept), lambda measure, _oracle, _chance: measure)
+
+
+def resolve_metric(name: str, retentions: Any = None) -> Metric:
+    """The metric of this name: `paper` and `malinin` for short, `error_at_N` for any percentage."""
+    known = metrics() if retentions is None else metrics(resolve_retentions(retentions))
+    full = f"prr_{name}" if name in {"paper", "malinin"} else name
+    if retentions is not None and full != "prr_paper":
+        raise InvalidValueError(f"retentions are for metric='paper', got {name!r}; error_at_N names its own")
+    if full in known:
+        return known[full]
+    try:
+        return error_at(float(full.removeprefix("error_at_")))
+    except ValueError as error:
+        if isinstance(error, InvalidValueError):
+            raise
+        raise unknown("metric", name, ["paper", "malinin", *known]) from None
+
+
+def resolve_retentions(retentions: Any) -> np.ndarray:
+    """Shares of the points, each above 0 and at most 1."""
+    found = np.atleast_1d(np.asarray(retentions, dtype=np.float64)).reshape(-1)
+    if not len(found) or not bool(np.all((found > 0.0) & (found <= 1.0))):
+        raise InvalidValueError(f"retentions must be shares above 0 and up to 1, such as 0.5 for half, got {retentions!r}")
+    return found
+
+
+@dataclass(frozen=True)
+class RetentionCurve:
+    """The mean error of the points kept, at every share kept.
+
+    Attributes:
+        retention: the share of the points that are kept, the most certain first.
+        error: their mean error.
+        oracle: the same if the points with the largest errors went first; no order does better.
+        random: the same for an order that knows nothing: the mean error throughout.
+    """
+
+    retention: np.ndarray
+    error: np.ndarray
+    oracle: np.ndarray
+    random: np.ndarray
+
+
+def retention_curve(error: Any, uncertainty: Any, retentions: Any = None) -> RetentionCurve:
+    """How the mean error falls as the most uncertain points are handed on, beside the best that any order could do.
+
+    Args:
+        error: of each point.
+        uncertainty: of each point; equal ones count with their mean error.
+        retentions: shares to keep, by default 1 %, 2 %, ... 100 %.
+    """
+    scores = as_scores(uncertainty, "uncertainty")
+    wrong = errors_of(error, scores)
+    grid = GRID if retentions is None else resolve_retentions(retentions)
+    once = np.ones((1, len(wrong)))
+    (column,) = scores.columns.values()
+    kept, oracle = (Kept.by(Ranking.of(score), wrong, once) for score in (column, wrong))
+    means = [curve.mean_at(grid)[0] for curve in (kept, oracle, Kept.at_random(oracle))]
+    return RetentionCurve(grid, *means)

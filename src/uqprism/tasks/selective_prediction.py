@@ -1,0 +1,104 @@
+"""Selective prediction: keep the points a measure is sure of, hand on the rest; how much error goes away?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from uqprism.errors import InvalidValueError
+from uqprism.tasks.ranking import Ranking
+from uqprism.tasks.resampling import RESAMPLES, Resampling
+from uqprism.tasks.result import TaskResult
+from uqprism.tasks.retention import GRID, Kept, Metric, metrics, resolve_metric
+from uqprism.tasks.scores import as_scores, errors_of
+
+
+def selective_prediction(
+    table: Any,
+    *,
+    error: Any,
+    metric: str = "paper",
+    retentions: Any = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> TaskResult:
+    """How well each measure finds the points with large errors.
+
+    | metric | what it is | oracle | random | better |
+    |---|---|---|---|---|
+    | `paper` | mean over retentions 50, 51, ... 100 % of the retained points' mean error, from oracle to random | 0 | 1 | lower |
+    | `malinin` | how much rejecting lowers the error of all points, rejected ones counted as solved | 1 | 0 | higher |
+    | `aurc` | mean over every number of points of the retained points' mean error | | mean error | lower |
+    | `ause` | the same above the oracle's, in units of the mean error | 0 | | lower |
+    | `error_at_N` | mean error of the N % most certain points | | mean error | lower |
+
+    Args:
+        table: a `MeasureTable`, a mapping of names to uncertainties, a data frame, or one array of uncertainties.
+        error: of each point, such as `tasks.prediction_error(ensemble, y)`; any numbers of which lower is better.
+        metric: the one that counts; the others come along in `result.metrics`.
+        retentions: for `paper`: shares to average over, by default 0.5, 0.51, ... 1.
+        resamples: of the points, for spreads and paired comparisons; 0 for none.
+        seed: of the resamples.
+
+    Raises:
+        InvalidValueError: all errors are equal, so that there is nothing to find; NaN among errors or uncertainties.
+    """
+    scores = as_scores(table)
+    wrong = errors_of(error, scores)
+    chosen = resolve_metric(metric, retentions)
+    _check_errors(wrong, chosen)
+    others = [m for m in metrics().values() if m.name != chosen.name and not (m.needs_positive and wrong.min() < 0.0)]
+    once = np.ones((1, len(wrong)))
+    oracle = Ranking.of(wrong)
+    best = Kept.by(oracle, wrong, once)
+    drawn = Resampling.of(len(wrong), resamples, seed)
+    part, part_oracle = wrong[drawn.rows], Ranking.of(wrong[drawn.rows])
+    resampled_best = Kept.by(part_oracle, part, drawn.counts)
+    subset_best = Kept.by(part_oracle, part, drawn.once)
+
+    def judge(_name: str, column: np.ndarray) -> tuple[list[float], np.ndarray, np.ndarray]:
+        kept = Kept.by(Ranking.of(column), wrong, once)
+        found = [float(_value(m, kept, best)[0]) for m in (chosen, *others)]
+        order = Ranking.of(column[drawn.rows])
+
+        def resampled(counts: np.ndarray) -> np.ndarray:
+            return _value(chosen, Kept.by(order, part, counts), resampled_best if counts is drawn.counts else subset_best)
+
+        return found, kept.mean_at(GRID)[0], drawn.replicates(found[0], resampled)
+
+    done = scores.each(judge)
+    replicates = np.stack([found[2] for found in done.values()], axis=1)
+    random = Kept.at_random(best).mean_at(GRID)[0]
+    curves = {"retention": GRID, "oracle": best.mean_at(GRID)[0], "random": random}
+    return TaskResult(
+        task="selective_prediction",
+        metric=chosen.name,
+        higher_is_better=chosen.higher_is_better,
+        values={name: found[0][0] for name, found in done.items()},
+        replicates=replicates[~np.isnan(replicates).any(axis=1)] if resamples else None,
+        metrics={m.name: {name: found[0][i + 1] for name, found in done.items()} for i, m in enumerate(others)},
+        curves=curves | {name: found[1] for name, found in done.items()},
+        settings={"points": len(wrong), "mean_error": float(wrong.mean()), "resamples": resamples, "seed": seed},
+        figure="retention_curves",
+    )
+
+
+def _value(metric: Metric, kept: Kept, best: Kept) -> np.ndarray:
+    """The metric in each resample; NaN in one that drew the same error throughout."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = metric.value(*(metric.area(curve) for curve in (kept, best, Kept.at_random(best))))
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def _check_errors(error: np.ndarray, metric: Metric) -> None:
+    if error.min() == error.max():
+        raise InvalidValueError(
+            f"error must differ between points, all {len(error)} are {error[0]:g}: no order is better than another; "
+            "check that it is the error of each point and not their mean"
+        )
+    if metric.needs_positive and error.min() < 0.0:
+        raise InvalidValueError(
+            f"metric {metric.name!r} needs errors that are not negative, the smallest is {error.min():g}; "
+            "use metric='paper' for scores such as the log score"
+        )
