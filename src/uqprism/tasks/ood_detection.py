@@ -11,9 +11,9 @@ import numpy as np
 from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
 from uqprism.tasks.ranking import Ranking
-from uqprism.tasks.resampling import RESAMPLES, Resampling
+from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Resampling
 from uqprism.tasks.result import TaskResult
-from uqprism.tasks.scores import Scores, as_scores
+from uqprism.tasks.scores import Scores, as_scores, is_table
 
 FALSE_POSITIVE_RATES = np.linspace(0.0, 1.0, 201)
 
@@ -33,11 +33,8 @@ class Split:
     @classmethod
     def by(cls, ranking: Ranking, known: np.ndarray, alien: np.ndarray) -> Split:
         """By the ranking of all points, the known ones first; `known` and `alien` count how often each is there."""
-        nothing = [np.zeros((len(known), alien.shape[1])), np.zeros((len(alien), known.shape[1]))]
-        return cls(
-            ranking.cumulative(np.concatenate([known, nothing[0]], axis=1)),
-            ranking.cumulative(np.concatenate([nothing[1], alien], axis=1)),
-        )
+        n = known.shape[1]
+        return cls(ranking.part(slice(n)).cumulative(known), ranking.part(slice(n, None)).cumulative(alien))
 
     def swapped(self) -> Split:
         """The same question the other way round: find the known points by low scores."""
@@ -100,22 +97,14 @@ def ood_detection(
     if metric not in METRICS:
         raise unknown("metric", metric, METRICS)
     known = as_scores(table_in, "table_in")
-    if isinstance(table_out, Mapping) and table_out and all(_is_table(each) for each in table_out.values()):
-        drawn = Resampling.of(known.n_points, resamples, seed)
-        parts = {}
-        for stream, (name, table) in enumerate(table_out.items(), start=1):
-            alien = as_scores(table, f"table_out[{name!r}]")
-            parts[str(name)] = _detect(
-                known, alien, metric, (drawn, Resampling.of(alien.n_points, resamples, seed, stream)), seed
-            )
-        return TaskResult.average(parts)
-    alien = as_scores(table_out, "table_out")
-    drawn = Resampling.of(known.n_points, resamples, seed), Resampling.of(alien.n_points, resamples, seed, 1)
-    return _detect(known, alien, metric, drawn, seed)
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, Mapping) or hasattr(value, "columns")
+    drawn = Resampling.of(known.n_points, resamples, seed)
+    several = isinstance(table_out, Mapping) and bool(table_out) and all(map(is_table, table_out.values()))
+    parts = {}
+    for stream, (name, table) in enumerate(table_out.items() if several else [("", table_out)], start=1):
+        alien = as_scores(table, f"table_out[{name!r}]" if several else "table_out")
+        both = drawn, Resampling.of(alien.n_points, resamples, seed, stream)
+        parts[str(name)] = _detect(known, alien, metric, both, seed)
+    return TaskResult.average(parts) if several else parts[""]
 
 
 def _detect(known: Scores, alien: Scores, metric: str, drawn: tuple[Resampling, Resampling], seed: int) -> TaskResult:
@@ -135,7 +124,7 @@ def _detect(known: Scores, alien: Scores, metric: str, drawn: tuple[Resampling, 
         task="ood_detection",
         metric=metric,
         higher_is_better=METRICS[metric][0],
-        values={name: found[0][0] for name, found in done.items()},
+        measured={name: found[0][0] for name, found in done.items()},
         replicates=np.stack([found[2] for found in done.values()], axis=1) if resamples else None,
         metrics={each: {name: found[0][i] for name, found in done.items()} for i, each in enumerate(names) if i},
         curves={"false_positive_rate": FALSE_POSITIVE_RATES} | {name: found[1] for name, found in done.items()},
@@ -151,16 +140,15 @@ def _replicates(
     value: float,
 ) -> np.ndarray:
     """The metric when points of both kinds are drawn anew, (resamples,)."""
-    ranking = Ranking.of(np.concatenate([column[each.rows] for column, each in zip(columns, drawn, strict=True)]))
+    ranking = Ranking.of(np.concatenate([column[each.rows] for column, each in zip(columns, drawn, strict=True)]), MOST_STEPS)
     known, alien = drawn
-    both = metric(Split.by(ranking, known.counts, alien.counts))
-    if len(known.rows) == known.n_points and len(alien.rows) == alien.n_points:
-        return both
-    # Where only some of the points were resampled, each kind's part of the noise shrinks by a factor of its own.
     base = metric(Split.by(ranking, known.once, alien.once))
-    by_known = metric(Split.by(ranking, known.counts, np.repeat(alien.once, len(known.counts), axis=0))) - base
-    by_alien = metric(Split.by(ranking, np.repeat(known.once, len(alien.counts), axis=0), alien.counts)) - base
-    return value + known.shrink * by_known + alien.shrink * by_alien
+    if known.shrink == alien.shrink:
+        return known.replicates(value, metric(Split.by(ranking, known.counts, alien.counts)), base)
+    # Each kind's part of the noise shrinks by a factor of its own, so they are taken one at a time.
+    by_known = metric(Split.by(ranking, known.counts, np.repeat(alien.once, len(known.counts), axis=0)))
+    by_alien = metric(Split.by(ranking, np.repeat(known.once, len(alien.counts), axis=0), alien.counts))
+    return known.replicates(value, by_known, base) + alien.replicates(0.0, by_alien, base)
 
 
 def _roc(split: Split) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,7 @@ from uqprism.errors import InvalidValueError
 
 RESAMPLES = 200
 MOST_POINTS = 20_000
+MOST_STEPS = 1_000
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class Resampling:
     """How often each point is in each resample.
 
     Over more than 20,000 points the spread is measured on 20,000 of them, drawn at random, and scaled by the square root of the
-    ratio: the metrics here are asymptotically normal, and at that size the difference does not show. Values themselves always
-    come from all points.
+    ratio: the metrics here are asymptotically normal, and at that size the difference does not show. For the same reason
+    resamples see at most 1,000 steps of a ranking. Values themselves always come from all points and all steps.
 
     Attributes:
         rows: the points that the resamples are of.
@@ -54,9 +54,12 @@ class Resampling:
         """How much narrower the spread over all points is than that over the rows."""
         return float(np.sqrt(len(self.rows) / self.n_points))
 
-    def replicates(self, value: float, metric: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """The metric in each resample, (resamples,), around its value over all points; `metric` takes counts of the rows."""
-        found = metric(self.counts)
-        if len(self.rows) == self.n_points:
-            return found
-        return value + (found - metric(self.once)[0]) * self.shrink
+    def replicates(self, value: float, found: np.ndarray, undisturbed: np.ndarray) -> np.ndarray:
+        """The metric in each resample, (resamples,), around its value over all points.
+
+        Args:
+            value: over all points.
+            found: in resamples of the rows.
+            undisturbed: over the rows as they are, (1,).
+        """
+        return value + (found - undisturbed) * self.shrink

@@ -28,7 +28,7 @@ class TaskResult(Mapping[str, float]):
         task: which task it was.
         metric: what the values are.
         higher_is_better: the direction of the metric.
-        values: by measure.
+        measured: the value of the metric by measure.
         replicates: the metric in resamples of the data, (resamples, measures), or None. A row is one resample, seen by all
             measures alike, so that differences between columns are paired.
         metrics: further metrics: name, measure, value.
@@ -41,7 +41,7 @@ class TaskResult(Mapping[str, float]):
     task: str
     metric: str
     higher_is_better: bool
-    values: Mapping[str, float]
+    measured: Mapping[str, float]
     replicates: np.ndarray | None = None
     metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     curves: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -50,26 +50,26 @@ class TaskResult(Mapping[str, float]):
     figure: str = "intervals"
 
     def __post_init__(self) -> None:
-        if not self.values:
+        if not self.measured:
             raise InvalidValueError("a task result needs at least one measure")
-        if self.replicates is not None and self.replicates.shape[1:] != (len(self.values),):
-            raise InvalidValueError(f"replicates must be (resamples, {len(self.values)}), got {self.replicates.shape}")
+        if self.replicates is not None and self.replicates.shape[1:] != (len(self.measured),):
+            raise InvalidValueError(f"replicates must be (resamples, {len(self.measured)}), got {self.replicates.shape}")
 
     def __getitem__(self, measure: object) -> float:
-        if str(measure) not in self.values:
-            raise unknown("measure in this result", measure, self.values)
-        return self.values[str(measure)]
+        if str(measure) not in self.measured:
+            raise unknown("measure in this result", measure, self.measured)
+        return self.measured[str(measure)]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.values)
+        return iter(self.measured)
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.measured)
 
     def ranked(self) -> list[str]:
         """All measures, the best first; equal values in the order of the table."""
         sign = -1.0 if self.higher_is_better else 1.0
-        return sorted(self.values, key=lambda name: sign * self.values[name])
+        return sorted(self.measured, key=lambda name: sign * self.measured[name])
 
     def best(self) -> str:
         """The best measure; the metric knows its direction."""
@@ -77,18 +77,18 @@ class TaskResult(Mapping[str, float]):
 
     def not_worse(self, level: float = 0.95) -> list[str]:
         """The measures that are not significantly worse than the best, the best first: `comparison.not_worse`."""
-        good = not_worse(np.array(list(self.values.values())), self._replicates(), self.higher_is_better, level)
-        names = {name for name, stays in zip(self.values, good, strict=True) if stays}
+        good = not_worse(np.array(list(self.measured.values())), self._replicates(), self.higher_is_better, level)
+        names = {name for name, stays in zip(self.measured, good, strict=True) if stays}
         return [name for name in self.ranked() if name in names]
 
     def spread(self) -> dict[str, float]:
         """The standard error of each value: the standard deviation over resamples."""
-        return dict(zip(self.values, self._replicates().std(axis=0, ddof=1).tolist(), strict=True))
+        return dict(zip(self.measured, self._replicates().std(axis=0, ddof=1).tolist(), strict=True))
 
     def interval(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
         """The range that holds this share of the resamples."""
         ends = np.quantile(self._replicates(), [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
-        return {name: (float(low), float(high)) for name, (low, high) in zip(self.values, ends.T, strict=True)}
+        return {name: (float(low), float(high)) for name, (low, high) in zip(self.measured, ends.T, strict=True)}
 
     def _replicates(self) -> np.ndarray:
         if self.replicates is None or len(self.replicates) < 2:
@@ -102,15 +102,15 @@ class TaskResult(Mapping[str, float]):
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per measure, the best first: all there is to say about it, by column."""
-        columns: dict[str, Mapping[str, Any]] = {self.metric: self.values}
+        columns: dict[str, Mapping[str, Any]] = {self.metric: self.measured}
         if self.has_spread:
             intervals, good = self.interval(), set(self.not_worse())
             columns["spread"] = self.spread()
             columns["low"] = {name: low for name, (low, _) in intervals.items()}
             columns["high"] = {name: high for name, (_, high) in intervals.items()}
-            columns["not_worse"] = {name: name in good for name in self.values}
+            columns["not_worse"] = {name: name in good for name in self.measured}
         columns |= self.metrics
-        columns |= {f"{self.metric}.{name}": part.values for name, part in self.parts.items()}
+        columns |= {f"{self.metric}.{name}": part.measured for name, part in self.parts.items()}
         return [{"measure": name, **{title: column[name] for title, column in columns.items()}} for name in self.ranked()]
 
     def to_pandas(self) -> Any:
@@ -174,7 +174,7 @@ class TaskResult(Mapping[str, float]):
         curves = {name: np.mean([part.curves[name] for part in results], axis=0) for name in first.curves} if alike else {}
         return dataclasses.replace(
             first,
-            values=_mean([part.values for part in results]),
+            measured=_mean([part.measured for part in results]),
             replicates=_averaged_replicates(results, seed),
             metrics=metrics,
             curves=curves,
@@ -189,7 +189,7 @@ def _mean(columns: Sequence[Mapping[str, float]]) -> dict[str, float]:
 def _check_alike(parts: Mapping[str, TaskResult]) -> None:
     if not parts:
         raise ArgumentError("parts must hold at least one result to average")
-    kinds = {name: (part.task, part.metric, tuple(part.values), tuple(part.metrics)) for name, part in parts.items()}
+    kinds = {name: (part.task, part.metric, tuple(part.measured), tuple(part.metrics)) for name, part in parts.items()}
     first = next(iter(kinds))
     for name, kind in kinds.items():
         if kind != kinds[first]:
@@ -199,7 +199,7 @@ def _check_alike(parts: Mapping[str, TaskResult]) -> None:
 def _averaged_replicates(results: Sequence[TaskResult], seed: int | None) -> np.ndarray | None:
     """Resamples of the mean: of points, with the same row of each part; of parts too if there is a seed."""
     n_parts = len(results)
-    values = np.array([list(part.values.values()) for part in results])
+    values = np.array([list(part.measured.values()) for part in results])
     known = [part.replicates for part in results if part.has_spread]
     if seed is None or n_parts < 2:
         return np.mean(_cut(known), axis=0) if len(known) == n_parts else None
@@ -220,7 +220,7 @@ def _cut(replicates: Sequence[Any]) -> list[np.ndarray]:
 
 def _packed(result: TaskResult, prefix: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """A result as plain data and named arrays; those of its parts behind a prefix."""
-    plain = ("task", "metric", "higher_is_better", "values", "metrics", "settings", "figure")
+    plain = ("task", "metric", "higher_is_better", "measured", "metrics", "settings", "figure")
     header: dict[str, Any] = {name: getattr(result, name) for name in plain}
     arrays = {f"{prefix}curves/{name}": curve for name, curve in result.curves.items()}
     if result.replicates is not None:

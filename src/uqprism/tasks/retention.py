@@ -19,14 +19,33 @@ ERRORS_AT = (80, 90, 95)
 
 
 @dataclass(frozen=True)
+class Population:
+    """Points that may be drawn several times, resample by resample.
+
+    Attributes:
+        counts: how often each point is there, (resamples, points).
+        errors: its error, as often, likewise.
+    """
+
+    counts: np.ndarray
+    errors: np.ndarray
+
+    @classmethod
+    def of(cls, error: np.ndarray, counts: np.ndarray | None = None) -> Population:
+        """Points with these errors, (points,); each once unless counted."""
+        counts = np.ones((1, len(error))) if counts is None else counts
+        return cls(counts, counts * error)
+
+
+@dataclass(frozen=True)
 class Kept:
-    """The summed error of the k most certain points, for every k: straight lines between groups of ties, resample by resample.
+    """The summed error of the k most certain points, for every k: straight lines between steps, resample by resample.
 
     A group of ties is crossed on a straight line: each of its points counts with the group's mean error, so that the order
     within it, which nobody has chosen, plays no part.
 
     Attributes:
-        counts: points up to the end of each group, (resamples, groups + 1), from zero.
+        counts: points up to each step, (resamples, steps + 1), from zero.
         sums: their summed error, likewise.
     """
 
@@ -34,11 +53,10 @@ class Kept:
     sums: np.ndarray
 
     @classmethod
-    def by(cls, ranking: Ranking, error: np.ndarray, weights: np.ndarray) -> Kept:
-        """Points kept in this order; `weights` says how often each is there, (resamples, points)."""
-        weighted = weights * error
-        kept = cls(ranking.cumulative(weights), ranking.cumulative(weighted))
-        kept.sums[:, -1] = weighted.sum(axis=1)  # the same to the last digit whatever the order: ties of all are the random curve
+    def by(cls, ranking: Ranking, points: Population) -> Kept:
+        """The points kept in this order."""
+        kept = cls(ranking.cumulative(points.counts), ranking.cumulative(points.errors))
+        kept.sums[:, -1] = points.errors.sum(axis=1)  # the same to the last digit in any order: all tied is the random curve
         return kept
 
     @classmethod
@@ -173,8 +191,8 @@ def retention_curve(error: Any, uncertainty: Any, retentions: Any = None) -> Ret
     scores = as_scores(uncertainty, "uncertainty")
     wrong = errors_of(error, scores)
     grid = GRID if retentions is None else resolve_retentions(retentions)
-    once = np.ones((1, len(wrong)))
+    points = Population.of(wrong)
     (column,) = scores.columns.values()
-    kept, oracle = (Kept.by(Ranking.of(score), wrong, once) for score in (column, wrong))
+    kept, oracle = (Kept.by(Ranking.of(score), points) for score in (column, wrong))
     means = [curve.mean_at(grid)[0] for curve in (kept, oracle, Kept.at_random(oracle))]
     return RetentionCurve(grid, *means)

@@ -94,8 +94,14 @@ def errors_of(error: Any, scores: Scores, argument: str = "error") -> np.ndarray
 
 
 def _columns(table: Any, argument: str) -> Iterable[tuple[str, Any]]:
-    if isinstance(table, Mapping) or hasattr(table, "columns"):  # a pandas frame is no mapping, but gives its columns likewise
-        return [(str(name), column) for name, column in table.items()]
     if isinstance(table, str):
         raise ArgumentError(f"{argument} must be a table of measures, got the text {table!r}; read the file first")
+    if is_table(table):
+        columns = zip(table.column_names, table.columns, strict=True) if hasattr(table, "column_names") else table.items()
+        return [(str(name), column) for name, column in columns]
     return [("uncertainty", table)]
+
+
+def is_table(value: Any) -> bool:
+    """Whether this has named columns: a `MeasureTable`, a mapping, a pandas frame or an Arrow table."""
+    return isinstance(value, Mapping) or hasattr(value, "columns")

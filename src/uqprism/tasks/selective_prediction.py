@@ -8,9 +8,9 @@ import numpy as np
 
 from uqprism.errors import InvalidValueError
 from uqprism.tasks.ranking import Ranking
-from uqprism.tasks.resampling import RESAMPLES, Resampling
+from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Resampling
 from uqprism.tasks.result import TaskResult
-from uqprism.tasks.retention import GRID, Kept, Metric, metrics, resolve_metric
+from uqprism.tasks.retention import GRID, Kept, Metric, Population, metrics, resolve_metric
 from uqprism.tasks.scores import as_scores, errors_of
 
 
@@ -49,23 +49,19 @@ def selective_prediction(
     chosen = resolve_metric(metric, retentions)
     _check_errors(wrong, chosen)
     others = [m for m in metrics().values() if m.name != chosen.name and not (m.needs_positive and wrong.min() < 0.0)]
-    once = np.ones((1, len(wrong)))
-    oracle = Ranking.of(wrong)
-    best = Kept.by(oracle, wrong, once)
+    points, oracle = Population.of(wrong), Ranking.of(wrong)
+    best = Kept.by(oracle, points)
     drawn = Resampling.of(len(wrong), resamples, seed)
-    part, part_oracle = wrong[drawn.rows], Ranking.of(wrong[drawn.rows])
-    resampled_best = Kept.by(part_oracle, part, drawn.counts)
-    subset_best = Kept.by(part_oracle, part, drawn.once)
+    part = wrong[drawn.rows]
+    resampled = [Population.of(part, drawn.counts), Population.of(part)]
+    resampled_best = [Kept.by(Ranking.of(part, MOST_STEPS), each) for each in resampled]
 
     def judge(_name: str, column: np.ndarray) -> tuple[list[float], np.ndarray, np.ndarray]:
-        kept = Kept.by(Ranking.of(column), wrong, once)
+        kept = Kept.by(Ranking.of(column), points)
         found = [float(_value(m, kept, best)[0]) for m in (chosen, *others)]
-        order = Ranking.of(column[drawn.rows])
-
-        def resampled(counts: np.ndarray) -> np.ndarray:
-            return _value(chosen, Kept.by(order, part, counts), resampled_best if counts is drawn.counts else subset_best)
-
-        return found, kept.mean_at(GRID)[0], drawn.replicates(found[0], resampled)
+        steps = Ranking.of(column[drawn.rows], MOST_STEPS)
+        noisy = [_value(chosen, Kept.by(steps, each), top) for each, top in zip(resampled, resampled_best, strict=True)]
+        return found, kept.mean_at(GRID)[0], drawn.replicates(found[0], *noisy)
 
     done = scores.each(judge)
     replicates = np.stack([found[2] for found in done.values()], axis=1)
@@ -75,7 +71,7 @@ def selective_prediction(
         task="selective_prediction",
         metric=chosen.name,
         higher_is_better=chosen.higher_is_better,
-        values={name: found[0][0] for name, found in done.items()},
+        measured={name: found[0][0] for name, found in done.items()},
         replicates=replicates[~np.isnan(replicates).any(axis=1)] if resamples else None,
         metrics={m.name: {name: found[0][i + 1] for name, found in done.items()} for i, m in enumerate(others)},
         curves=curves | {name: found[1] for name, found in done.items()},
