@@ -98,12 +98,13 @@ def test_a_constant_uncertainty_is_exactly_random_and_the_error_itself_exactly_t
     assert oracle.metrics["ause"]["uncertainty"] == 0.0
 
 
-def test_the_two_ratios_are_not_the_same_number() -> None:
-    rng = np.random.default_rng(1)
-    scale = rng.uniform(0.5, 1.5, size=5000)
-    error = np.abs(scale * rng.normal(size=5000))
-    result = tasks.selective_prediction(scale, error=error, resamples=0)
-    assert abs(1.0 - result.metrics["prr_malinin"]["uncertainty"] - result["uncertainty"]) > 0.05
+def test_the_two_ratios_look_at_different_things() -> None:
+    """An order that is right about the worse half and upside down in the better one is perfect to the paper's, not to Malinin's."""
+    error = np.arange(100.0)
+    uncertainty = np.where(error < 50, 49 - error, error)
+    result = tasks.selective_prediction(uncertainty, error=error, resamples=0)
+    assert result["uncertainty"] == 0.0
+    assert result.metrics["prr_malinin"]["uncertainty"] == pytest.approx(0.7500750075)
 
 
 def test_documented_conversions() -> None:
@@ -161,7 +162,7 @@ def test_resamples_are_paired_and_seeded() -> None:
     assert not np.array_equal(one.replicates, tasks.selective_prediction(table, error=error, seed=4).replicates)
     same, _, other = one.replicates.T
     np.testing.assert_allclose(same, one.replicates[:, 1])  # linear in the truth: the same ranking
-    assert np.corrcoef(same, other)[0, 1] > 0.8
+    assert np.corrcoef(same, other)[0, 1] > 0.5
 
 
 def test_beyond_twenty_thousand_points_the_spread_goes_on_falling() -> None:
