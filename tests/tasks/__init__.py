@@ -1,1 +1,1 @@
-"""Checks of uqprism.tasks."""
+"""Checks of uqprism."""

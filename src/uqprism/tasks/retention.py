@@ -68,7 +68,7 @@ class Kept:
         """The mean error of these shares of the points, (resamples, retentions); a part of a point counts in part."""
         kept = self.counts[:, -1:] * retentions
         rows = zip(kept, self.counts, self.sums, strict=True)
-        return np.array([np.interp(*row) for row in rows]) / kept
+        return np.array([np.interp(*row) for row in rows]).reshape(kept.shape) / kept
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _mean_over(retentions: np.ndarray) -> Callable[[Kept], np.ndarray]:
 def _mean_over_every_count(kept: Kept) -> np.ndarray:
     """The mean over k = 1, 2, ... of the mean error of the first k; in closed form across a group of ties."""
     counts, sums = kept.counts, kept.sums
-    n = int(counts[0, -1])
+    n = int(counts[:, -1].max(initial=1.0))
     harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n + 1))])[counts.astype(np.intp)]
     width = np.diff(counts, axis=1)
     slope = np.diff(sums, axis=1) / np.where(width > 0.0, width, 1.0)

@@ -51,7 +51,7 @@ class Scores:
 
 def as_scores(table: Any, argument: str = "table") -> Scores:
     """Columns out of a `MeasureTable`, a mapping of names to arrays, a data frame, or one array of uncertainties."""
-    columns = {name: numbers(column, f"{argument}[{name!r}]") for name, column in _columns(table, argument)}
+    columns = {name: numbers(column, title) for name, title, column in _columns(table, argument)}
     if not columns:
         raise ArgumentError(f"{argument} has no measures; evaluate(ensemble) makes a table of all")
     lengths = {name: len(column) for name, column in columns.items()}
@@ -93,13 +93,14 @@ def errors_of(error: Any, scores: Scores, argument: str = "error") -> np.ndarray
     return found
 
 
-def _columns(table: Any, argument: str) -> Iterable[tuple[str, Any]]:
+def _columns(table: Any, argument: str) -> Iterable[tuple[str, str, Any]]:
+    """Names, what to call them in an error, and values."""
     if isinstance(table, str):
         raise ArgumentError(f"{argument} must be a table of measures, got the text {table!r}; read the file first")
     if is_table(table):
         columns = zip(table.column_names, table.columns, strict=True) if hasattr(table, "column_names") else table.items()
-        return [(str(name), column) for name, column in columns]
-    return [("uncertainty", table)]
+        return [(str(name), f"{argument}[{str(name)!r}]", column) for name, column in columns]
+    return [("uncertainty", argument, table)]
 
 
 def is_table(value: Any) -> bool:

@@ -1,0 +1,163 @@
+"""Which measure for which job: the paper's advice, with its evidence."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from uqprism.registry import unknown
+from uqprism.storage import require
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A number of the paper.
+
+    Attributes:
+        measure: whose.
+        value: the mean over the paper's data sets.
+        spread: its standard deviation over runs.
+    """
+
+    measure: str
+    value: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to use for a task, and why.
+
+    Attributes:
+        task: which task.
+        measure: the one to begin with.
+        alternatives: measures that did as well or nearly so.
+        reason: a paragraph.
+        metric: what the evidence is in, and where in the paper it stands.
+        evidence: numbers of the paper, the best first.
+    """
+
+    task: str
+    measure: str
+    alternatives: tuple[str, ...]
+    reason: str
+    metric: str
+    evidence: tuple[Evidence, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The evidence, one row per measure."""
+        return [{"measure": each.measure, "paper": each.value, "spread": each.spread} for each in self.evidence]
+
+    def to_pandas(self) -> Any:
+        """The evidence as a `pandas.DataFrame`, a row per measure."""
+        return require("pandas", extra="pandas").DataFrame(self.rows()).set_index("measure")
+
+    def to_json(self) -> str:
+        """All of it as JSON text."""
+        about = {"task": self.task, "measure": self.measure, "alternatives": self.alternatives, "reason": self.reason}
+        return json.dumps({**about, "metric": self.metric, "evidence": self.rows()}, indent=2)
+
+    def __str__(self) -> str:
+        width = max(len(each.measure) for each in self.evidence)
+        numbers = [f"  {each.measure:<{width}}  {each.value:.3f} +- {each.spread:.3f}" for each in self.evidence]
+        head = [f"{self.task}: {self.measure}", *(f"  or {name}" for name in self.alternatives)]
+        return "\n".join([*head, "", textwrap.fill(self.reason, 100), "", f"{self.metric}:", *numbers])
+
+
+RECOMMENDATIONS: Mapping[str, Recommendation] = {
+    each.task: each
+    for each in (
+        Recommendation(
+            task="selective_prediction",
+            measure="crps.total.members.members",
+            alternatives=("quadratic.total.members.members", "squared_error.total.members.members", "log.total.members.members"),
+            reason=(
+                "An error comes from noise as well as from ignorance, so the total risk finds it: with members standing in "
+                "for both prediction and truth it was best under the CRPS and among the best under every rule. Bayes risks "
+                "miss the ignorance and do worse. Of the excess risks only that of the squared error keeps up; under the "
+                "log score they do clearly worse, and under the quadratic score worst of all."
+            ),
+            metric="Prediction-rejection ratio, lower is better (Table 1 of the paper, mean over its data sets)",
+            evidence=(
+                Evidence("crps.total.members.members", 0.318, 0.007),
+                Evidence("quadratic.total.members.members", 0.319, 0.007),
+                Evidence("squared_error.total.members.members", 0.320, 0.007),
+                Evidence("log.total.members.members", 0.323, 0.007),
+                Evidence("squared_error.excess.members.members", 0.325, 0.006),
+                Evidence("crps.excess.members.members", 0.339, 0.006),
+                Evidence("crps.bayes.members", 0.356, 0.007),
+                Evidence("log.excess.members.members", 0.397, 0.006),
+                Evidence("quadratic.excess.members.members", 0.514, 0.007),
+            ),
+        ),
+        Recommendation(
+            task="ood_detection",
+            measure="log.excess.members.members",
+            alternatives=(
+                "crps.excess.members.members",
+                "squared_error.excess.members.members",
+                "quadratic.excess.members.members",
+            ),
+            reason=(
+                "Members that were never shown such an input have no reason to agree on it, and the pairwise excess risk "
+                "measures how much they disagree. It was best under every rule, most of all the log score; the differences "
+                "between rules are within the spread. Total risks mix in noise that known inputs have too, and Bayes risks "
+                "are that noise: both do worse."
+            ),
+            metric="AUROC, higher is better (Table 2 of the paper, mean over its data sets)",
+            evidence=(
+                Evidence("log.excess.members.members", 0.827, 0.011),
+                Evidence("crps.excess.members.members", 0.825, 0.010),
+                Evidence("squared_error.excess.members.members", 0.820, 0.010),
+                Evidence("quadratic.excess.members.members", 0.816, 0.016),
+                Evidence("log.total.members.members", 0.802, 0.011),
+                Evidence("crps.total.members.members", 0.794, 0.012),
+                Evidence("crps.bayes.members", 0.714, 0.010),
+                Evidence("log.bayes.members", 0.713, 0.010),
+            ),
+        ),
+        Recommendation(
+            task="active_learning",
+            measure="log.excess.members.members",
+            alternatives=(
+                "quadratic.excess.members.matched",
+                "quadratic.excess.members.pooled",
+                "log.excess.members.pooled",
+            ),
+            reason=(
+                "A new label is worth buying where it removes ignorance, not where it only shows noise, so excess risks do "
+                "best; no stand-in is clearly ahead of the others. The quadratic score has the best mean rank, but its "
+                "scores have units of one over the target's; the log score's have none, it is within the spread of the "
+                "best, and its own spread is the smallest, so we begin with it. Total and Bayes risks of the quadratic "
+                "score do worse than picking at random: they are highest where the predicted noise is largest."
+            ),
+            metric="Mean rank among acquisition functions, lower is better (Table 3 of the paper)",
+            evidence=(
+                Evidence("quadratic.excess.members.matched", 12.60, 2.19),
+                Evidence("quadratic.excess.members.pooled", 13.43, 3.93),
+                Evidence("log.excess.members.members", 13.90, 1.33),
+                Evidence("log.excess.members.pooled", 14.37, 3.93),
+                Evidence("crps.total.members.members", 16.60, 3.57),
+                Evidence("crps.excess.members.members", 17.20, 3.58),
+                Evidence("random", 20.50, 5.89),
+                Evidence("quadratic.total.members.members", 29.23, 2.06),
+                Evidence("quadratic.bayes.members", 31.07, 3.07),
+            ),
+        ),
+    )
+}
+SHORT = {"selective": "selective_prediction", "ood": "ood_detection", "active": "active_learning"}
+
+
+def recommend(task: str) -> Recommendation:
+    """The paper's advice for a task: `selective_prediction`, `ood_detection` or `active_learning`.
+
+    It is a place to begin; `select_measure` asks your own validation data.
+    """
+    name = SHORT.get(task, task)
+    if name not in RECOMMENDATIONS:
+        raise unknown("task", task, RECOMMENDATIONS)
+    return RECOMMENDATIONS[name]
