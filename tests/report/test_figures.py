@@ -13,6 +13,7 @@ from matplotlib.colors import same_color, to_rgba
 from matplotlib.figure import Figure
 
 import uqprism as up
+from tests.tasks.problems import ensemble
 from uqprism.errors import ArgumentError, InvalidValueError, UnknownNameError
 from uqprism.report import figures
 from uqprism.report.drawing import BLUE, GREY, ORANGE
@@ -22,29 +23,19 @@ from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
 DEFAULT, PAIRWISE = "crps.total.members.members", "log.excess.members.members"
 
 
-def ensemble(n_points: int, doubt: float, seed: int) -> tuple[up.EnsemblePrediction, np.ndarray]:
-    """Six members, noise that differs between points, and on some points members that disagree; and the targets."""
-    rng = np.random.default_rng(seed)
-    truth, noise = rng.normal(size=n_points), rng.uniform(0.2, 2.0, n_points)
-    apart = doubt * rng.exponential(0.5, n_points)
-    mean = truth + apart * rng.normal(size=(6, n_points))
-    scale = noise * np.exp(0.2 * apart * rng.normal(size=(6, n_points)))
-    return up.EnsemblePrediction.gaussian(mean=mean, scale=scale), truth + noise * rng.normal(size=n_points)
-
-
 @pytest.fixture(scope="module")
 def table() -> up.MeasureTable:
-    return up.evaluate(ensemble(300, 1.0, 1)[0])
+    return up.evaluate(ensemble(300)[0])
 
 
 @pytest.fixture(scope="module")
 def selective(table: up.MeasureTable) -> TaskResult:
-    return selective_prediction(table, error=prediction_error(*ensemble(300, 1.0, 1)), resamples=50)
+    return selective_prediction(table, error=prediction_error(*ensemble(300)), resamples=50)
 
 
 @pytest.fixture(scope="module")
 def detection(table: up.MeasureTable) -> TaskResult:
-    return ood_detection(table, up.evaluate(ensemble(200, 4.0, 2)[0]), resamples=50)
+    return ood_detection(table, up.evaluate(ensemble(200, shift=1.0, seed=2)[0]), resamples=50)
 
 
 @pytest.fixture(scope="module")
@@ -113,9 +104,9 @@ def test_by_default_the_recommended_measure_and_the_best_that_look_different(sel
 
 
 def test_measures_that_look_the_same_are_drawn_once(selective: TaskResult) -> None:
-    names = {DEFAULT: 0.5, "crps.total.members.mixture": 0.4, "log.bayes.mixture": 0.6}
+    names = {DEFAULT: 0.5, "crps.total.members.mixture": 0.4, "log.bayes.members": 0.6}
     few = dataclasses.replace(selective, measured=names, replicates=None, metrics={})
-    assert list(lines(figures.retention_curves(few))) == [DEFAULT, "log.bayes.mixture", "random", "oracle:"]
+    assert list(lines(figures.retention_curves(few))) == [DEFAULT, "log.bayes.members", "random", "oracle:"]
 
 
 def test_an_unknown_measure_is_refused_with_the_nearest(selective: TaskResult) -> None:
@@ -145,7 +136,7 @@ def test_roc_curves_are_those_of_the_result(detection: TaskResult) -> None:
 
 
 def test_roc_curves_tell_the_auroc_whatever_the_metric_was(table: up.MeasureTable, detection: TaskResult) -> None:
-    other = ood_detection(table, up.evaluate(ensemble(200, 4.0, 2)[0]), metric="fpr95", resamples=2)
+    other = ood_detection(table, up.evaluate(ensemble(200, shift=1.0, seed=2)[0]), metric="fpr95", resamples=2)
     assert legend(figures.roc_curves(other, PAIRWISE))[0] == f"{PAIRWISE} (AUROC {detection[PAIRWISE]:.3f})"
     assert other[PAIRWISE] != detection[PAIRWISE]
 

@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import kendalltau
 
 import uqprism as up
+from tests.tasks.problems import ensemble
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnknownNameError
 from uqprism.kernels import limited_to
 from uqprism.tasks.kendall import inversions
@@ -31,12 +32,7 @@ def named(values: np.ndarray) -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def table() -> up.MeasureTable:
-    """A real table: six Gaussian members that agree here and disagree there, 300 points, all 144 measures."""
-    rng = np.random.default_rng(5)
-    doubt = rng.exponential(0.5, 300)
-    mean = rng.normal(size=300) + doubt * rng.normal(size=(6, 300))
-    scale = rng.uniform(0.3, 2.0, 300) * np.exp(0.3 * doubt * rng.normal(size=(6, 300)))
-    return up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale))
+    return up.evaluate(ensemble(300)[0])
 
 
 @pytest.fixture(scope="module")

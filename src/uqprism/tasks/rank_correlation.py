@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,13 +55,16 @@ class RankCorrelation:
         places = self._places([names] if isinstance(names, str) else names)
         return RankCorrelation(tuple(self.names[i] for i in places), self.matrix[np.ix_(places, places)])
 
+    @cached_property
+    def _at(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
     def _places(self, names: Iterable[str | Measure]) -> list[int]:
-        at = {name: i for i, name in enumerate(self.names)}
         wanted = [str(name) for name in names]
         for name in wanted:
-            if name not in at:
-                raise unknown("measure in this correlation", name, at)
-        return [at[name] for name in wanted]
+            if name not in self._at:
+                raise unknown("measure in this correlation", name, self.names)
+        return [self._at[name] for name in wanted]
 
     def order(self) -> tuple[str, ...]:
         """The measures with like ones beside each other, constant ones last: `select(order())` is what the heat map shows.

@@ -12,6 +12,7 @@ from uqprism.errors import ArgumentError
 from uqprism.measures import Measure
 from uqprism.report.drawing import COLOURS, axes_or_new
 from uqprism.report.figures.words import explained, short
+from uqprism.tasks.recommendation import recommend
 from uqprism.tasks.result import TaskResult
 
 Names = str | Iterable[str | Measure] | None
@@ -27,11 +28,11 @@ def retention_curves(result: TaskResult, measures: Names = None, ax: Any = None)
 
     Args:
         result: of `selective_prediction`.
-        measures: those to draw; by default the recommended `crps.total.members.members` and the three best that look different.
+        measures: those to draw; by default the recommended one and the three best that look different.
         ax: axes to draw on; None for a new figure.
     """
     kept = 100.0 * _curve(result, "retention")
-    chosen = _chosen(result, measures, recommended="crps.total.members.members")
+    chosen = _chosen(result, measures, recommended=recommend("selective_prediction").measure)
     with axes_or_new(ax, 3.6) as axes:
         for name, look in zip(chosen, _looks(), strict=False):
             axes.plot(kept, _curve(result, name), label=f"{name} ({short(result.metric)} {result[name]:.3f})", **look)
@@ -47,11 +48,11 @@ def roc_curves(result: TaskResult, measures: Names = None, ax: Any = None) -> An
 
     Args:
         result: of `ood_detection`.
-        measures: those to draw; by default the recommended `log.excess.members.members` and the three best that look different.
+        measures: those to draw; by default the recommended one and the three best that look different.
         ax: axes to draw on; None for a new figure.
     """
     alarms = 100.0 * _curve(result, "false_positive_rate")
-    chosen = _chosen(result, measures, recommended="log.excess.members.members")
+    chosen = _chosen(result, measures, recommended=recommend("ood_detection").measure)
     auroc = result.metrics.get("auroc", result)
     with axes_or_new(ax, 4.2) as axes:
         for name, look in zip(chosen, _looks(), strict=False):
