@@ -143,7 +143,7 @@ def _finished(experiment: Experiment[Any], config: Any, folder: Path) -> Outcome
 
 
 def _write(experiment: Experiment[Any], preset: str, result: Result, folder: Path, seconds: float) -> None:
-    from uqprism.experiments.drawing import save
+    from uqprism.report.drawing import save
 
     record = {
         "experiment": experiment.name,
