@@ -91,6 +91,13 @@ def test_the_legend_tells_each_value_and_what_it_means(selective: TaskResult) ->
     assert ax.get_ylabel() == "mean error of the points kept"
 
 
+def test_an_error_at_a_share_is_told_in_words(selective: TaskResult) -> None:
+    metric = {"metric": "error_at_80", "measured": selective.metrics["error_at_80"], "metrics": {}}
+    ax = figures.retention_curves(dataclasses.replace(selective, **metric), DEFAULT)
+    assert legend(ax)[0] == f"{DEFAULT} (error at 80 % {selective.metrics['error_at_80'][DEFAULT]:.3f})"
+    assert ax.get_legend().get_title().get_text() == "error at 80 %: mean error of the 80 % most certain points"
+
+
 def test_by_default_the_recommended_measure_and_the_best_that_look_different(selective: TaskResult) -> None:
     drawn = lines(figures.retention_curves(selective))
     names = [name for name in drawn if name not in {"random", "oracle:"}]

@@ -24,13 +24,20 @@ MEANING = {
 }
 
 
+ERROR_AT = "error_at_"  # and a percentage
+
+
 def short(metric: str) -> str:
     """A word for a legend."""
+    if metric.startswith(ERROR_AT):
+        return f"error at {metric.removeprefix(ERROR_AT)} %"
     return SHORT.get(metric, metric.replace("_", " "))
 
 
 def explained(metric: str) -> str:
     """The word and what it means: `PRR: prediction rejection ratio, 0: oracle, 1: random`."""
+    if metric.startswith(ERROR_AT):
+        return f"{short(metric)}: mean error of the {metric.removeprefix(ERROR_AT)} % most certain points"
     return f"{short(metric)}: {MEANING[metric]}" if metric in MEANING else short(metric)
 
 
