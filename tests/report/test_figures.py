@@ -259,8 +259,18 @@ def test_the_spread_is_shaded_where_it_is_known(learning: TaskResult) -> None:
     first = corners[corners[:, 0] == 20.0][:, 1]
     assert (first.min(), first.max()) == (2.5, 3.5)
     assert to_rgba(lines(ax)["a0"].get_color())[:3] == tuple(shade.get_facecolor()[0][:3])
-    assert "spread" in ax.get_legend().get_title().get_text()
+    assert ax.get_legend().get_title().get_text() == "shaded: one standard deviation between runs"
     assert figures.learning_curves(learning, ["a1"]).get_legend().get_title().get_text() == ""
+
+
+def test_the_spread_is_that_between_runs_where_the_result_holds_them(learning: TaskResult) -> None:
+    other = dataclasses.replace(learning, curves={**learning.curves, "a1": learning.curves["a1"] + 1.0})
+    mean = TaskResult.average({"seed 0": learning, "seed 1": other})
+    ax = figures.learning_curves(dataclasses.replace(mean, metric="rmse"), ["a1"])
+    corners = ax.collections[0].get_paths()[0].vertices
+    first = corners[corners[:, 0] == 20.0][:, 1]
+    np.testing.assert_allclose((first.min(), first.max()), 3.6 + np.array([-1.0, 1.0]) / np.sqrt(2.0))
+    assert ax.get_ylabel() == "root mean squared error of the test set"
 
 
 # All ------------------------------------------------------------------------------------------------------------------
