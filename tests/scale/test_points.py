@@ -89,7 +89,10 @@ def test_a_saved_measure_table_is_read(tmp_path: Path) -> None:
         (lambda p: p.read(["note"]), r"column 'note' must hold numbers"),
         (lambda p: p.measures(["crsp.total.*"]), r"unknown measure or column 'crsp.total.\*'"),
         (lambda p: p.error(column=None, target=None, prediction=None), r"error of each point is missing.*--error-column"),
-        (lambda p: p.error(column="y", target="y", prediction=None), r"--error-column, or --target \(with --prediction\), not both"),
+        (
+            lambda p: p.error(column="y", target="y", prediction=None),
+            r"--error-column, or --target \(with --prediction\), not both",
+        ),
         (lambda p: p.error(column=None, target="y", prediction="y", kind="nll"), r"--error nll needs the members"),
         (lambda p: p.error(column=None, target="y", prediction=None, kind="mse"), r"unknown kind of error 'mse'"),
     ],

@@ -45,7 +45,7 @@ def check(kind: str, plot: str | None) -> None:
 
 def write(result: Writable, kind: str, output: str | None, *, top: int = 0, note: str = "") -> None:
     """The result in this format, printed or into a file; `top` rows and a note of a table, all rows of a file."""
-    rows = result.rows()
+    rows = getattr(result, "summary", result.rows)() if kind == "table" else result.rows()
     if kind == "table":
         shown = rows[:top] if top and output is None else rows
         more = f" {len(shown)} of {len(rows)} shown, --top 0 shows all." if len(shown) < len(rows) else ""

@@ -57,9 +57,17 @@ def axes_or_new(ax: Any, height: float) -> Iterator[Any]:
         yield new_figure(height)[1]
 
 
+METADATA = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same picture, the same file
+
+
 def save(figure: Any, path: Path) -> None:
     """As .png and .svg beside each other, each whole or not at all."""
-    with styled():
-        for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            with atomic(path.with_suffix(f".{ending}")) as file:
-                figure.savefig(file, format=ending, dpi=DOTS_PER_INCH, metadata=metadata)
+    for ending in ("png", "svg"):
+        save_as(figure, path.with_suffix(f".{ending}"))
+
+
+def save_as(figure: Any, path: Path) -> None:
+    """As the kind of file its ending names: .png, .svg or .pdf; whole or not at all."""
+    ending = path.suffix.removeprefix(".")
+    with styled(), atomic(path) as file:
+        figure.savefig(file, format=ending, dpi=DOTS_PER_INCH, metadata=METADATA[ending])

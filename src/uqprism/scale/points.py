@@ -154,7 +154,7 @@ def _whole(path: Path) -> Any:
         return arrow_csv.read_csv(path)
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files if name != "header"}
-    weights = arrays.pop("weights", None)
+    weights = arrays.pop("member_weights", None)
     columns = {name: array for name, array in arrays.items() if array.ndim == 1}
     for name, array in arrays.items():
         if array.ndim == 2:  # members first

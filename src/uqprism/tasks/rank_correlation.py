@@ -15,6 +15,7 @@ from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.measures import Measure
 from uqprism.registry import unknown
 from uqprism.storage import read_npz, require, write_npz, write_text
+from uqprism.tasks.command import Command
 from uqprism.tasks.kendall import tau_matrix
 from uqprism.tasks.scores import as_scores
 
@@ -124,6 +125,16 @@ class RankCorrelation:
                 raise ArgumentError(f"correlations must be of the same measures, {odd[0]!r} is not in all; select(names) first")
         return cls(names, np.mean([each.select(names).matrix for each in found], axis=0))
 
+    def rows(self) -> list[dict[str, Any]]:
+        """The matrix, a row per measure."""
+        rows = zip(self.names, self.matrix.tolist(), strict=True)
+        return [{"measure": name, **dict(zip(self.names, row, strict=True))} for name, row in rows]
+
+    def summary(self) -> list[dict[str, Any]]:
+        """The different rankings there are, a row each: how many measures share it, and which, the largest group first."""
+        groups = sorted(self._groups(SAME), key=len, reverse=True)
+        return [{"measures": len(group), "rank_alike": ", ".join(group)} for group in groups]
+
     def to_pandas(self) -> Any:
         """A square `pandas.DataFrame` with the measures on both axes."""
         return require("pandas", extra="pandas").DataFrame(self.matrix, index=list(self.names), columns=list(self.names))
@@ -179,3 +190,6 @@ def rank_correlation(table: Any) -> RankCorrelation:
     """
     scores = as_scores(table)
     return RankCorrelation(scores.names, tau_matrix(scores.columns.values()))
+
+
+COMMAND = Command("correlation", rank_correlation, {"table": "table"})

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import ArgumentError
-from uqprism.measures import Measure
+from uqprism.measures import RISKS, Measure
 from uqprism.report.drawing import COLOURS, axes_or_new
 from uqprism.report.figures.words import explained, short
 from uqprism.tasks.recommendation import recommend
@@ -18,7 +18,7 @@ from uqprism.tasks.result import TaskResult
 Names = str | Iterable[str | Measure] | None
 
 BEST = 3
-ALIKE = 0.02  # of a curve's height, on average: nearer ones would hide each other
+ALIKE = 0.005  # of a curve's height, on average: nearer ones would hide each other
 DASHED, DOTTED = (0, (5, 3)), (0, (1, 1.5))
 STROKES = ("solid", DOTTED, "dashdot")  # dashes are for chance
 
@@ -28,18 +28,18 @@ def retention_curves(result: TaskResult, measures: Names = None, ax: Any = None)
 
     Args:
         result: of `selective_prediction`.
-        measures: those to draw; by default the recommended one and the three best that look different.
+        measures: those to draw; by default the recommended one and the best of each risk that looks different.
         ax: axes to draw on; None for a new figure.
     """
     kept = 100.0 * _curve(result, "retention")
     chosen = _chosen(result, measures, recommended=recommend("selective_prediction").measure)
-    with axes_or_new(ax, 3.6) as axes:
+    with axes_or_new(ax, 4.2) as axes:
         for name, look in zip(chosen, _looks(), strict=False):
             axes.plot(kept, _curve(result, name), label=f"{name} ({short(result.metric)} {result[name]:.3f})", **look)
         axes.plot(kept, _curve(result, "random"), color="black", linestyle=DASHED, linewidth=1.0, label="random order")
         axes.plot(kept, _curve(result, "oracle"), color="black", linewidth=1.0, label="oracle: largest errors go first")
         axes.set(xlabel="points kept, the most certain first (%)", ylabel="mean error of the points kept", xlim=(0, 100))
-        axes.legend(title=explained(result.metric), alignment="left")
+        _legend_above(axes, explained(result.metric))
     return axes
 
 
@@ -48,7 +48,7 @@ def roc_curves(result: TaskResult, measures: Names = None, ax: Any = None) -> An
 
     Args:
         result: of `ood_detection`.
-        measures: those to draw; by default the recommended one and the three best that look different.
+        measures: those to draw; by default the recommended one and the best of each risk that looks different.
         ax: axes to draw on; None for a new figure.
     """
     alarms = 100.0 * _curve(result, "false_positive_rate")
@@ -91,6 +91,11 @@ def learning_curves(comparison: TaskResult, acquisitions: Names = None, ax: Any 
     return axes
 
 
+def _legend_above(axes: Any, title: str) -> None:
+    """A legend over the axes, where no curve can run through it."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), title=title, alignment="left", borderaxespad=0.2)
+
+
 def _curve(result: TaskResult, name: str) -> np.ndarray:
     if name not in result.curves:
         parts = f"; draw one of its parts: {', '.join(map(repr, list(result.parts)[:5]))}" if result.parts else ""
@@ -112,17 +117,23 @@ def _listed(result: TaskResult, names: str | Iterable[str | Measure]) -> list[st
 
 
 def _chosen(result: TaskResult, names: Names, *, recommended: str) -> list[str]:
-    """The measures to draw, the best first if nobody said which."""
+    """The measures to draw, the best first if nobody said which: the recommended one and the best of each risk."""
     if names is not None:
         return _listed(result, names)
     ranked = result.ranked()
-    chosen = [recommended] if recommended in result else []
+    best_of: dict[str, str] = {}
     for name in ranked:
-        if sum(each != recommended for each in chosen) == BEST:
-            break
+        best_of.setdefault(_kind(name), name)
+    chosen = [recommended] if recommended in result else []
+    for name in list(best_of.values())[:BEST]:
         if not any(_alike(_curve(result, name), _curve(result, other)) for other in chosen):
             chosen.append(name)
     return sorted(chosen, key=ranked.index)
+
+
+def _kind(name: str) -> str:
+    """Measures of one risk are of one kind; anything else is a kind of its own."""
+    return next((part for part in name.split(".")[1:2] if part in RISKS), name)
 
 
 def _alike(curve: np.ndarray, other: np.ndarray) -> bool:
