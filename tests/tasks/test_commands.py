@@ -142,5 +142,56 @@ def test_bad_usage_is_one_clear_line(files, arguments, message) -> None:
 
 
 def test_every_command_has_help() -> None:
-    for name in ("selective", "ood", "correlation", "select", "recommend"):
+    for name in ("selective", "ood", "correlation", "select", "recommend", "active"):
         assert "--format" in run(name, "--help")
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory) -> Path:
+    """A table whose targets are known."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (150, 2))
+    path = tmp_path_factory.mktemp("labelled") / "table.parquet"
+    columns = {"a": x[:, 0], "b": x[:, 1], "note": ["x"] * 150, "y": x[:, 0] + 0.1 * rng.normal(size=150)}
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_active_compares_acquisitions_and_goes_on_from_its_folder(labelled, tmp_path) -> None:
+    arguments = [
+        "active",
+        labelled,
+        "--target",
+        "y",
+        "--initial",
+        20,
+        "--batch-size",
+        5,
+        "--rounds",
+        2,
+        "--seeds",
+        2,
+        "-f",
+        "json",
+    ]
+    found = json.loads(run(*arguments, "-a", "random,crps.excess.members.members", "--folder", tmp_path / "kept"))
+    assert {row["measure"] for row in found["measures"]} == {"random", "crps.excess.members.members"}
+    assert {"nll", "rmse", "crps", "rank"} <= set(found["measures"][0])
+    assert len(list((tmp_path / "kept").rglob("*.npz"))) == 8
+    again = json.loads(run(*arguments, "-a", "random,crps.excess.members.members", "--folder", tmp_path / "kept"))
+    assert again == found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "z"], r"unknown column 'z'"),
+        (["--target", "y", "--model", "tree"], r"unknown model \(--model\) 'tree'"),
+        (["--target", "y", "--inputs", "note"], r"column 'note' must hold numbers"),
+        (["--target", "y", "--initial", "110"], r"pool"),
+        (["--target", "y", "-a", "crps.exces.members.members"], r"did you mean 'excess'"),
+    ],
+)
+def test_bad_usage_of_active_is_one_clear_line(labelled, arguments, message) -> None:
+    with pytest.raises(UqprismError, match=message):
+        run("active", labelled, *arguments)

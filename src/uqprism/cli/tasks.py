@@ -63,13 +63,16 @@ COMMON: dict[str, Parameter] = {
 
 def _add(command: Command) -> None:
     parameters = {name: each for kind in command.reads.values() for name, each in READS[kind].items()}
+    if command.metrics:
+        choice = typer.Option(metavar="NAME", help=f"What to rank measures by: {', '.join(command.metrics)}.")
+        parameters["metric"] = (Annotated[str, choice], command.metrics[0])
     parameters |= {name: OPTIONS[name] for name in command.options} | COMMON
 
     def run(**given: Any) -> None:
         check(given["format"], given["plot"])
         with interruptible("nothing was written"):
             arguments = {name: READERS[kind](given) for name, kind in command.reads.items()}
-            arguments |= {name: given[name] for name in command.options if given[name] is not None}
+            arguments |= {name: given[name] for name in ("metric", *command.options) if name in given}
             result = command.function(**{name: value for name, value in arguments.items() if value is not None})
             draw(result, given["plot"])
         write(result, given["format"], given["output"], top=given["top"], note=_note(result))

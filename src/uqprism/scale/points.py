@@ -59,6 +59,12 @@ class Points:
         """All columns."""
         return self.schema.names
 
+    @property
+    def numeric_names(self) -> list[str]:
+        """The columns that hold numbers."""
+        tests = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal, pa.types.is_boolean)
+        return [each.name for each in self.schema if any(test(each.type) for test in tests)]
+
     def read(self, names: Iterable[str]) -> dict[str, np.ndarray]:
         """These columns as numbers, nulls as NaN."""
         wanted = list(names)

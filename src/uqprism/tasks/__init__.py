@@ -1,5 +1,6 @@
-"""Measures put to work: selective prediction, out-of-distribution detection, rank correlation, and which measure to choose."""
+"""Measures put to work: selective prediction, out-of-distribution detection, active learning, rank correlation, choosing."""
 
+from uqprism.tasks.active_learning import ActiveLearner, LearningState, average_ranks, compare_acquisitions
 from uqprism.tasks.ood_detection import ood_detection
 from uqprism.tasks.prediction_error import prediction_error
 from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
@@ -10,11 +11,15 @@ from uqprism.tasks.selection import Selection, select_measure
 from uqprism.tasks.selective_prediction import selective_prediction
 
 __all__ = [
+    "ActiveLearner",
+    "LearningState",
     "RankCorrelation",
     "Recommendation",
     "RetentionCurve",
     "Selection",
     "TaskResult",
+    "average_ranks",
+    "compare_acquisitions",
     "ood_detection",
     "prediction_error",
     "rank_correlation",

@@ -20,12 +20,14 @@ class Command:
         function: of the task; the first line of its docstring is the help.
         reads: which of its arguments come from files: `table` (measures of points), `tables` (one or several such, by name) or
             `error` (of each point); with a question mark where it may be left out.
+        metrics: what its argument `metric` may be, the default first; empty if it has none.
         options: which of its other arguments can be set: names that `uqprism.cli.tasks.OPTIONS` describes.
     """
 
     name: str
     function: Callable[..., Any]
     reads: Mapping[str, Kind]
+    metrics: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
 
 

@@ -168,4 +168,6 @@ def _check_measures(known: Scores, alien: Scores) -> None:
             )
 
 
-COMMAND = Command("ood", ood_detection, {"table_in": "table", "table_out": "tables"}, options=("metric", "resamples", "seed"))
+COMMAND = Command(
+    "ood", ood_detection, {"table_in": "table", "table_out": "tables"}, metrics=tuple(METRICS), options=("resamples", "seed")
+)

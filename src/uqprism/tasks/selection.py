@@ -179,5 +179,5 @@ COMMAND = Command(
     "select",
     select_measure,
     {"table": "table", "error": "error?", "ood": "tables?"},
-    options=("metric", "resamples", "seed"),
+    options=("resamples", "seed"),
 )

@@ -102,5 +102,9 @@ def _check_errors(error: np.ndarray, metric: Metric) -> None:
 
 
 COMMAND = Command(
-    "selective", selective_prediction, {"table": "table", "error": "error"}, options=("metric", "resamples", "seed")
+    "selective",
+    selective_prediction,
+    {"table": "table", "error": "error"},
+    metrics=("paper", "malinin", "aurc", "ause", "error_at_90"),
+    options=("resamples", "seed"),
 )
