@@ -36,23 +36,23 @@ def main() -> None:
 
 
 def _comparison() -> up.TaskResult:
-    from sklearn.datasets import load_diabetes
+    """The example of the page on active learning, with more rounds and seeds."""
     from sklearn.ensemble import RandomForestRegressor
 
-    inputs, targets = load_diabetes(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(targets))
-    test, pool = order[:100], order[100:]
+    rng = np.random.default_rng(0)
+    inputs = rng.uniform(-2.0, 2.0, size=(3000, 2))
+    targets = np.where(inputs[:, 0] > 0.0, np.sin(4.0 * inputs[:, 0]), 0.0) + 0.1 * rng.normal(size=3000)
     return tasks.compare_acquisitions(
-        RandomForestRegressor(min_samples_leaf=5),
-        inputs[pool],
-        targets[pool],
-        acquisitions=["random", "log.excess.members.members", "crps.total.members.members"],
+        RandomForestRegressor(n_estimators=50, min_samples_leaf=3),
+        inputs[:2000],
+        targets[:2000],
+        acquisitions=["random", "crps.excess.members.members", "crps.bayes.members"],
         seeds=5,
-        initial=20,
-        batch_size=10,
-        rounds=12,
-        test=(inputs[test], targets[test]),
-        scores="standardised",
+        initial=50,
+        batch_size=20,
+        rounds=10,
+        test=(inputs[2000:], targets[2000:]),
+        scores="rank",
     )
 
 

@@ -89,13 +89,11 @@ def learning_curves(comparison: TaskResult, acquisitions: Names = None, ax: Any 
             axes.plot(labelled, mean, label=name, **look)
         axes.set(xlabel="labelled points", ylabel=f"{meaning(comparison.metric)} of the test set")
         axes.margins(x=0.0)
-        axes.legend(
-            loc="upper right", title="shaded: one standard deviation between runs" if axes.collections else None, alignment="left"
-        )
+        _legend_above(axes, "shaded: one standard deviation between runs" if axes.collections else None)
     return axes
 
 
-def _legend_above(axes: Any, title: str) -> None:
+def _legend_above(axes: Any, title: str | None) -> None:
     """A legend over the axes, where no curve can run through it."""
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), title=title, alignment="left", borderaxespad=0.2)
 
