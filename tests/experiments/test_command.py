@@ -87,7 +87,7 @@ def test_it_prints_the_verdicts_and_where_the_report_is(tmp_path: Path, monkeypa
 
 @pytest.mark.usefixtures("instant")
 def test_all_gives_each_experiment_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uqprism.cli.summaries", lambda: {"parameterization": "the one that takes no time"})
+    monkeypatch.setattr("uqprism.cli.reproduce.summaries", lambda: {"parameterization": "the one that takes no time"})
     assert CliRunner().invoke(app, ["reproduce", "all", "--out", str(tmp_path)]).exit_code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["parameterization"]
     assert (tmp_path / "parameterization" / "report.md").exists()
