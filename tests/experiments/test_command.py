@@ -13,25 +13,28 @@ from typer.testing import CliRunner
 from uqprism import experiments
 from uqprism.cli import app
 from uqprism.experiments import parameterization
-from uqprism.experiments.base import Claim, Result
+from uqprism.experiments.artefacts import Findings, Store, as_data
+from uqprism.experiments.base import Claim, Result, one_job
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "uqprism", "reproduce", *arguments], capture_output=True, text=True, check=False)
 
 
-def found(config: parameterization.Config, work: Path, progress: bool) -> Result:
+def found(config: parameterization.Config, store: Store) -> Result:
     """A result that took no time."""
     claims = (
         Claim("first", "It is.", True, "it is 1", {"it": 1.0}),
         Claim("second", "It is not.", False, "it is 2", {"it": 2.0}),
     )
-    return Result(config=experiments.runner.as_data(config), seeds={"data": config.seed}, claims=claims)
+    return Result(config=as_data(config), seeds={"data": config.seed}, claims=claims)
 
 
 @pytest.fixture
 def instant(monkeypatch: pytest.MonkeyPatch) -> None:
-    quick = dataclasses.replace(parameterization.EXPERIMENT, run=found, draw=lambda _: {})
+    quick = dataclasses.replace(
+        parameterization.EXPERIMENT, jobs=one_job, work=lambda *_: Findings(), gather=found, draw=lambda _: {}
+    )
     monkeypatch.setattr(parameterization, "EXPERIMENT", quick)
 
 
@@ -97,7 +100,7 @@ def test_an_interruption_is_exit_code_130_and_says_how_to_go_on(tmp_path: Path, 
     def interrupted(*_: object) -> Result:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(parameterization, "EXPERIMENT", dataclasses.replace(parameterization.EXPERIMENT, run=interrupted))
+    monkeypatch.setattr(parameterization, "EXPERIMENT", dataclasses.replace(parameterization.EXPERIMENT, work=interrupted))
     result = CliRunner().invoke(app, ["reproduce", "parameterization", "--out", str(tmp_path)])
     assert result.exit_code == 130
     assert "the same command goes on" in result.output
