@@ -45,8 +45,8 @@ def _provenance(record: Mapping[str, Any]) -> str:
     earlier = f", {jobs['found done']} of them by an earlier run" if jobs["found done"] else ""
     lines = [
         f"`uqprism reproduce {record['experiment']} --preset {record['preset']}`: {record['seconds']:.0f} s on "
-        f"{machine['processor']}, {machine['cores']} cores{accelerator}, finished {record['finished']}; {jobs['count']} jobs with "
-        f"{jobs['seconds of work']:.0f} s of work{earlier}; {versions}.",
+        f"{machine['processor']}, {machine['cores']} cores{accelerator}, finished {record['finished']}; {jobs['count']} jobs "
+        f"with {jobs['seconds of work']:.0f} s of work{earlier}; {versions}.",
         rows_table([{"setting": f"`{name}`", "value": value} for name, value in record["config"].items()]),
     ]
     if record["data"]:
