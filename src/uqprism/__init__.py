@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uqprism import approximations, families, rules
 from uqprism.ensemble import EnsemblePrediction
@@ -13,10 +13,36 @@ from uqprism.families import Empirical, Gaussian, Laplace, Logistic, Mixture, St
 from uqprism.measures import Measure, MeasureTable, catalogue
 from uqprism.quadrature import Exactness
 
+if TYPE_CHECKING:
+    from uqprism import tasks
+    from uqprism.tasks.active_learning import ActiveLearner
+    from uqprism.tasks.ood_detection import ood_detection
+    from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
+    from uqprism.tasks.recommendation import recommend
+    from uqprism.tasks.result import TaskResult
+    from uqprism.tasks.retention import retention_curve
+    from uqprism.tasks.selection import select_measure
+    from uqprism.tasks.selective_prediction import selective_prediction
+
 __version__ = "0.1.0"
 
-# These need PyTorch or scikit-learn: loaded when they are first used, and not by `from uqprism import *`.
-_LATER = {
+# Loaded when they are first used, so that importing the package stays quick.
+_LATER = dict.fromkeys(
+    (
+        "ActiveLearner",
+        "RankCorrelation",
+        "TaskResult",
+        "ood_detection",
+        "rank_correlation",
+        "recommend",
+        "retention_curve",
+        "select_measure",
+        "selective_prediction",
+    ),
+    "uqprism.tasks",
+)
+# These need PyTorch or scikit-learn too, and are left out by `from uqprism import *`.
+_WITH_EXTRAS = {
     "DeepEnsemble": "uqprism.training",
     "DeepEnsembleRegressor": "uqprism.training.estimators",
     "EvidentialRegressor": "uqprism.training.estimators",
@@ -24,6 +50,7 @@ _LATER = {
 }
 
 __all__ = [
+    "ActiveLearner",
     "Decomposition",
     "Empirical",
     "EnsemblePrediction",
@@ -35,7 +62,9 @@ __all__ = [
     "Measure",
     "MeasureTable",
     "Mixture",
+    "RankCorrelation",
     "StudentT",
+    "TaskResult",
     "UqprismError",
     "__version__",
     "approximations",
@@ -44,19 +73,27 @@ __all__ = [
     "evaluate",
     "families",
     "log_bayes_mixture_bounds",
+    "ood_detection",
+    "rank_correlation",
+    "recommend",
+    "retention_curve",
     "rules",
+    "select_measure",
+    "selective_prediction",
+    "tasks",
 ]
 
 
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name == "training":
-        return importlib.import_module("uqprism.training")
-    if name in _LATER:
-        return getattr(importlib.import_module(_LATER[name]), name)
+    if name in {"tasks", "training"}:
+        return importlib.import_module(f"uqprism.{name}")
+    home = (_LATER | _WITH_EXTRAS).get(name)
+    if home is not None:
+        return getattr(importlib.import_module(home), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_LATER, "training"])
+    return sorted([*__all__, *_WITH_EXTRAS, "training"])

@@ -64,9 +64,9 @@ def _umask() -> int:
 def read_npz(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The header and the arrays of a file that `write_npz` wrote for this kind."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:  # of a cut-off file, NumPy closes none
             arrays = {name: file[name] for name in file.files}
-    except (ValueError, BadZipFile, AttributeError) as error:
+    except (ValueError, BadZipFile, AttributeError, EOFError) as error:
         raise InvalidValueError(f"{os.fspath(path)} is not a readable .npz file: {error}") from None
     header = json.loads(arrays.pop("header").tobytes()) if "header" in arrays else {}
     if header.get("format") != kind:

@@ -99,7 +99,7 @@ def test_a_constant_uncertainty_is_exactly_random_and_the_error_itself_exactly_t
 
 
 def test_the_two_ratios_look_at_different_things() -> None:
-    """An order that is right about the worse half and upside down in the better one is perfect to the paper's, not to Malinin's."""
+    """Right about the worse half and upside down in the better one is perfect to the paper's, not to Malinin's."""
     error = np.arange(100.0)
     uncertainty = np.where(error < 50, 49 - error, error)
     result = tasks.selective_prediction(uncertainty, error=error, resamples=0)

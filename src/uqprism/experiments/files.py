@@ -24,7 +24,7 @@ KIND = "uqprism.experiments.Result"
 
 def write(experiment: Experiment[Any], preset: str, result: Result, folder: Path, account: Mapping[str, Any]) -> None:
     """All files, the record last; `account` says how long it took and on what."""
-    from uqprism.experiments.drawing import save
+    from uqprism.report.drawing import save
 
     record = {
         "experiment": experiment.name,

@@ -81,9 +81,7 @@ class ParquetSource(Source):
         self.file = pq.ParquetFile(span.path, pre_buffer=False, buffer_size=buffer)
         self.layout = resolve(columns, self.file.schema_arrow.names, span.path)
         self.groups = list(range(self.file.num_row_groups)) if span.row_groups is None else list(span.row_groups)
-        about = (self.schema.metadata or {}).get(FORMAT.encode())
-        if about is not None and (weights := json.loads(about)["weights"]) is not None:
-            self.weights = tuple(weights)
+        self.weights = stored_weights(self.schema)
 
     @property
     def schema(self) -> Schema:
@@ -107,6 +105,13 @@ class ParquetSource(Source):
     def close(self) -> None:
         """Let go of the file."""
         self.file.close()
+
+
+def stored_weights(schema: Schema) -> tuple[float, ...] | None:
+    """The weights of the members, if the ensemble was saved with some."""
+    about = (schema.metadata or {}).get(FORMAT.encode())
+    weights = None if about is None else json.loads(about)["weights"]
+    return None if weights is None else tuple(weights)
 
 
 def joined(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
+from uqprism.tasks.command import Command
 from uqprism.tasks.ranking import Ranking
 from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Resampling
 from uqprism.tasks.result import TaskResult
@@ -165,3 +166,8 @@ def _check_measures(known: Scores, alien: Scores) -> None:
                 f"table_in and table_out must have the same measures; {where} lacks {', '.join(map(repr, missing[:3]))}"
                 f"{' and more' if len(missing) > 3 else ''}; evaluate both with the same measures"
             )
+
+
+COMMAND = Command(
+    "ood", ood_detection, {"table_in": "table", "table_out": "tables"}, metrics=tuple(METRICS), options=("resamples", "seed")
+)

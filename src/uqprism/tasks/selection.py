@@ -14,6 +14,7 @@ from uqprism.errors import ArgumentError
 from uqprism.measures import APPROXIMATIONS, RISKS
 from uqprism.rules import PAPER
 from uqprism.storage import require
+from uqprism.tasks.command import Command
 from uqprism.tasks.ood_detection import ood_detection
 from uqprism.tasks.rank_correlation import rank_correlation
 from uqprism.tasks.recommendation import recommend
@@ -172,3 +173,11 @@ def _reason(result: TaskResult, candidates: tuple[str, ...], distinct: int, leve
         f"{head}, and {len(candidates)} of these are not significantly worse than the best, {best} ({told(best)}), at the "
         f"{level:.0%} level. {chosen} is the simplest of them ({told(chosen)})."
     )
+
+
+COMMAND = Command(
+    "select",
+    select_measure,
+    {"table": "table", "error": "error?", "ood": "tables?"},
+    options=("resamples", "seed"),
+)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import InvalidValueError
+from uqprism.tasks.command import Command
 from uqprism.tasks.ranking import Ranking
 from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Resampling
 from uqprism.tasks.result import TaskResult
@@ -98,3 +99,12 @@ def _check_errors(error: np.ndarray, metric: Metric) -> None:
             f"metric {metric.name!r} needs errors that are not negative, the smallest is {error.min():g}; "
             "use metric='paper' for scores such as the log score"
         )
+
+
+COMMAND = Command(
+    "selective",
+    selective_prediction,
+    {"table": "table", "error": "error"},
+    metrics=("paper", "malinin", "aurc", "ause", "error_at_90"),
+    options=("resamples", "seed"),
+)

@@ -19,6 +19,7 @@ from uqprism.training.networks import MLP, ResNet18, SmallCNN
 from uqprism.training.options import TrainingOptions
 from uqprism.training.scaling import Scaling
 from uqprism.training.settings import Settings
+from uqprism.training.stacked_fit import StackedFit
 
 __all__ = [
     "MLP",
@@ -36,6 +37,7 @@ __all__ = [
     "Scaling",
     "Settings",
     "SmallCNN",
+    "StackedFit",
     "TrainingOptions",
     "TrainingWarning",
     "WarmUp",

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from uqprism.storage import require
+from uqprism.terminal import bar_is_shown
 from uqprism.training.state import State
 
 SHOWN = 12  # members whose losses fit on a line; of more, the range is shown
@@ -16,7 +17,7 @@ SHOWN = 12  # members whose losses fit on a line; of more, the range is shown
 @contextmanager
 def bar(max_epochs: int, shown: bool | None) -> Iterator[Callable[[State], None]]:
     """A function that is told of the state after every epoch; None shows it on a terminal only."""
-    if not (sys.stderr.isatty() if shown is None else shown):
+    if not bar_is_shown(shown):
         yield lambda _: None
         return
     require("rich", extra="deep")

@@ -8,7 +8,7 @@ import numpy as np
 
 from uqprism.data.synthetic import SINE_REGION, sine_mean
 from uqprism.experiments.base import Picture, Result
-from uqprism.experiments.drawing import BLUE, GREY, ORANGE, new_figure, styled
+from uqprism.report.drawing import BLUE, GREY, ORANGE, new_figure, styled
 
 PANELS = {"standard": "Standard: mean and variance", "natural": "Natural parameters"}
 THIN = {"linewidth": 0.3, "alpha": 0.2}

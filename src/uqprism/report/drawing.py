@@ -13,6 +13,8 @@ matplotlib = require("matplotlib", extra="report")
 
 # Okabe and Ito (2008)
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#7F7F7F"
+SKY = "#56B4E9"
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
 PAGE_WIDTH = 7.0  # inches: drawn at the size at which it is read
 DOTS_PER_INCH = 130
 
@@ -21,6 +23,7 @@ STYLE = {
     "axes.titlesize": 9.5,
     "axes.labelsize": 9.0,
     "legend.fontsize": 8.0,
+    "legend.title_fontsize": 8.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.7,
@@ -44,9 +47,27 @@ def new_figure(height: float, **panels: Any) -> tuple[Any, Any]:
     return figure, figure.subplots(**panels)
 
 
+@contextmanager
+def axes_or_new(ax: Any, height: float) -> Iterator[Any]:
+    """These axes, in their owner's style; or, for None, those of a new figure in ours."""
+    if ax is not None:
+        yield ax
+        return
+    with styled():
+        yield new_figure(height)[1]
+
+
+METADATA = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same picture, the same file
+
+
 def save(figure: Any, path: Path) -> None:
     """As .png and .svg beside each other, each whole or not at all."""
-    with styled():
-        for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-            with atomic(path.with_suffix(f".{ending}")) as file:
-                figure.savefig(file, format=ending, dpi=DOTS_PER_INCH, metadata=metadata)
+    for ending in ("png", "svg"):
+        save_as(figure, path.with_suffix(f".{ending}"))
+
+
+def save_as(figure: Any, path: Path) -> None:
+    """As the kind of file its ending names: .png, .svg or .pdf; whole or not at all."""
+    ending = path.suffix.removeprefix(".")
+    with styled(), atomic(path) as file:
+        figure.savefig(file, format=ending, dpi=DOTS_PER_INCH, metadata=METADATA[ending])

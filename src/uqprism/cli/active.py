@@ -1,0 +1,119 @@
+"""Active learning on a table whose targets are all known: which way to pick points would have learned fastest?"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from uqprism.cli.application import Progress, Quiet, app, interruptible
+from uqprism.cli.output import Format, Output, Plot, check, draw, write
+from uqprism.errors import ArgumentError
+from uqprism.registry import unknown
+from uqprism.storage import require
+from uqprism.tasks.recommendation import recommend
+
+MODELS = ("forest", "deep")
+ACQUISITION = (
+    "A measure, or random; may be repeated or have commas. By default what `uqprism recommend active` names, and random."
+)
+FILE = "A Parquet, CSV or NPZ file: numbers, a row per point."
+File = Annotated[str, typer.Argument(metavar="FILE", help=FILE)]
+Target = Annotated[str, typer.Option(metavar="COLUMN", help="What to learn. All other columns of numbers are inputs.")]
+Inputs = Annotated[str | None, typer.Option(metavar="COLUMN,...", help="Inputs, if not all other columns.")]
+Acquisitions = Annotated[list[str] | None, typer.Option("--acquisition", "-a", metavar="NAME", help=ACQUISITION)]
+Model = Annotated[str, typer.Option(metavar="forest|deep", help="A random forest, or an ensemble of ten networks.")]
+Initial = Annotated[int, typer.Option(min=2, help="Points to start from.")]
+BatchSize = Annotated[int, typer.Option(min=1, help="Points to pick in each round.")]
+Rounds = Annotated[int, typer.Option(min=1, help="How often to train and pick.")]
+Seeds = Annotated[int, typer.Option(min=1, help="Repetitions, each with points of its own to start from.")]
+TestShare = Annotated[float, typer.Option(min=0.01, max=0.9, help="Of the rows, held back to compare on.")]
+Selection = Annotated[str, typer.Option(metavar="softmax|top|diverse", help="How a batch is picked by scores.")]
+Temperature = Annotated[float, typer.Option(help="Of softmax.")]
+Scores = Annotated[str, typer.Option(metavar="raw|standardised|rank", help="What softmax sees of the scores.")]
+Folder = Annotated[
+    str | None, typer.Option(metavar="DIR", help="Keep finished rounds there; the same command goes on from them.")
+]
+
+
+@app.command()
+def active(
+    *,
+    file: File,
+    target: Target,
+    inputs: Inputs = None,
+    acquisition: Acquisitions = None,
+    model: Model = "forest",
+    initial: Initial = 100,
+    batch_size: BatchSize = 20,
+    rounds: Rounds = 10,
+    seeds: Seeds = 3,
+    test_share: TestShare = 0.2,
+    selection: Selection = "softmax",
+    temperature: Temperature = 1.0,
+    scores: Scores = "standardised",
+    folder: Folder = None,
+    format: Format = "table",
+    output: Output = None,
+    plot: Plot = None,
+    progress: Progress = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare ways of choosing which points to label, on a table whose labels are all known."""
+    from uqprism.tasks import compare_acquisitions
+
+    check(format, plot)
+    fit = _model(model)
+    rows, targets = _table(file, target, inputs)
+    order = np.random.default_rng(0).permutation(len(targets))
+    held = max(2, round(test_share * len(targets)))
+    test, pool = order[:held], order[held:]
+    with interruptible("finished rounds stay with --folder, the same command goes on from there"):
+        result = compare_acquisitions(
+            fit,
+            rows[pool],
+            targets[pool],
+            acquisitions=_acquisitions(acquisition),
+            seeds=seeds,
+            initial=initial,
+            batch_size=batch_size,
+            rounds=rounds,
+            test=(rows[test], targets[test]),
+            selection=selection,  # type: ignore[arg-type]
+            temperature=temperature,
+            scores=scores,  # type: ignore[arg-type]
+            folder=folder,
+            progress=not quiet and (progress or sys.stderr.isatty()),
+        )
+        draw(result, plot)
+    write(result, format, output, note=f"{str(result).splitlines()[0]}. Means over {rounds} rounds and {seeds} repetitions.")
+
+
+def _acquisitions(given: list[str] | None) -> list[str]:
+    named = [part.strip() for text in given or [] for part in text.split(",") if part.strip()]
+    return list(dict.fromkeys(named or [recommend("active_learning").measure, "random"]))
+
+
+def _model(name: str) -> Any:
+    if name == "forest":
+        return require("sklearn.ensemble", extra="sklearn").RandomForestRegressor(min_samples_leaf=5, n_jobs=-1)
+    if name == "deep":
+        require("torch", extra="deep")
+        from uqprism.training import StackedFit
+
+        return StackedFit(n_members=10, max_epochs=100, progress=False)
+    raise ArgumentError(str(unknown("model (--model)", name, MODELS)))
+
+
+def _table(file: str, target: str, inputs: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs (rows, features) and targets (rows,)."""
+    from uqprism.scale.points import Points
+
+    points = Points.of(file)
+    wanted = [name.strip() for name in inputs.split(",")] if inputs else [n for n in points.numeric_names if n != target]
+    if not wanted:
+        raise ArgumentError(f"{points.title}: no columns of numbers beside {target!r} to learn from; name them with --inputs")
+    columns = points.read([*wanted, target])
+    return np.stack([columns[name] for name in wanted], axis=1), columns[target]

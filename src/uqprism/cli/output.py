@@ -1,0 +1,95 @@
+"""How results leave: a table for people, JSON or CSV for programs, a picture."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import typer
+
+from uqprism.errors import ArgumentError
+from uqprism.registry import unknown
+from uqprism.storage import require, write_text
+
+FORMATS = ("table", "json", "csv")
+PICTURES = (".png", ".svg", ".pdf")
+Format = Annotated[str, typer.Option("--format", "-f", metavar="table|json|csv", help="How to write the result.")]
+Output = Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of printing.")]
+Plot = Annotated[str | None, typer.Option(metavar="FILE", help="Draw it too, into a .png, .svg or .pdf file.")]
+Top = Annotated[int, typer.Option(min=0, metavar="N", help="Rows of a table to print, the best first; 0 for all.")]
+
+
+class Writable(Protocol):
+    """What a task gives back."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows with the same columns."""
+
+    def to_json(self) -> str:
+        """All of it as JSON."""
+
+
+def check(kind: str, plot: str | None) -> None:
+    """Refuse what cannot be written, before any work is done."""
+    if kind not in FORMATS:
+        raise ArgumentError(str(unknown("format (--format)", kind, FORMATS)))
+    if plot is not None:
+        if Path(plot).suffix not in PICTURES:
+            raise ArgumentError(f"--plot must end in {', '.join(PICTURES)}, got {plot!r}")
+        require("matplotlib", extra="report")
+
+
+def write(result: Writable, kind: str, output: str | None, *, top: int = 0, note: str = "") -> None:
+    """The result in this format, printed or into a file; `top` rows and a note of a table, all rows of a file."""
+    rows = getattr(result, "summary", result.rows)() if kind == "table" else result.rows()
+    if kind == "table":
+        shown = rows[:top] if top and output is None else rows
+        more = f" {len(shown)} of {len(rows)} shown, --top 0 shows all." if len(shown) < len(rows) else ""
+        text = _table(shown) + (f"\n{note}{more}\n" if note else "")
+    else:
+        text = result.to_json() + "\n" if kind == "json" else _csv(rows)
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        write_text(output, text)
+
+
+def draw(result: Any, plot: str | None) -> None:
+    """The picture of the result, if one was asked for."""
+    if plot is not None:
+        from uqprism.report import drawing
+
+        axes = result.plot()
+        drawing.save_as(axes.figure, Path(plot))
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> str:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name, value in rows[0].items():
+        table.add_column(name.replace("_", " "), justify="left" if isinstance(value, str) else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(_shown, row.values()))
+    console = Console(file=io.StringIO(), width=1000)
+    console.print(table)
+    return "".join(f"{line.rstrip()}\n" for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,140 @@
+"""Curves, a line for each measure: retention, ROC, learning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import cycle, product
+from typing import Any
+
+import numpy as np
+
+from uqprism.errors import ArgumentError
+from uqprism.measures import RISKS, Measure
+from uqprism.report.drawing import COLOURS, axes_or_new
+from uqprism.report.figures.words import explained, short
+from uqprism.tasks.recommendation import recommend
+from uqprism.tasks.result import TaskResult
+
+Names = str | Iterable[str | Measure] | None
+
+BEST = 3
+ALIKE = 0.005  # of a curve's height, on average: nearer ones would hide each other
+DASHED, DOTTED = (0, (5, 3)), (0, (1, 1.5))
+STROKES = ("solid", DOTTED, "dashdot")  # dashes are for chance
+
+
+def retention_curves(result: TaskResult, measures: Names = None, ax: Any = None) -> Any:
+    """The mean error of the points kept, as the most uncertain ones are handed on, beside the oracle and a random order.
+
+    Args:
+        result: of `selective_prediction`.
+        measures: those to draw; by default the recommended one and the best of each risk that looks different.
+        ax: axes to draw on; None for a new figure.
+    """
+    kept = 100.0 * _curve(result, "retention")
+    chosen = _chosen(result, measures, recommended=recommend("selective_prediction").measure)
+    with axes_or_new(ax, 4.2) as axes:
+        for name, look in zip(chosen, _looks(), strict=False):
+            axes.plot(kept, _curve(result, name), label=f"{name} ({short(result.metric)} {result[name]:.3f})", **look)
+        axes.plot(kept, _curve(result, "random"), color="black", linestyle=DASHED, linewidth=1.0, label="random order")
+        axes.plot(kept, _curve(result, "oracle"), color="black", linewidth=1.0, label="oracle: largest errors go first")
+        axes.set(xlabel="points kept, the most certain first (%)", ylabel="mean error of the points kept", xlim=(0, 100))
+        _legend_above(axes, explained(result.metric))
+    return axes
+
+
+def roc_curves(result: TaskResult, measures: Names = None, ax: Any = None) -> Any:
+    """The share of points from outside that are flagged, for each share of known points flagged, beside chance.
+
+    Args:
+        result: of `ood_detection`.
+        measures: those to draw; by default the recommended one and the best of each risk that looks different.
+        ax: axes to draw on; None for a new figure.
+    """
+    alarms = 100.0 * _curve(result, "false_positive_rate")
+    chosen = _chosen(result, measures, recommended=recommend("ood_detection").measure)
+    auroc = result.metrics.get("auroc", result)
+    with axes_or_new(ax, 4.2) as axes:
+        for name, look in zip(chosen, _looks(), strict=False):
+            axes.plot(alarms, 100.0 * _curve(result, name), label=f"{name} (AUROC {auroc[name]:.3f})", **look)
+        axes.plot([0, 100], [0, 100], color="black", linestyle=DASHED, linewidth=1.0, label="chance (AUROC 0.500)")
+        axes.set(xlim=(0, 100), ylim=(0, 101))
+        axes.set_xlabel("known points flagged by mistake (%): false positive rate")
+        axes.set_ylabel("points from outside found (%): true positive rate")
+        axes.legend(loc="lower right", title=explained("auroc"), alignment="left")
+    return axes
+
+
+def learning_curves(comparison: TaskResult, acquisitions: Names = None, ax: Any = None) -> Any:
+    """The test error as labels are bought, a line for each way to choose the points; shaded: plus and minus the spread.
+
+    Args:
+        comparison: of active learning with several acquisitions.
+        acquisitions: those to draw; by default the five best and `random`.
+        ax: axes to draw on; None for a new figure.
+    """
+    labelled = _curve(comparison, "labelled")
+    chosen = comparison.ranked()[:5] if acquisitions is None else _listed(comparison, acquisitions)
+    if acquisitions is None and "random" in comparison and "random" not in chosen:
+        chosen.append("random")
+    looks = _looks()
+    with axes_or_new(ax, 3.6) as axes:
+        for name in chosen:
+            look: Mapping[str, Any] = next(looks) if name != "random" else {"color": "black", "linestyle": DASHED}
+            mean, spread = _curve(comparison, name), comparison.curves.get(f"{name} spread")
+            if spread is not None:
+                axes.fill_between(labelled, mean - spread, mean + spread, color=look["color"], alpha=0.15, linewidth=0)
+            axes.plot(labelled, mean, label=name, **look)
+        axes.set(xlabel="labelled points", ylabel="negative log-likelihood of the test set")
+        axes.margins(x=0.0)
+        axes.legend(loc="upper right", title="shaded: the spread between runs" if axes.collections else None, alignment="left")
+    return axes
+
+
+def _legend_above(axes: Any, title: str) -> None:
+    """A legend over the axes, where no curve can run through it."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), title=title, alignment="left", borderaxespad=0.2)
+
+
+def _curve(result: TaskResult, name: str) -> np.ndarray:
+    if name not in result.curves:
+        parts = f"; draw one of its parts: {', '.join(map(repr, list(result.parts)[:5]))}" if result.parts else ""
+        raise ArgumentError(f"result must have a curve {name!r} for this figure, got a result of {result.task}{parts}")
+    return np.asarray(result.curves[name])
+
+
+def _looks() -> Iterator[dict[str, Any]]:
+    """Colours first, then strokes, so that no two lines look the same until there are very many."""
+    for stroke, colour in cycle(product(STROKES, COLOURS)):
+        yield {"color": colour, "linestyle": stroke, "linewidth": 1.4}
+
+
+def _listed(result: TaskResult, names: str | Iterable[str | Measure]) -> list[str]:
+    wanted = [str(name) for name in ([names] if isinstance(names, str) else names)]
+    for name in wanted:
+        result[name]  # an unknown one raises and suggests the nearest
+    return wanted
+
+
+def _chosen(result: TaskResult, names: Names, *, recommended: str) -> list[str]:
+    """The measures to draw, the best first if nobody said which: the recommended one and the best of each risk."""
+    if names is not None:
+        return _listed(result, names)
+    ranked = result.ranked()
+    best_of: dict[str, str] = {}
+    for name in ranked:
+        best_of.setdefault(_kind(name), name)
+    chosen = [recommended] if recommended in result else []
+    for name in list(best_of.values())[:BEST]:
+        if not any(_alike(_curve(result, name), _curve(result, other)) for other in chosen):
+            chosen.append(name)
+    return sorted(chosen, key=ranked.index)
+
+
+def _kind(name: str) -> str:
+    """Measures of one risk are of one kind; anything else is a kind of its own."""
+    return next((part for part in name.split(".")[1:2] if part in RISKS), name)
+
+
+def _alike(curve: np.ndarray, other: np.ndarray) -> bool:
+    return bool(np.abs(curve - other).mean() <= ALIKE * np.ptp(curve))

@@ -1,0 +1,39 @@
+"""What metrics are called on axes and in legends."""
+
+from __future__ import annotations
+
+SHORT = {
+    "prr_paper": "PRR",
+    "prr_malinin": "PRR",
+    "aurc": "AURC",
+    "ause": "AUSE",
+    "auroc": "AUROC",
+    "aupr_out": "AUPR",
+    "aupr_in": "AUPR",
+}
+MEANING = {
+    "prr_paper": "prediction rejection ratio, 0: oracle, 1: random",
+    "prr_malinin": "prediction rejection ratio, 1: oracle, 0: random",
+    "aurc": "area under the retention curve",
+    "ause": "area between retention curve and oracle, 0: oracle",
+    "auroc": "area under the ROC curve, 0.5: chance, 1: all told apart",
+    "aupr_out": "average precision of finding points from outside",
+    "aupr_in": "average precision of finding known points",
+    "fpr95": "share of known points flagged with 95 % of those from outside",
+    "fpr95_in": "share of points from outside let through with 95 % of the known ones",
+}
+
+
+def short(metric: str) -> str:
+    """A word for a legend."""
+    return SHORT.get(metric, metric.replace("_", " "))
+
+
+def explained(metric: str) -> str:
+    """The word and what it means: `PRR: prediction rejection ratio, 0: oracle, 1: random`."""
+    return f"{short(metric)}: {MEANING[metric]}" if metric in MEANING else short(metric)
+
+
+def with_direction(metric: str, *, higher_is_better: bool) -> str:
+    """The same for an axis."""
+    return f"{explained(metric)} ({'higher' if higher_is_better else 'lower'} is better)"

@@ -1,0 +1,229 @@
+"""Acquisitions against each other: many loops in lockstep, round by round, so that models can be trained together and shared."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from uqprism.errors import ArgumentError, InvalidValueError
+from uqprism.measures import Measure
+from uqprism.registry import unknown
+from uqprism.tasks.active_learning.acquisition import Acquisition, AcquisitionLike
+from uqprism.tasks.active_learning.loop import Examined, Loop, MetricName
+from uqprism.tasks.active_learning.models import Fit
+from uqprism.tasks.active_learning.pool import Features, Pool
+from uqprism.tasks.active_learning.progress import bar
+from uqprism.tasks.active_learning.ranks import average_ranks
+from uqprism.tasks.active_learning.scaling import Scaling
+from uqprism.tasks.active_learning.selection import Selection
+from uqprism.tasks.active_learning.settings import Settings, integer
+from uqprism.tasks.active_learning.state import LearningState
+from uqprism.tasks.result import TaskResult
+
+LABELLED = "labelled"  # among the curves: how many points each round was trained on
+
+
+def compare_acquisitions(
+    fit: Any,
+    pool_inputs: Any,
+    pool_targets: Any,
+    *,
+    acquisitions: Sequence[AcquisitionLike] | Mapping[str, AcquisitionLike],
+    seeds: int | Sequence[int],
+    initial: int | Sequence[int] | np.ndarray,
+    batch_size: int,
+    rounds: int,
+    test: tuple[Any, Any],
+    metric: MetricName = "nll",
+    selection: Selection = "softmax",
+    temperature: float = 1.0,
+    scores: Scaling = "raw",
+    features: Features | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+) -> TaskResult:
+    """Run an `ActiveLearner` for each acquisition and seed, and say which acquisition learns fastest.
+
+    The loops advance together, round by round, and give what each would give alone. All of one seed start from the same
+    points, with models of the same seed; loops that are trained on the same points share a model, as all of one seed do in the
+    first round. Where `fit` has a method `many(inputs, targets, rows, seeds) -> models`, it is called once in each round with
+    the training sets of all loops, (experiments, n): `uqprism.training.StackedFit` trains them as one stack.
+
+    Args:
+        fit: see `ActiveLearner`.
+        pool_inputs: see there.
+        pool_targets: see there.
+        acquisitions: measures, `random`, functions; a mapping gives them names of one's own.
+        seeds: how many, or the seeds themselves: the `random_state` of the learners.
+        initial: see `ActiveLearner`; indices are the same for all seeds.
+        batch_size: see there.
+        rounds: see there.
+        test: inputs and targets to compare on.
+        metric: the one that counts; the others come along in `result.metrics`.
+        selection: see `ActiveLearner`.
+        temperature: see there.
+        scores: see there.
+        features: see there.
+        folder: where finished rounds are kept, a subfolder for each seed and acquisition; what is there is not computed again.
+        progress: whether to show a bar on standard error; by default on a terminal.
+
+    Returns:
+        The mean of the metric over rounds, averaged over seeds, for each acquisition; lower is better. `metrics` has the others
+        likewise and the mean `rank` among the acquisitions; `curves` the metric in each round, averaged over seeds, and how
+        many points were `labelled`; `parts` the same for each seed. Spreads are over seeds, paired between acquisitions.
+    """
+    if metric not in get_args(MetricName):
+        raise unknown("metric", metric, get_args(MetricName))
+    if test is None:
+        raise ArgumentError(
+            "test must be given: acquisitions are compared by what is learned, on inputs and targets of their own"
+        )
+    named = _acquisitions(acquisitions)
+    maker, pool = Fit.of(fit), Pool.of(pool_inputs, pool_targets, test)
+    common = Settings.of(
+        len(pool),
+        initial=initial,
+        acquisition="random",
+        batch_size=batch_size,
+        rounds=rounds,
+        random_state=0,
+        selection=selection,
+        temperature=temperature,
+        scores=scores,
+        features=features,
+        measures=(),
+    )
+    runs = []
+    for seed in _seeds(seeds):
+        for name, acquisition in named.items():
+            settings = dataclasses.replace(common, acquisition=acquisition, random_state=seed)
+            where = None if folder is None else Path(folder) / f"seed_{seed}" / _file_name(name)
+            runs.append(_Run(seed, name, Loop.of(maker, pool, settings, where)))
+    with bar(len(runs) * common.rounds, progress) as tell:
+        _advance_all(runs, maker, common.rounds, tell)
+    return _result(runs, metric, common)
+
+
+@dataclass(eq=False)
+class _Run:
+    """One acquisition with one seed, as far as it has come."""
+
+    seed: int
+    name: str
+    loop: Loop
+    labelled: np.ndarray = field(init=False)
+    metrics: list[Mapping[str, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.labelled = self.loop.settings.start(len(self.loop.pool))
+
+    def advance(self, state: LearningState) -> None:
+        self.labelled = state.all_labelled
+        self.metrics.append(state.metrics)
+
+
+def _advance_all(runs: Sequence[_Run], fit: Fit, rounds: int, tell: Callable[[int], None]) -> None:
+    for run in runs:
+        run.loop.open()
+    for number in range(rounds):
+        waiting = [run for run in runs if not _replayed(run, number)]
+        tell(len(runs) - len(waiting))
+        groups = list(_sharing(waiting, number).values())
+        models = fit.many(
+            runs[0].loop.pool, [group[0].labelled for group in groups], [_fit_seed(group[0], number) for group in groups]
+        )
+        for model, group in zip(models, groups, strict=True):
+            seen = Examined.of(model, group[0].loop.pool, group[0].labelled)
+            for run in group:
+                run.advance(run.loop.conclude(number, seen))
+                tell(1)
+
+
+def _replayed(run: _Run, number: int) -> bool:
+    state = run.loop.replay(number, run.labelled)
+    if state is not None:
+        run.advance(state)
+    return state is not None
+
+
+def _sharing(runs: Iterable[_Run], number: int) -> dict[tuple[int, bytes], list[_Run]]:
+    """Runs whose models of this round are the same one: trained on the same points in the same order with the same seed."""
+    groups: dict[tuple[int, bytes], list[_Run]] = {}
+    for run in runs:
+        groups.setdefault((_fit_seed(run, number), run.labelled.tobytes()), []).append(run)
+    return groups
+
+
+def _fit_seed(run: _Run, number: int) -> int:
+    return run.loop.settings.fit_seed(number)
+
+
+def _result(runs: Sequence[_Run], metric: str, settings: Settings) -> TaskResult:
+    known = runs[0].metrics[0]
+    if metric not in known:
+        raise ArgumentError(f"metric {metric!r} is not there for these predictions; take one of {', '.join(known)}")
+    parts = {}
+    for seed in dict.fromkeys(run.seed for run in runs):
+        own = {run.name: run for run in runs if run.seed == seed}
+        means = {m: {name: float(np.mean([each[m] for each in run.metrics])) for name, run in own.items()} for m in known}
+        curves = {name: np.array([each[metric] for each in run.metrics]) for name, run in own.items()}
+        counts = settings.n_initial + settings.batch_size * np.arange(settings.rounds)
+        parts[f"seed {seed}"] = TaskResult(
+            task="active_learning",
+            metric=metric,
+            higher_is_better=False,
+            measured=means.pop(metric),
+            metrics={**means, "rank": average_ranks({name: curve.mean() for name, curve in curves.items()}).mean},
+            curves={LABELLED: counts.astype(np.float64), **curves},
+            settings={"seed": seed},
+            figure="learning_curves",
+        )
+    names = ("initial", "batch_size", "selection", "temperature", "scores", "features")
+    about = {"seeds": [part.settings["seed"] for part in parts.values()], "rounds": settings.rounds}
+    about |= {name: value for name, value in settings.record().items() if name in names}
+    return dataclasses.replace(TaskResult.average(parts, seed=0), settings=about)
+
+
+# What was given -------------------------------------------------------------------------------------------------------
+
+
+def _acquisitions(given: Sequence[AcquisitionLike] | Mapping[str, AcquisitionLike]) -> dict[str, Acquisition]:
+    """Acquisitions by name, each name once."""
+    if isinstance(given, str | Measure) or callable(given):
+        raise ArgumentError(f"acquisitions must be a list or a mapping of them, got {given!r}; for one, use ActiveLearner")
+    if isinstance(given, Mapping):
+        found = [Acquisition.of(each, name=str(name)) for name, each in given.items()]
+    else:
+        found = [Acquisition.of(each) for each in given]
+    if not found:
+        raise ArgumentError("acquisitions must hold at least one, got none")
+    names = [each.name for each in found]
+    for name in names:
+        if name == LABELLED:
+            raise ArgumentError(f"no acquisition can be named {LABELLED!r}: that is what a curve of the result is called")
+        if sum(_file_name(name) == _file_name(other) for other in names) > 1:
+            raise ArgumentError(
+                f"acquisitions must have names of their own, {name!r} is there twice; give a mapping from names to acquisitions"
+            )
+    return dict(zip(names, found, strict=True))
+
+
+def _seeds(given: int | Sequence[int]) -> list[int]:
+    if np.ndim(given) == 0:
+        return list(range(integer("seeds", given, 1)))
+    found = [integer("seeds", seed, 0) for seed in given]  # type: ignore[union-attr]
+    if not found or len(set(found)) != len(found):
+        raise InvalidValueError(f"seeds must be at least one, each once, got {list(given)}")  # type: ignore[arg-type]
+    return found
+
+
+def _file_name(name: str) -> str:
+    """The name with what no folder may have in its name replaced."""
+    return re.sub(r"[^\w.+-]", "_", name).strip(".") or "_"

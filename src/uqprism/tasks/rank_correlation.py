@@ -1,0 +1,195 @@
+"""Rank correlation: which measures put the points in the same order, and which in another."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
+from uqprism.measures import Measure
+from uqprism.registry import unknown
+from uqprism.storage import read_npz, require, write_npz, write_text
+from uqprism.tasks.command import Command
+from uqprism.tasks.kendall import tau_matrix
+from uqprism.tasks.scores import as_scores
+
+FORMAT = "uqprism.RankCorrelation"
+SAME = 0.999  # one pair of points in 2,000 may be the other way round, as rounding does to measures that are equal on paper
+SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class RankCorrelation:
+    """Kendall's tau-b between measures: 1 for the same order of the points, -1 for the opposite, near 0 for unrelated ones.
+
+    `correlation[name, other]` is one value. A measure that is constant has no order: NaN in its row, column and diagonal.
+
+    Attributes:
+        names: the measures.
+        matrix: tau-b, (measures, measures), symmetric.
+    """
+
+    names: tuple[str, ...]
+    matrix: np.ndarray
+
+    def __post_init__(self) -> None:
+        count = len(self.names)
+        if self.matrix.shape != (count, count):
+            raise ShapeError(f"matrix must have a row and a column for each of {count} names, got {self.matrix.shape}")
+        if len(set(self.names)) < count:
+            raise InvalidValueError("names must be distinct; rename or drop repeated measures")
+
+    def __getitem__(self, pair: tuple[str | Measure, str | Measure]) -> float:
+        if len(pair) != 2:
+            raise ArgumentError(f"correlation[name, other] takes two measures, got {pair!r}; select(names) takes any number")
+        row, column = self._places(pair)
+        return float(self.matrix[row, column])
+
+    def select(self, names: Iterable[str | Measure]) -> RankCorrelation:
+        """The correlations between these measures, in this order."""
+        places = self._places([names] if isinstance(names, str) else names)
+        return RankCorrelation(tuple(self.names[i] for i in places), self.matrix[np.ix_(places, places)])
+
+    @cached_property
+    def _at(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def _places(self, names: Iterable[str | Measure]) -> list[int]:
+        wanted = [str(name) for name in names]
+        for name in wanted:
+            if name not in self._at:
+                raise unknown("measure in this correlation", name, self.names)
+        return [self._at[name] for name in wanted]
+
+    def order(self) -> tuple[str, ...]:
+        """The measures with like ones beside each other, constant ones last: `select(order())` is what the heat map shows.
+
+        They are the leaves of an average-linkage clustering by 1 - tau, turned so that neighbours are as close as they can be.
+        """
+        ranked, constant = self._ranked()
+        if len(ranked) > 2:
+            from scipy.cluster.hierarchy import leaves_list, linkage
+
+            tree = linkage(self.select(ranked)._distances(), method="average", optimal_ordering=True)
+            ranked = tuple(ranked[i] for i in leaves_list(tree))
+        return ranked + constant
+
+    def same_rankings(self, threshold: float = SAME) -> list[tuple[str, ...]]:
+        """Groups of measures that order the points alike: within a group every pair has tau at or above the threshold.
+
+        Complete linkage. Only groups of two or more, the names in the order of the table, the groups by their first name.
+        """
+        if not -1.0 < threshold <= 1.0:
+            raise InvalidValueError(f"threshold must be a correlation above -1 and up to 1, got {threshold}; 0.999 is usual")
+        return [group for group in self._groups(threshold) if len(group) > 1]
+
+    def _groups(self, threshold: float) -> list[tuple[str, ...]]:
+        """The same with groups of one; without measures that have no order."""
+        ranked, _ = self._ranked()
+        if len(ranked) < 2:
+            return [(name,) for name in ranked]
+        from scipy.cluster.hierarchy import fcluster, linkage
+
+        tree = linkage(self.select(ranked)._distances(), method="complete")
+        groups: dict[int, list[str]] = {}
+        for name, label in zip(ranked, fcluster(tree, 1.0 - threshold, criterion="distance"), strict=True):
+            groups.setdefault(int(label), []).append(name)
+        return [tuple(group) for group in groups.values()]
+
+    def _ranked(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The measures that order the points, and the constant ones, which do not."""
+        constant = np.isnan(np.diagonal(self.matrix))
+        names = np.array(self.names, dtype=object)
+        return tuple(names[~constant]), tuple(names[constant])
+
+    def _distances(self) -> np.ndarray:
+        """1 - tau of all pairs, as `scipy.cluster` takes them."""
+        return 1.0 - self.matrix[np.triu_indices(len(self.names), k=1)]
+
+    @classmethod
+    def average(cls, correlations: Iterable[RankCorrelation]) -> RankCorrelation:
+        """The mean over data sets, as the paper's figure shows; NaN where a measure was constant on any of them."""
+        found = list(correlations)
+        if not found:
+            raise ArgumentError("correlations must hold at least one to average")
+        names = found[0].names
+        for each in found:
+            if set(each.names) != set(names):
+                odd = sorted(set(each.names) ^ set(names))
+                raise ArgumentError(f"correlations must be of the same measures, {odd[0]!r} is not in all; select(names) first")
+        return cls(names, np.mean([each.select(names).matrix for each in found], axis=0))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The matrix, a row per measure."""
+        rows = zip(self.names, self.matrix.tolist(), strict=True)
+        return [{"measure": name, **dict(zip(self.names, row, strict=True))} for name, row in rows]
+
+    def summary(self) -> list[dict[str, Any]]:
+        """The different rankings there are, a row each: how many measures share it, and which, the largest group first."""
+        groups = sorted(self._groups(SAME), key=len, reverse=True)
+        return [{"measures": len(group), "rank_alike": ", ".join(group)} for group in groups]
+
+    def to_pandas(self) -> Any:
+        """A square `pandas.DataFrame` with the measures on both axes."""
+        return require("pandas", extra="pandas").DataFrame(self.matrix, index=list(self.names), columns=list(self.names))
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Names, matrix (null where there is no order) and groups of the same ranking as JSON text; also into a file."""
+        rows = [[None if np.isnan(tau) else tau for tau in row] for row in self.matrix.tolist()]
+        about = {"task": "rank_correlation", "metric": "tau_b", "same_rankings": self.same_rankings()}
+        text = json.dumps({**about, "names": self.names, "matrix": rows})
+        if path is not None:
+            write_text(path, text + "\n")
+        return text
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a .npz file, whole or not at all; read it back with `load`."""
+        write_npz(path, FORMAT, {"names": self.names}, {"matrix": self.matrix})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> RankCorrelation:
+        """Read what `save` wrote."""
+        header, arrays = read_npz(path, FORMAT)
+        return cls(tuple(header["names"]), arrays["matrix"])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw a heat map, like measures beside each other, on these axes or on a figure of its own; returns the axes."""
+        from uqprism.report import figures
+
+        return figures.rank_correlation(self, ax=ax)
+
+    def __str__(self) -> str:
+        groups, (_, constant) = self._groups(SAME), self._ranked()
+        lines = [
+            f"rank correlation: Kendall's tau-b of {len(self.names)} measures, {len(groups)} distinct rankings "
+            f"(tau >= {SAME} counts as the same){f', {len(constant)} constant' if constant else ''}"
+        ]
+        shared = sorted((group for group in groups if len(group) > 1), key=len, reverse=True)
+        for group in shared[:SHOWN]:
+            more = f" and {len(group) - 3} more" if len(group) > 3 else ""
+            lines.append(f"  the same: {', '.join(group[:3])}{more}")
+        return "\n".join([*lines, f"  ... and {len(shared) - SHOWN} more groups"] if len(shared) > SHOWN else lines)
+
+    def __repr__(self) -> str:
+        return f"<RankCorrelation: tau-b of {len(self.names)} measures>"
+
+
+def rank_correlation(table: Any) -> RankCorrelation:
+    """Kendall's tau-b between all measures of a table, exact: pairs of points are counted, ties and all.
+
+    Args:
+        table: a `MeasureTable`, a mapping of names to arrays, or a data frame, without NaN. It takes some seconds for
+            thousands of points and all 144 measures; the time grows as n log n with the points and with the square of the
+            measures.
+    """
+    scores = as_scores(table)
+    return RankCorrelation(scores.names, tau_matrix(scores.columns.values()))
+
+
+COMMAND = Command("correlation", rank_correlation, {"table": "table"})

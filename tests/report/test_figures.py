@@ -1,0 +1,291 @@
+"""What figures show: the lines are the curves, the words name them, and nothing else changes."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.colors import same_color, to_rgba
+from matplotlib.figure import Figure
+
+import uqprism as up
+from tests.tasks.problems import ensemble
+from uqprism.errors import ArgumentError, InvalidValueError, UnknownNameError
+from uqprism.report import figures
+from uqprism.report.drawing import BLUE, GREY, ORANGE
+from uqprism.tasks import TaskResult, ood_detection, prediction_error, selective_prediction
+from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
+
+DEFAULT, PAIRWISE = "crps.total.members.members", "log.excess.members.members"
+
+
+@pytest.fixture(scope="module")
+def table() -> up.MeasureTable:
+    return up.evaluate(ensemble(300)[0])
+
+
+@pytest.fixture(scope="module")
+def selective(table: up.MeasureTable) -> TaskResult:
+    return selective_prediction(table, error=prediction_error(*ensemble(300)), resamples=50)
+
+
+@pytest.fixture(scope="module")
+def detection(table: up.MeasureTable) -> TaskResult:
+    return ood_detection(table, up.evaluate(ensemble(200, shift=1.0, seed=2)[0]), resamples=50)
+
+
+@pytest.fixture(scope="module")
+def correlation(table: up.MeasureTable) -> RankCorrelation:
+    return rank_correlation(table)
+
+
+@pytest.fixture
+def learning() -> TaskResult:
+    labelled = np.array([20, 40, 60])
+    means = {f"a{i}": np.array([3.0, 2.0, 1.0]) + 0.1 * i for i in range(7)} | {"random": np.array([4.0, 3.5, 3.0])}
+    curves = {"labelled": labelled, **means, "a0 spread": np.array([0.5, 0.4, 0.3])}
+    measured = {name: float(mean.mean()) for name, mean in means.items()}
+    return TaskResult("active_learning", "nll", False, measured, curves=curves, figure="learning_curves")
+
+
+def lines(ax: Any) -> dict[str, Any]:
+    """Lines by the first word of their label."""
+    return {line.get_label().split(" ")[0]: line for line in ax.get_lines()}
+
+
+def legend(ax: Any) -> list[str]:
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+# Retention ------------------------------------------------------------------------------------------------------------
+
+
+def test_retention_curves_are_those_of_the_result(selective: TaskResult) -> None:
+    ax = figures.retention_curves(selective, [DEFAULT, "log.bayes.mixture"])
+    drawn = lines(ax)
+    assert list(drawn) == [DEFAULT, "log.bayes.mixture", "random", "oracle:"]
+    for name, curve in ((DEFAULT, DEFAULT), ("random", "random"), ("oracle:", "oracle")):
+        np.testing.assert_allclose(drawn[name].get_xdata(), 100.0 * selective.curves["retention"])
+        np.testing.assert_array_equal(drawn[name].get_ydata(), selective.curves[curve])
+
+
+def test_the_oracle_lies_below_all_and_is_black(selective: TaskResult) -> None:
+    drawn = lines(figures.retention_curves(selective))
+    oracle, chance = drawn["oracle:"], drawn["random"]
+    assert all(np.all(oracle.get_ydata() <= line.get_ydata() + 1e-12) for line in drawn.values())
+    assert same_color(oracle.get_color(), "black")
+    assert same_color(chance.get_color(), "black")
+    assert oracle.get_linestyle() == "-"
+    assert chance.get_linestyle() == "--"
+
+
+def test_the_legend_tells_each_value_and_what_it_means(selective: TaskResult) -> None:
+    ax = figures.retention_curves(selective, DEFAULT)
+    assert legend(ax)[0] == f"{DEFAULT} (PRR {selective[DEFAULT]:.3f})"
+    assert ax.get_legend().get_title().get_text() == "PRR: prediction rejection ratio, 0: oracle, 1: random"
+    assert ax.get_xlabel() == "points kept, the most certain first (%)"
+    assert ax.get_ylabel() == "mean error of the points kept"
+
+
+def test_by_default_the_recommended_measure_and_the_best_of_each_risk(selective: TaskResult) -> None:
+    drawn = lines(figures.retention_curves(selective))
+    names = [name for name in drawn if name not in {"random", "oracle:"}]
+    assert DEFAULT in names
+    assert names == sorted(names, key=selective.ranked().index)
+    for risk in ("total", "bayes", "excess"):
+        best = next(name for name in selective.ranked() if f".{risk}." in name)
+        apart = [np.abs(selective.curves[best] - selective.curves[name]).mean() for name in names]
+        assert min(apart) <= 0.005 * np.ptp(selective.curves[best]), "it, or one that looks the same, is drawn"
+    assert len({line.get_color() for line in drawn.values()}) == len(names) + 1
+
+
+def test_measures_that_look_the_same_are_drawn_once(selective: TaskResult) -> None:
+    names = {DEFAULT: 0.5, "crps.total.members.mixture": 0.4, "log.bayes.members": 0.6}
+    few = dataclasses.replace(selective, measured=names, replicates=None, metrics={})
+    assert list(lines(figures.retention_curves(few))) == [DEFAULT, "log.bayes.members", "random", "oracle:"]
+
+
+def test_an_unknown_measure_is_refused_with_the_nearest(selective: TaskResult) -> None:
+    with pytest.raises(UnknownNameError, match=f"did you mean '{DEFAULT}'"):
+        figures.retention_curves(selective, ["crps.total.members.member"])
+
+
+def test_a_result_without_curves_names_the_parts_that_have_them(selective: TaskResult) -> None:
+    bare = dataclasses.replace(selective, curves={}, parts={"first run": selective})
+    with pytest.raises(ArgumentError, match=r"'retention'.*'first run'"):
+        figures.retention_curves(bare)
+
+
+# Detection ------------------------------------------------------------------------------------------------------------
+
+
+def test_roc_curves_are_those_of_the_result(detection: TaskResult) -> None:
+    ax = figures.roc_curves(detection, [PAIRWISE, "crps.bayes.members"])
+    drawn = lines(ax)
+    assert list(drawn) == [PAIRWISE, "crps.bayes.members", "chance"]
+    np.testing.assert_allclose(drawn[PAIRWISE].get_xdata(), 100.0 * detection.curves["false_positive_rate"])
+    np.testing.assert_allclose(drawn[PAIRWISE].get_ydata(), 100.0 * detection.curves[PAIRWISE])
+    assert list(drawn["chance"].get_xdata()) == list(drawn["chance"].get_ydata()) == [0, 100]
+    assert legend(ax)[0] == f"{PAIRWISE} (AUROC {detection[PAIRWISE]:.3f})"
+    assert "false positive rate" in ax.get_xlabel()
+    assert "true positive rate" in ax.get_ylabel()
+
+
+def test_roc_curves_tell_the_auroc_whatever_the_metric_was(table: up.MeasureTable, detection: TaskResult) -> None:
+    other = ood_detection(table, up.evaluate(ensemble(200, shift=1.0, seed=2)[0]), metric="fpr95", resamples=2)
+    assert legend(figures.roc_curves(other, PAIRWISE))[0] == f"{PAIRWISE} (AUROC {detection[PAIRWISE]:.3f})"
+    assert other[PAIRWISE] != detection[PAIRWISE]
+
+
+def test_roc_curves_show_the_recommended_measure_by_default(detection: TaskResult) -> None:
+    assert PAIRWISE in lines(figures.roc_curves(detection))
+
+
+# Intervals ------------------------------------------------------------------------------------------------------------
+
+
+def test_intervals_are_in_order_with_the_best_on_top(selective: TaskResult) -> None:
+    ax = figures.intervals(selective, top=12)
+    names = selective.ranked()[:12]
+    assert [text.get_text() for text in ax.get_yticklabels()] == names
+    assert ax.get_ylim() == (11.5, -0.5)
+    dots = {int(row): value for line in ax.get_lines() for value, row in zip(*line.get_data(), strict=True)}
+    assert [dots[row] for row in range(12)] == [selective[name] for name in names]
+    ends = {int(low[1]): (low[0], high[0]) for lot in ax.collections for low, high in lot.get_segments()}
+    assert [ends[row] for row in range(12)] == [selective.interval()[name] for name in names]
+    assert ax.get_title(loc="left") == f"the best 12 of {len(selective)} measures"
+    assert ax.get_xlabel() == "PRR: prediction rejection ratio, 0: oracle, 1: random (lower is better)"
+
+
+def test_intervals_in_colour_are_not_worse_than_the_best(selective: TaskResult) -> None:
+    ax = figures.intervals(selective, top=len(selective))
+    names, good = selective.ranked(), set(selective.not_worse())
+    assert 0 < len(good) < len(names)
+    for line, lot in zip(ax.get_lines(), ax.collections, strict=True):
+        drawn = {names[int(row)] for row in line.get_ydata()}
+        in_colour = same_color(line.get_color(), BLUE)
+        assert drawn == (good if in_colour else set(names) - good)
+        assert same_color(lot.get_color()[0], BLUE if in_colour else GREY)
+    assert legend(ax) == ["not significantly worse than the best", "significantly worse"]
+
+
+def test_without_resamples_intervals_are_dots(selective: TaskResult) -> None:
+    ax = figures.intervals(dataclasses.replace(selective, replicates=None), top=5)
+    assert not ax.collections
+    assert ax.get_legend() is None
+    assert len(ax.get_lines()) == 1
+
+
+def test_intervals_need_at_least_one_measure(selective: TaskResult) -> None:
+    with pytest.raises(InvalidValueError, match="top must be at least 1"):
+        figures.intervals(selective, top=0)
+
+
+# Correlation ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_heat_map_is_the_matrix_in_clustered_order(correlation: RankCorrelation) -> None:
+    part = correlation.select([name for name in correlation.names if name.startswith("crps.")])
+    ax = figures.rank_correlation(part)
+    (image,) = ax.get_images()
+    expected = part.select(part.order()).matrix
+    np.testing.assert_array_equal(image.get_array().filled(np.nan), expected)
+    assert image.get_clim() == (-1.0, 1.0)
+    assert [text.get_text() for text in ax.get_yticklabels()] == list(part.order())
+    assert [text.get_text() for text in ax.get_xticklabels()] == list(part.order())
+    (bar,) = (other for other in ax.figure.axes if other is not ax)
+    assert bar.get_ylabel().startswith("Kendall's tau-b")
+    assert "grey: constant" in bar.get_ylabel()
+
+
+def test_the_heat_map_is_blue_for_the_same_white_for_unrelated_and_grey_for_constant() -> None:
+    matrix = np.array([[1.0, 0.0, np.nan], [0.0, 1.0, np.nan], [np.nan, np.nan, np.nan]])
+    (image,) = figures.rank_correlation(RankCorrelation(("a", "b", "c"), matrix)).get_images()
+    red, green, blue, _ = np.moveaxis(image.to_rgba(image.get_array()), -1, 0)
+    assert blue[0, 0] > 0.3 > red[0, 0]
+    assert min(red[0, 1], green[0, 1], blue[0, 1]) > 0.95
+    assert red[2, 2] == green[2, 2] == blue[2, 2] < 0.9
+
+
+def test_many_measures_have_a_strip_of_risks_instead_of_names(correlation: RankCorrelation) -> None:
+    ax = figures.rank_correlation(correlation)
+    assert not ax.get_xticks().size
+    assert not ax.get_yticks().size
+    assert legend(ax) == ["total risk", "Bayes risk", "excess risk"]
+    strip = {lot.get_label(): lot for lot in ax.collections}
+    rows = sorted(float(ends[:, 1].mean()) for ends in strip["excess risk"].get_segments())
+    assert rows == [row for row, name in enumerate(correlation.order()) if ".excess." in name]
+    assert same_color(strip["excess risk"].get_color()[0], ORANGE)
+
+
+def test_many_columns_of_other_names_have_no_strip(rng: np.random.Generator) -> None:
+    ax = figures.rank_correlation(rank_correlation({f"column {i}": rng.normal(size=9) for i in range(61)}))
+    assert not ax.collections
+    assert ax.get_legend() is None
+
+
+# Learning -------------------------------------------------------------------------------------------------------------
+
+
+def test_learning_curves_are_those_of_the_result_and_random_is_dashed(learning: TaskResult) -> None:
+    ax = figures.learning_curves(learning)
+    drawn = lines(ax)
+    assert list(drawn) == ["a0", "a1", "a2", "a3", "a4", "random"]
+    for name, line in drawn.items():
+        np.testing.assert_array_equal(line.get_xdata(), learning.curves["labelled"])
+        np.testing.assert_array_equal(line.get_ydata(), learning.curves[name])
+    assert same_color(drawn["random"].get_color(), "black")
+    assert drawn["random"].get_linestyle() == "--"
+    assert all(not same_color(drawn[name].get_color(), "black") for name in learning.ranked()[:5])
+    assert ax.get_xlabel() == "labelled points"
+    assert ax.get_ylabel() == "negative log-likelihood of the test set"
+
+
+def test_the_spread_is_shaded_where_it_is_known(learning: TaskResult) -> None:
+    ax = figures.learning_curves(learning, ["a1", "a0"])
+    (shade,) = ax.collections
+    corners = shade.get_paths()[0].vertices
+    first = corners[corners[:, 0] == 20.0][:, 1]
+    assert (first.min(), first.max()) == (2.5, 3.5)
+    assert to_rgba(lines(ax)["a0"].get_color())[:3] == tuple(shade.get_facecolor()[0][:3])
+    assert "spread" in ax.get_legend().get_title().get_text()
+    assert figures.learning_curves(learning, ["a1"]).get_legend().get_title().get_text() == ""
+
+
+# All ------------------------------------------------------------------------------------------------------------------
+
+
+def test_every_result_draws_itself_on_the_axes_it_is_given(
+    selective: TaskResult, detection: TaskResult, correlation: RankCorrelation, learning: TaskResult
+) -> None:
+    for result, words in ((selective, "kept"), (detection, "flagged"), (correlation, "measures"), (learning, "labelled")):
+        mine = Figure().subplots()
+        assert result.plot(ax=mine) is mine
+        assert words in mine.get_xlabel()
+
+
+def test_options_reach_the_figure(selective: TaskResult) -> None:
+    assert lines(selective.plot(measures=["log.bayes.mixture"])).keys() == {"log.bayes.mixture", "random", "oracle:"}
+
+
+def test_no_two_of_many_lines_look_the_same(selective: TaskResult) -> None:
+    ax = figures.retention_curves(selective, list(selective)[:18])
+    looks = {(line.get_color(), str(line.get_linestyle()), str(line._dash_pattern)) for line in ax.get_lines()}
+    assert len(looks) == 20
+
+
+def test_drawing_leaves_the_state_of_pyplot_and_the_settings_alone() -> None:
+    code = (
+        "import sys, matplotlib\n"
+        "settings = lambda: {name: matplotlib.rcParams[name] for name in matplotlib.rcParams if name != 'backend'}\n"
+        "before = settings()\n"
+        "from uqprism.tasks.rank_correlation import rank_correlation\n"
+        "rank_correlation({'a': [1, 2, 3], 'b': [1, 3, 2]}).plot().figure.canvas.draw()\n"
+        "print('matplotlib.pyplot' in sys.modules, settings() == before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]

@@ -1,0 +1,354 @@
+"""The loop: what a state holds, what is picked, who can be the model, what the inputs can be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from scipy.sparse import csr_array
+from scipy.stats import norm
+from sklearn.ensemble import BaggingRegressor, RandomForestRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.linear_model import BayesianRidge, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import uqprism as up
+from uqprism.errors import InvalidValueError, UnsupportedError
+from uqprism.tasks.active_learning import ActiveLearner, LearningState, gumbel_top_k
+
+from .problems import EXCESS, Counted, cubics, data, settings
+
+X, Y = data()
+
+
+def picks(states: list[LearningState]) -> list[list[int]]:
+    return [state.picked.tolist() for state in states]
+
+
+def test_each_round_labels_a_batch_and_looks_at_the_rest() -> None:
+    fit = Counted()
+    learner = ActiveLearner(fit, X, Y, **settings(measures=["crps.bayes.members"]))
+    states = list(learner)
+    assert [state.round for state in states] == [0, 1, 2, 3]
+    labelled = states[0].labelled
+    assert len(set(labelled.tolist())) == 12
+    for state, (inputs, targets) in zip(states, fit.calls, strict=True):
+        assert_array_equal(state.labelled, labelled)
+        assert_array_equal(inputs, X[labelled])
+        assert_array_equal(targets, Y[labelled])
+        assert_array_equal(state.pool, np.setdiff1d(np.arange(200), labelled))
+        ensemble = cubics(inputs, targets, learner._loop.settings.fit_seed(state.round)).predict_ensemble(X[state.pool])
+        expected = up.evaluate(ensemble, [EXCESS, "crps.bayes.members"])
+        assert list(state.measures) == [EXCESS, "crps.bayes.members"]
+        for name in expected:
+            assert_array_equal(state.measures[name], expected[name])
+        assert_array_equal(state.scores, expected[EXCESS])
+        assert set(state.picked) <= set(state.pool)
+        labelled = np.concatenate([labelled, state.picked])
+    assert len(states[-1].labelled) == 12 + 3 * 6
+    assert_array_equal(learner.labelled, labelled)
+    assert len(set(learner.labelled.tolist())) == 12 + 4 * 6
+
+
+def test_metrics_are_those_of_the_mixture_on_the_test_set() -> None:
+    """Density, mean and CRPS of the mixture by direct computation; the CRPS by integrating its definition."""
+    x, y = data(8, seed=5)
+    learner = ActiveLearner(cubics, X, Y, **settings(rounds=1, test=(x, y)))
+    (state,) = learner
+    ensemble = cubics(*(part[state.labelled] for part in (X, Y)), learner._loop.settings.fit_seed(0)).predict_ensemble(x)
+    mean, scale = ensemble.members.mean, ensemble.members.scale
+    density = norm.pdf(y, mean, scale).mean(axis=0)
+    assert state.metrics["nll"] == pytest.approx(-np.log(density).mean(), rel=1e-12)
+    assert state.metrics["rmse"] == pytest.approx(np.sqrt(np.mean((mean.mean(axis=0) - y) ** 2)), rel=1e-12)
+
+    def gap(t: float, i: int) -> float:
+        return (norm.cdf(t, mean[:, i], scale[:, i]).mean() - (t >= y[i])) ** 2
+
+    crps = [quad(gap, -8.0, y[i], args=(i,))[0] + quad(gap, y[i], 8.0, args=(i,))[0] for i in range(8)]
+    assert state.metrics["crps"] == pytest.approx(np.mean(crps), rel=1e-6)
+    assert str(state) == f"round 0: 12 labelled, {', '.join(f'{name} {value:.4g}' for name, value in state.metrics.items())}"
+
+
+def test_without_a_test_set_there_are_no_metrics() -> None:
+    learner = ActiveLearner(cubics, X, Y, **settings(test=None))
+    states = list(learner)
+    assert [dict(state.metrics) for state in states] == [{}] * 4
+    assert learner.averages == {}
+    assert str(states[1]) == "round 1: 18 labelled"
+
+
+def test_averages_are_over_rounds() -> None:
+    learner = ActiveLearner(cubics, X, Y, **settings())
+    states = list(learner)
+    for name in ("nll", "rmse", "crps"):
+        assert learner.averages[name] == pytest.approx(np.mean([state.metrics[name] for state in states]))
+
+
+@pytest.mark.parametrize("selection", ["softmax", "top", "diverse"])
+def test_iterating_again_gives_the_same_and_another_seed_something_else(selection: str) -> None:
+    learner = ActiveLearner(cubics, X, Y, **settings(selection=selection))
+    first = picks(list(learner))
+    assert picks(list(learner)) == first
+    other = ActiveLearner(cubics, X, Y, **settings(selection=selection, random_state=1))
+    assert picks(list(other)) != first
+
+
+def test_selections_and_scores_change_what_is_picked() -> None:
+    start = np.arange(12)
+    choices: list[dict[str, Any]] = [
+        {},
+        {"scores": "standardised"},
+        {"scores": "rank"},
+        {"temperature": 100.0},
+        {"selection": "top"},
+        {"selection": "diverse"},
+    ]
+    found = {str(c): picks(list(ActiveLearner(cubics, X, Y, **settings(initial=start, rounds=1, **c)))) for c in choices}
+    assert len({str(each) for each in found.values()}) == len(choices)
+
+
+def test_top_picks_the_highest_scores_also_when_all_are_negative() -> None:
+    learner = ActiveLearner(
+        cubics, X, Y, **settings(acquisition=lambda ensemble: -np.exp(ensemble.members.mean[0]) - 5.0, selection="top")
+    )
+    for state in learner:
+        assert state.scores.max() < 0.0
+        assert_array_equal(state.picked, state.pool[np.argsort(-state.scores)[:6]])
+        assert len(state.measures) == 0
+
+
+def test_softmax_of_negative_scores_prefers_the_higher_ones() -> None:
+    """What Baal gets wrong: minus 1 is likelier than minus 9."""
+
+    def along(ensemble: up.EnsemblePrediction) -> np.ndarray:
+        return -1.0 - 8.0 * (np.arange(ensemble.n_points) % 2)
+
+    for state in ActiveLearner(cubics, X, Y, **settings(acquisition=along)):
+        assert_array_equal(state.scores[np.searchsorted(state.pool, state.picked)], np.full(6, -1.0))
+
+
+def test_random_picks_do_not_depend_on_the_model_or_the_selection() -> None:
+    plain = list(ActiveLearner(cubics, X, Y, **settings(acquisition="random")))
+    for change in ({"selection": "top"}, {"selection": "diverse"}, {"fit": BayesianRidge()}):
+        fit = change.pop("fit", cubics)
+        assert picks(list(ActiveLearner(fit, X, Y, **settings(acquisition="random", **change)))) == picks(plain)
+    assert not plain[0].scores.any()
+    counts = np.zeros(40)
+    for seed in range(300):
+        (state,) = ActiveLearner(cubics, X[:40], Y[:40], **settings(acquisition="random", rounds=1, random_state=seed, test=None))
+        counts[state.picked] += 1
+    assert counts.min() > 20  # 45 expected, with a standard deviation of 6.2
+    assert counts.max() < 72
+
+
+def test_every_round_draws_afresh() -> None:
+    first, second, *_ = ActiveLearner(cubics, X, Y, **settings(acquisition="random"))
+    assert not np.array_equal(*(np.searchsorted(state.pool, state.picked) for state in (first, second)))
+
+
+def test_initial_points_can_be_given() -> None:
+    start = [5, 3, 199, 7]
+    first = next(iter(ActiveLearner(cubics, X, Y, **settings(initial=start))))
+    assert first.labelled.tolist() == start
+
+
+def test_the_whole_pool_can_be_used_up() -> None:
+    learner = ActiveLearner(cubics, X[:36], Y[:36], **settings())
+    last = list(learner)[-1]
+    assert sorted(last.picked) == last.pool.tolist()
+    assert sorted(learner.labelled) == list(range(36))
+
+
+def test_measures_with_rules_of_ones_own_are_acquisitions_too() -> None:
+    rule = up.rules.GaussianKernel(0.3, name="narrow")
+    measure = next(m for m in up.catalogue(rules=[rule]) if m.name == "narrow.excess.members.members")
+    state = next(iter(ActiveLearner(cubics, X, Y, **settings(acquisition=measure))))
+    assert list(state.measures) == ["narrow.excess.members.members"]
+    assert state.scores.min() > 0.0
+
+
+def process() -> GaussianProcessRegressor:
+    return GaussianProcessRegressor(RBF(0.5, "fixed") + WhiteKernel(0.05, "fixed"), alpha=0.0)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomForestRegressor(10, min_samples_leaf=2),
+        BaggingRegressor(BayesianRidge(), 5),
+        make_pipeline(StandardScaler(), BaggingRegressor(BayesianRidge(), 5)),
+        process(),
+    ],
+    ids=["forest", "bag", "pipeline", "process"],
+)
+def test_scikit_learn_models_learn_and_are_left_as_they_were(model: Any) -> None:
+    """Cloned in each round, with a seed where they had none: the same learner gives the same picks."""
+    before = str(model.get_params())
+    learner = ActiveLearner(model, X, Y, **settings(initial=20, batch_size=10, acquisition="crps.excess.members.members"))
+    states = list(learner)
+    assert states[-1].metrics["rmse"] < 0.75 * np.std(Y)
+    assert picks(list(learner)) == picks(states)
+    assert str(model.get_params()) == before
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_functions_may_return_scikit_learn_models() -> None:
+    def fit(inputs: np.ndarray, targets: np.ndarray) -> Any:
+        return [BayesianRidge().fit(inputs[i::3], targets[i::3]) for i in range(3)]
+
+    states = list(ActiveLearner(fit, X, Y, **settings()))
+    assert states[0].scores.max() > 0.0
+
+
+def test_a_regressor_keeps_the_seed_it_has() -> None:
+    def states(random_state: int | None, seed: int) -> list[float]:
+        fit = RandomForestRegressor(5, random_state=random_state)
+        learner = ActiveLearner(fit, X, Y, **settings(initial=np.arange(20), rounds=1, random_state=seed))
+        return [state.metrics["nll"] for state in learner]
+
+    assert states(3, 0) == states(3, 1)
+    assert states(None, 0) != states(None, 1)
+
+
+@pytest.mark.parametrize("model", [Ridge(), BaggingRegressor(Ridge(), 3)])
+def test_models_that_do_not_say_how_uncertain_they_are_get_advice(model: Any) -> None:
+    with pytest.raises(UnsupportedError, match=r"accepted is .*BaggingRegressor\(BayesianRidge\(\)\).*a bag of Ridge does not"):
+        list(ActiveLearner(model, X, Y, **settings()))
+
+
+def test_a_model_that_cannot_disagree_with_itself_is_no_guide() -> None:
+    with pytest.raises(InvalidValueError, match=r"zero for every point, because the model has one member.*BaggingRegressor"):
+        list(ActiveLearner(BayesianRidge(), X, Y, **settings()))
+    assert len(list(ActiveLearner(BayesianRidge(), X, Y, **settings(acquisition="log.bayes.members")))) == 4
+
+
+class Samples:
+    """A model that predicts draws, which have no density."""
+
+    def predict_ensemble(self, inputs: np.ndarray) -> up.EnsemblePrediction:
+        rng = np.random.default_rng(0)
+        return up.EnsemblePrediction.samples(inputs[:, 0] + rng.normal(size=(3, 20, len(inputs))))
+
+
+def test_predictions_without_a_density_have_no_likelihood() -> None:
+    learner = ActiveLearner(lambda *_: Samples(), X, Y, **settings(acquisition="crps.excess.members.members"))
+    assert all(list(state.metrics) == ["rmse", "crps"] for state in learner)
+
+
+# Inputs of other kinds ------------------------------------------------------------------------------------------------
+
+
+def test_tables_reach_the_model_as_tables() -> None:
+    frame = pd.DataFrame(X, columns=["along", "across"], index=np.arange(200)[::-1])
+    fit = Counted()
+    states = list(ActiveLearner(fit, frame, pd.Series(Y, index=frame.index), **settings(test=(frame.iloc[:9], Y[:9]))))
+    assert picks(states) == picks(list(ActiveLearner(cubics, X, Y, **settings(test=(X[:9], Y[:9])))))
+    inputs, targets = fit.calls[0]
+    assert list(inputs.columns) == ["along", "across"]
+    assert_array_equal(targets, Y[states[0].labelled])
+    assert len(list(ActiveLearner(RandomForestRegressor(5), frame, Y, **settings(test=None, rounds=2)))) == 2
+
+
+def test_tensors_reach_the_model_as_tensors() -> None:
+    fit = Counted()
+    tensors = torch.tensor(X), torch.tensor(Y)
+    states = list(ActiveLearner(fit, *tensors, **settings(test=tensors)))
+    assert picks(states) == picks(list(ActiveLearner(cubics, X, Y, **settings(test=(X, Y)))))
+    assert all(isinstance(part, torch.Tensor) for part in fit.calls[0])
+    assert isinstance(states[0].scores, np.ndarray)
+
+
+class OnTensors:
+    """Two Gaussians whose parameters are tensors."""
+
+    def predict_ensemble(self, inputs: torch.Tensor) -> up.EnsemblePrediction:
+        return up.EnsemblePrediction.gaussian(mean=torch.stack([inputs[:, 0], inputs[:, 1]]), scale=torch.ones(2, len(inputs)))
+
+
+def test_predictions_on_tensors_give_states_of_arrays() -> None:
+    tensors = torch.tensor(X, dtype=torch.float32), torch.tensor(Y)
+    state = next(iter(ActiveLearner(lambda *_: OnTensors(), *tensors, **settings(test=tensors))))
+    assert isinstance(state.measures[EXCESS], np.ndarray)
+    error = (X.astype(np.float32).mean(axis=1) - Y) ** 2
+    assert state.metrics["rmse"] == pytest.approx(np.sqrt(error.mean()), rel=1e-5)
+
+
+@pytest.mark.parametrize("selection", ["softmax", "diverse"])
+def test_images_lists_and_sparse_matrices_work(selection: str) -> None:
+    class Bright:
+        def predict_ensemble(self, inputs: Any) -> up.EnsemblePrediction:
+            inputs = inputs.toarray() if hasattr(inputs, "toarray") else inputs
+            flat = np.asarray(inputs).reshape(len(inputs), -1)
+            return up.EnsemblePrediction.gaussian(mean=flat.T[:2], scale=np.ones((2, len(flat))))
+
+    flat = np.random.default_rng(0).normal(size=(60, 12))
+    kinds = [flat, flat.reshape(60, 1, 3, 4), flat.tolist(), csr_array(flat)]
+    wanted = settings(test=None, selection=selection)
+    found = [picks(list(ActiveLearner(lambda *_: Bright(), kind, np.arange(60.0), **wanted))) for kind in kinds]
+    assert all(each == found[0] for each in found)
+
+
+def test_distances_can_be_measured_in_features_of_the_model() -> None:
+    """In a feature that only tells the left half from the right, the farthest point is always in the other half."""
+    half = (X[:, 0] > 0.0).astype(float)
+    seen = []
+
+    def features(model: Any, inputs: np.ndarray) -> np.ndarray:
+        seen.append(type(model).__name__)
+        return (inputs[:, 0] > 0.0).astype(float)
+
+    start = np.flatnonzero(half == 0.0)[:12]
+    learner = ActiveLearner(cubics, X, Y, **settings(initial=start, selection="diverse", features=features, rounds=1))
+    (state,) = learner
+    assert half[state.picked[0]] == 1.0
+    assert seen == ["Cubics"]
+
+
+def test_a_function_that_takes_a_seed_gets_another_in_each_round() -> None:
+    seeds: list[int] = []
+
+    def fit(inputs: Any, targets: Any, seed: int) -> Any:
+        seeds.append(seed)
+        return cubics(inputs, targets, seed)
+
+    learner = ActiveLearner(fit, X, Y, **settings())
+    list(learner)
+    list(learner)
+    assert len(set(seeds[:4])) == 4
+    assert seeds[:4] == seeds[4:]
+
+
+# What it is for -------------------------------------------------------------------------------------------------------
+
+
+def test_excess_risk_finds_the_half_that_nobody_has_labelled() -> None:
+    """Labelled points lie on the left; more picks than chance's go to the right, and the model is better there for it."""
+    start = np.flatnonzero(X[:, 0] < 0.0)[:12]
+    right = data(400, seed=9)
+    right = right[0][right[0][:, 0] > 0.0], right[1][right[0][:, 0] > 0.0]
+    shares, errors = {}, {}
+    for acquisition in ("random", EXCESS):
+        chosen, error = [], []
+        for seed in range(5):
+            changed = settings(initial=start, acquisition=acquisition, scores="rank", random_state=seed, rounds=3, test=right)
+            states = list(ActiveLearner(cubics, X, Y, **changed))
+            chosen.append(np.mean(X[states[0].picked, 0] > 0.0))
+            error.append(states[1].metrics["rmse"])
+        shares[acquisition], errors[acquisition] = np.mean(chosen), np.mean(error)
+    assert shares[EXCESS] > shares["random"] + 0.25
+    assert errors[EXCESS] < errors["random"]
+
+
+def test_softmax_draws_are_those_of_gumbel_top_k() -> None:
+    learner = ActiveLearner(cubics, X, Y, **settings(temperature=0.5))
+    state = next(iter(learner))
+    rng = learner._loop.settings._random(1, 0)
+    assert_array_equal(state.picked, state.pool[gumbel_top_k(state.scores / 0.5, 6, rng)])
+    assert_allclose(state.scores[gumbel_top_k(state.scores / 1e-12, 6, rng)], np.sort(state.scores)[::-1][:6])

@@ -1,0 +1,197 @@
+"""The tasks on the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import uqprism as up
+from tests.tasks.problems import ensemble
+from uqprism import tasks
+from uqprism.cli import app
+from uqprism.errors import UqprismError
+
+FEW = ["crps.total.members.members", "log.excess.members.members", "crps.bayes.members"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> dict[str, Path]:
+    """Scored points with errors, points from outside, and members with targets."""
+    folder = tmp_path_factory.mktemp("files")
+    ens, target = ensemble(200)
+    error = tasks.prediction_error(ens, target)
+    columns = {name: np.asarray(column) for name, column in up.evaluate(ens, FEW).items()}
+    pq.write_table(pa.table({**columns, "e": error}), folder / "scored.parquet")
+    for name, shift in (("near", 1.0), ("far", 3.0)):
+        outside, _ = ensemble(150, shift=shift, seed=1)
+        pq.write_table(pa.table(dict(up.evaluate(outside, FEW).items())), folder / f"{name}.parquet")
+    pq.write_table(ens.to_arrow().append_column("y", pa.array(target)), folder / "members.parquet")
+    return {path.stem: path for path in folder.iterdir()}
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_selective_gives_what_the_function_gives(files) -> None:
+    found = json.loads(run("selective", files["scored"], "--error-column", "e", "--format", "json"))
+    table = pq.read_table(files["scored"]).to_pandas()
+    expected = tasks.selective_prediction(table[FEW], error=table["e"])
+    assert found == json.loads(expected.to_json())
+    assert found["best"] == "crps.total.members.members"
+
+
+def test_csv_has_a_row_per_measure(files, tmp_path) -> None:
+    run("selective", files["scored"], "--error-column", "e", "-f", "csv", "--metric", "malinin", "-o", tmp_path / "out.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
+    assert {row["measure"] for row in rows} == set(FEW)
+    values = [float(row["prr_malinin"]) for row in rows]
+    assert values == sorted(values, reverse=True)
+    assert rows[0]["not_worse"] == "True"
+
+
+def test_the_table_is_for_people(files) -> None:
+    lines = run("selective", files["scored"], "--error-column", "e", "--resamples", "0").splitlines()
+    assert lines[0].split()[:3] == ["measure", "prr", "paper"]
+    assert lines[1].startswith("crps.total.members.members")
+    assert lines[-1] == "selective_prediction: prr_paper (lower is better), 3 measures."
+    shown = run("selective", files["scored"], "--error-column", "e", "--top", "1", "--resamples", "0")
+    assert "1 of 3 shown, --top 0 shows all." in shown
+
+
+def test_members_and_targets_need_no_scoring_first(files) -> None:
+    found = json.loads(
+        run("selective", files["members"], "--target", "y", "--measures", "crps.*", "-f", "json", "--resamples", 0)
+    )
+    assert len(found["measures"]) == 36
+    nll = json.loads(
+        run(
+            "selective", files["members"], "--target", "y", "--error", "nll", "--measures", FEW[0], "-f", "json", "--resamples", 0
+        )
+    )
+    assert nll["settings"]["mean_error"] != found["settings"]["mean_error"]
+
+
+def test_ood_takes_several_sets(files) -> None:
+    found = json.loads(run("ood", files["scored"], files["near"], files["far"], "-f", "json"))
+    assert found["best"] == "log.excess.members.members"
+    assert {"auroc.near", "auroc.far"} <= set(found["measures"][0])
+    one = json.loads(run("ood", files["scored"], files["far"], "-f", "json"))
+    assert one["measures"][0]["auroc"] == found["measures"][0]["auroc.far"]
+
+
+def test_correlation_prints_groups_and_writes_the_matrix(files) -> None:
+    text = run("correlation", files["members"], "--measures", "squared_error.*")
+    assert "squared_error.bayes.members" in text
+    rows = list(csv.DictReader(io.StringIO(run("correlation", files["scored"], "-f", "csv"))))
+    assert [row["measure"] for row in rows] == FEW
+    assert float(rows[0][FEW[0]]) == 1.0
+    assert float(rows[0][FEW[1]]) == pytest.approx(float(rows[1][FEW[0]]))
+
+
+def test_select_says_which_and_why(files) -> None:
+    by_error = json.loads(run("select", files["scored"], "--error-column", "e", "-f", "json"))
+    assert by_error["measure"] == "crps.total.members.members"
+    text = run("select", files["scored"], "--ood", files["far"])
+    assert "log.excess.members.members" in text.splitlines()[-1]
+    with pytest.raises(UqprismError, match=r"either error= .* or ood="):
+        run("select", files["scored"])
+
+
+def test_recommend_prints_advice_and_evidence() -> None:
+    text = run("recommend", "ood")
+    assert text.startswith("ood_detection: log.excess.members.members\n")
+    assert "0.827 +- 0.011" in text
+    assert json.loads(run("recommend", "selective_prediction", "-f", "json"))["measure"] == "crps.total.members.members"
+    with pytest.raises(UqprismError, match="unknown task 'ood_detecton'; did you mean 'ood_detection'"):
+        run("recommend", "ood_detecton")
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_pictures_are_drawn_on_request(files, ending, tmp_path) -> None:
+    run("ood", files["scored"], files["far"], "--plot", tmp_path / f"roc.{ending}", "-o", tmp_path / "x.json", "-f", "json")
+    head = (tmp_path / f"roc.{ending}").read_bytes()[:5]
+    assert head.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--format", "yaml"], r"unknown format \(--format\) 'yaml'"),
+        (["--plot", "x.gif"], r"--plot must end in .png, .svg, .pdf, got 'x.gif'"),
+        (["--error-column", "ee"], r"unknown column 'ee'; did you mean 'e'"),
+        ([], r"the error of each point is missing"),
+        (["--error-column", "e", "--metric", "prr"], r"unknown metric 'prr'"),
+    ],
+)
+def test_bad_usage_is_one_clear_line(files, arguments, message) -> None:
+    with pytest.raises(UqprismError, match=message):
+        run("selective", files["scored"], *arguments)
+
+
+def test_every_command_has_help() -> None:
+    for name in ("selective", "ood", "correlation", "select", "recommend", "active"):
+        assert "--format" in run(name, "--help")
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory) -> Path:
+    """A table whose targets are known."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (150, 2))
+    path = tmp_path_factory.mktemp("labelled") / "table.parquet"
+    columns = {"a": x[:, 0], "b": x[:, 1], "note": ["x"] * 150, "y": x[:, 0] + 0.1 * rng.normal(size=150)}
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_active_compares_acquisitions_and_goes_on_from_its_folder(labelled, tmp_path) -> None:
+    arguments = [
+        "active",
+        labelled,
+        "--target",
+        "y",
+        "--initial",
+        20,
+        "--batch-size",
+        5,
+        "--rounds",
+        2,
+        "--seeds",
+        2,
+        "-f",
+        "json",
+    ]
+    found = json.loads(run(*arguments, "-a", "random,crps.excess.members.members", "--folder", tmp_path / "kept"))
+    assert {row["measure"] for row in found["measures"]} == {"random", "crps.excess.members.members"}
+    assert {"nll", "rmse", "crps", "rank"} <= set(found["measures"][0])
+    assert len(list((tmp_path / "kept").rglob("*.npz"))) == 8
+    again = json.loads(run(*arguments, "-a", "random,crps.excess.members.members", "--folder", tmp_path / "kept"))
+    assert again == found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "z"], r"unknown column 'z'"),
+        (["--target", "y", "--model", "tree"], r"unknown model \(--model\) 'tree'"),
+        (["--target", "y", "--inputs", "note"], r"column 'note' must hold numbers"),
+        (["--target", "y", "--initial", "110"], r"pool"),
+        (["--target", "y", "-a", "crps.exces.members.members"], r"did you mean 'excess'"),
+    ],
+)
+def test_bad_usage_of_active_is_one_clear_line(labelled, arguments, message) -> None:
+    with pytest.raises(UqprismError, match=message):
+        run("active", labelled, *arguments)

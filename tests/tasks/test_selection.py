@@ -1,0 +1,95 @@
+"""Choosing a measure: by advice, and by one's own data without being fooled by noise."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import uqprism as up
+from tests.tasks.problems import ensemble
+from uqprism import tasks
+
+
+@pytest.mark.parametrize(
+    ("task", "measure"),
+    [
+        ("selective_prediction", "crps.total.members.members"),
+        ("ood_detection", "log.excess.members.members"),
+        ("active_learning", "log.excess.members.members"),
+    ],
+)
+def test_the_advice_names_measures_that_exist_and_its_best_evidence(task: str, measure: str) -> None:
+    advice = tasks.recommend(task)
+    assert advice.measure == measure
+    known = {each.name for each in up.catalogue()} | {"random"}
+    assert {advice.measure, *advice.alternatives} <= known
+    assert {each.measure for each in advice.evidence} <= known
+    assert advice.measure in {each.measure for each in advice.evidence}
+    values = [each.value for each in advice.evidence]
+    assert values == sorted(values, reverse=task == "ood_detection")
+    assert json.loads(advice.to_json())["measure"] == measure
+    assert advice.to_pandas().loc[measure, "paper"] in values
+
+
+def test_short_names_of_tasks_and_misspelt_ones() -> None:
+    assert tasks.recommend("ood") is tasks.recommend("ood_detection")
+    with pytest.raises(up.UqprismError, match="unknown task 'selectiv_prediction'; did you mean 'selective_prediction'"):
+        tasks.recommend("selectiv_prediction")
+
+
+def test_a_clear_winner_is_chosen() -> None:
+    rng = np.random.default_rng(0)
+    error = rng.exponential(size=800)
+    table = {name: rng.normal(size=800) for name in ("crps.total.members.members", "log.total.members.members", "mine")}
+    table["mine"] = error + 0.1 * rng.normal(size=800)
+    found = tasks.select_measure(table, error=error)
+    assert found.measure == "mine"
+    assert found.candidates == ("mine",)
+    assert "mine is the best of them" in found.reason
+    assert found.to_pandas().loc["crps.total.members.members", "status"] == "worse"
+
+
+def test_measures_that_rank_alike_are_counted_once() -> None:
+    ens, target = ensemble(500)
+    table = up.evaluate(ens)
+    found = tasks.select_measure(table, error=tasks.prediction_error(ens, target))
+    assert found.duplicates["crps.total.members.mixture"] == "crps.total.members.members"
+    assert found.measure not in found.duplicates
+    assert not set(found.candidates) & set(found.duplicates)
+    rows = {row["measure"]: row["status"] for row in found.rows()}
+    assert rows["crps.total.members.mixture"] == "ranks as crps.total.members.members"
+    assert rows[found.measure] == "chosen"
+
+
+def test_detection_data_choose_an_excess_risk() -> None:
+    (ens, _), (far, _) = ensemble(400), ensemble(400, shift=2.0, seed=1)
+    found = tasks.select_measure(up.evaluate(ens), ood=up.evaluate(far))
+    assert ".excess." in found.measure
+    assert found.result.task == "ood_detection"
+
+
+@pytest.mark.parametrize("task", ["selective_prediction", "ood_detection"])
+def test_on_pure_noise_the_recommended_measure_is_chosen_and_not_the_luckiest(task: str) -> None:
+    default = tasks.recommend(task).measure
+    names = [*(measure.name for measure in up.catalogue()[::3]), default]
+    chosen, luckiest = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        table = {name: rng.normal(size=300) for name in names}
+        if task == "selective_prediction":
+            found = tasks.select_measure(table, error=rng.exponential(size=300), resamples=100)
+        else:
+            found = tasks.select_measure(table, ood={name: rng.normal(size=200) for name in names}, resamples=100)
+        chosen.append(found.measure)
+        luckiest.append(found.result.best())
+    assert chosen.count(default) >= 17
+    assert luckiest.count(default) <= 4
+
+
+def test_either_errors_or_points_from_outside() -> None:
+    with pytest.raises(up.UqprismError, match="got neither"):
+        tasks.select_measure({"a": [0.0, 1.0]})
+    with pytest.raises(up.UqprismError, match="got both"):
+        tasks.select_measure({"a": [0.0, 1.0]}, error=[0.0, 1.0], ood={"a": [0.0, 1.0]})
