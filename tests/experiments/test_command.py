@@ -51,6 +51,7 @@ def test_help_lists_the_experiments() -> None:
         (["parametrisation"], "unknown experiment 'parametrisation'; did you mean 'parameterization'?"),
         (["parameterization", "--preset", "papers"], "unknown preset 'papers'; did you mean 'paper'?"),
         (["parameterization", "--seed", "-1"], "seed must not be negative, got -1"),
+        (["parameterization", "--jobs", "0"], "jobs must be at least 1, got 0"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(arguments: list[str], message: str) -> None:
@@ -90,7 +91,7 @@ def test_it_prints_the_verdicts_and_where_the_report_is(tmp_path: Path, monkeypa
 
 @pytest.mark.usefixtures("instant")
 def test_all_gives_each_experiment_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uqprism.cli.summaries", lambda: {"parameterization": "the one that takes no time"})
+    monkeypatch.setattr("uqprism.cli.reproduce.summaries", lambda: {"parameterization": "the one that takes no time"})
     assert CliRunner().invoke(app, ["reproduce", "all", "--out", str(tmp_path)]).exit_code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["parameterization"]
     assert (tmp_path / "parameterization" / "report.md").exists()
@@ -105,3 +106,35 @@ def test_an_interruption_is_exit_code_130_and_says_how_to_go_on(tmp_path: Path, 
     assert result.exit_code == 130
     assert "the same command goes on" in result.output
     assert not (tmp_path / "result.json").exists()
+
+
+def test_a_dry_run_prints_the_plan_and_writes_nothing(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        app, ["reproduce", "parameterization", "--out", str(tmp_path / "run"), "--dry-run", "--jobs", "2"]
+    )
+    first, *lines = result.output.splitlines()
+    assert result.exit_code == 0
+    assert first.startswith("parameterization, preset quick: 2 jobs, 0 done, about ")
+    assert first.endswith(" left with 2 processes")
+    assert [line.split("  ")[-1] for line in lines] == ["standard, learning rate 0.001", "natural, learning rate 0.001"]
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_job_that_fails_is_exit_code_1_and_named(tmp_path: Path) -> None:
+    code = """
+import sys, dataclasses
+from uqprism.errors import InvalidValueError
+from uqprism.experiments import parameterization
+
+def failing(*_):
+    raise InvalidValueError("it cannot be")
+
+parameterization.EXPERIMENT = dataclasses.replace(parameterization.EXPERIMENT, work=failing)
+from uqprism.__main__ import main
+main()
+"""
+    command = [sys.executable, "-c", code, "reproduce", "parameterization", "--out", str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("uqprism: 2 of 2 jobs failed")
+    assert "standard, learning rate 0.001: it cannot be" in result.stderr

@@ -9,6 +9,7 @@ from typing import Any
 
 from uqprism.experiments.jobs import Job, Plan, duration
 from uqprism.storage import require
+from uqprism.terminal import only_bar
 
 
 class Watcher:
@@ -73,5 +74,5 @@ def watching(plan: Plan, shown: bool) -> Iterator[Watcher]:
     ]
     # A bar was asked for, so it is drawn even where standard error is no terminal.
     console = Console(file=sys.stderr, force_terminal=True)
-    with Progress(*columns, console=console, transient=True) as progress:
+    with only_bar(), Progress(*columns, console=console, transient=True) as progress:
         yield Bar(plan, progress)
