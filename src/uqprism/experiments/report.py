@@ -55,6 +55,8 @@ def _provenance(record: Mapping[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

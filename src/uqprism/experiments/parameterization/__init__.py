@@ -88,10 +88,10 @@ def jobs(config: Config) -> list[Job]:
 def _jobs(config: Config) -> dict[float, dict[str, Job]]:
     # What is trained at one learning rate does not depend on which others are tried.
     shared = replace(config, other_rates=())
-    steps = config.n_sets * config.n_networks * config.n_training * config.epochs
+    seconds = 3e-3 * config.epochs * math.ceil(config.n_training / config.batch_size)  # of a step, on two cores
     return {
         rate: {
-            name: Job(f"{name}, learning rate {rate:g}", Artefact("findings", Training(name, rate, shared)), steps * 2e-6)
+            name: Job(f"{name}, learning rate {rate:g}", Artefact("findings", Training(name, rate, shared)), seconds)
             for name in HEADS
         }
         for rate in (config.learning_rate, *config.other_rates)
