@@ -80,7 +80,7 @@ class Experiment(Generic[Config]):
     Attributes:
         name: of its module.
         summary: a sentence.
-        presets: settings by name: frozen dataclasses with a `seed`.
+        presets: settings by name: frozen dataclasses, with a `seed` if anything is drawn.
         work: from a job to the value of its artefact; it may keep artefacts on the way.
         gather: from settings and a store in which all jobs are done to the result, in seconds.
         draw: from a result alone to its pictures, by file name without ending.
@@ -98,13 +98,13 @@ class Experiment(Generic[Config]):
     reads: tuple[str, ...] = ()
 
     def config(self, preset: str, seed: int | None = None) -> Config:
-        """The settings of this name, with another seed if one is given."""
+        """The settings of this name, with another seed if one is given; settings without a seed, which draw nothing, stay."""
         if preset not in self.presets:
             raise unknown("preset", preset, self.presets)
         if seed is not None and seed < 0:
             raise ArgumentError(f"seed must not be negative, got {seed}")
         chosen: Any = self.presets[preset]
-        return chosen if seed is None else dataclasses.replace(chosen, seed=seed)
+        return dataclasses.replace(chosen, seed=seed) if seed is not None and hasattr(chosen, "seed") else chosen
 
 
 def first_line(docstring: str | None) -> str:
