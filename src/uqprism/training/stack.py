@@ -50,14 +50,16 @@ class Stack:
     @classmethod
     def build(cls, factory: Factory, example: Tensor, n_outputs: int, seeds: Sequence[int], technique: str = "auto") -> Stack:
         """Freshly initialised members, one per seed, for rows like `example` (rows, ...), which says device and precision."""
-        modules = [initialised(factory, tuple(example.shape[1:]), n_outputs, seed).to(example) for seed in seeds]
+        distinct = {seed: place for place, seed in enumerate(dict.fromkeys(seeds))}  # experiments side by side often share seeds
+        modules = [initialised(factory, tuple(example.shape[1:]), n_outputs, seed).to(example) for seed in distinct]
+        at = torch.tensor([distinct[seed] for seed in seeds], device=example.device)
         template = copy.deepcopy(modules[0])
         if not _trained(template):
             raise ArgumentError("the network has no parameters to train")
         try:
-            rows = torch.stack([row_of(module) for module in modules])
+            rows = torch.stack([row_of(module) for module in modules])[at]
             states = [held(module) for module in modules]
-            buffers = {name: torch.stack([state[name] for state in states]) for name in states[0]}
+            buffers = {name: torch.stack([state[name] for state in states])[at] for name in states[0]}
         except (RuntimeError, KeyError):
             raise ShapeError("members must be networks of one architecture, with parameters of the same shapes") from None
         stack = cls(template, rows, buffers, example, technique)

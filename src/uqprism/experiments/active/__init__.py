@@ -11,9 +11,10 @@ seeds. The rest is ours:
 - scores: as they are, at temperature 1, of targets in standard deviations of the pool's. A softmax depends on the units of the
   scores, and the paper does not give its own. The preset `standardised` is the same with each score in standard deviations over
   the pool, where no unit counts;
-- networks: 10 members with the natural head, Adam with 1e-3, batches of 64, 100 epochs, of which each member keeps that with the
-  lowest validation loss; trained from scratch in each iteration, on inputs and targets standardised by the labelled points.
-  Without validation rows 100 epochs on 200 points overfit: the NLL on NEWS and YMSD is then near 37 instead of 1.3;
+- networks: 10 members with the natural head, Adam with 1e-3, batches of 64, at most 100 epochs, of which each member keeps that
+  with the lowest validation loss and stops 20 epochs after it; trained from scratch in each iteration, on inputs and targets
+  standardised by the labelled points. Without validation rows 100 epochs on 200 points overfit: the NLL on NEWS and YMSD is then
+  near 37 instead of 1.3;
 - 10 iterations of 50 picks, so 11 models from 200 to 700 points, the first of them shared by all acquisitions;
 - loops of one seed draw with the same random numbers: acquisitions differ by their scores and by nothing else. Cells of the table
   that are the same number for every ensemble share a loop (`acquisitions.loop_of`).
@@ -43,7 +44,8 @@ class Config:
         n_seeds: runs of each loop.
         n_members: networks of an ensemble.
         hidden: widths of their hidden layers.
-        epochs: of each training.
+        epochs: of each training, at most.
+        patience: epochs without a lower validation loss after which a member stops.
         n_initial: points to start from.
         batch_size: points to pick in each iteration.
         iterations: how often points are picked.
@@ -60,6 +62,7 @@ class Config:
     n_members: int = 10
     hidden: tuple[int, ...] = (100, 100, 100)
     epochs: int = 100
+    patience: int = 20
     n_initial: int = 200
     batch_size: int = 50
     iterations: int = 10

@@ -92,7 +92,7 @@ def _fit(key: Comparison, data: Data) -> StackedFit:
         network=MLP(hidden=key.config.hidden),
         validation=(data["validation_inputs"], data["validation_targets"]),
         max_epochs=key.config.epochs,
-        patience=None,
+        patience=key.config.patience,
         progress=False,
     )
 

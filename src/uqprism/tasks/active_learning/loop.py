@@ -56,7 +56,7 @@ class Loop:
         if folder is None:
             return cls(pool, settings, None)
         kept = {} if keep == "all" else {"keep": keep}
-        about = {**fit.record(), **settings.record(), **pool.fingerprint, **kept}
+        about = {**fit.record, **settings.record(), **pool.fingerprint, **kept}
         records = Records(Path(folder), about, whole=keep == "all")
         records.check()
         return cls(pool, settings, records)
