@@ -94,7 +94,9 @@ class Stack:
         """The same members in double precision."""
         example = self._example.double()
         buffers = {name: value.to(example) if value.is_floating_point() else value for name, value in self.buffers.items()}
-        return Stack(copy.deepcopy(self.template).double(), self.rows.double(), buffers, example, self.technique)
+        # For matrix products the template says only which layers there are, and a copy would cost more than a small prediction.
+        template = self.template if self.technique == "matmul" else copy.deepcopy(self.template).double()
+        return Stack(template, self.rows.double(), buffers, example, self.technique)
 
     def with_rows(self, rows: Tensor, buffers: dict[str, Tensor]) -> Stack:
         """The same architecture with other numbers."""

@@ -25,6 +25,7 @@ What counts as holding is in `claims`, how ranks are made in `ranks`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from uqprism.experiments.active.acquisitions import not_printed, printed
 from uqprism.experiments.artefacts import Artefact, Findings, Store
@@ -120,11 +121,19 @@ def paired_jobs(config: Config) -> dict[str, list[Job]]:
     return found
 
 
+def read_rows(config: Config, store: Store) -> None:
+    """Put the rows of all data sets into the store: a machine that cannot read their files can then do the jobs."""
+    from uqprism.experiments.active import learning
+
+    for job in jobs(config):
+        store.get(job.key.rows, partial(learning.read, job.key.rows.key, store.data))
+
+
 def work(job: Job, store: Store) -> Findings:
     """All loops of a job, round by round; finished rounds survive an interruption."""
     from uqprism.experiments.active import learning
 
-    rows = store.get(job.key.rows, lambda: learning.read(job.key.rows.key, store.data))
+    rows = store.get(job.key.rows, partial(learning.read, job.key.rows.key, store.data))
     return learning.compare(rows, job.key, store.unfinished(job.artefact))
 
 

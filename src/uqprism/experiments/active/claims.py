@@ -71,7 +71,7 @@ def no_best_approximation(cells: Mapping[str, float], spread: Mapping[str, float
     excess = {name: rank for name, rank in cells.items() if _risk(name) == "excess"}
     best = min(excess, key=lambda name: excess[name])
     near = [name for name, rank in excess.items() if name == best or rank <= excess[best] + spread[best]]
-    kinds = {paper.label(name) for name in near}
+    kinds = {paper.label(paper.printed_as(name)) for name in near}
     measured = (
         f"within one standard deviation ({spread[best]:.1f}) of the best excess risk, {best} with {excess[best]:.1f}: "
         f"{len(near)} of {len(excess)} cells, of {len(kinds)} approximations"
