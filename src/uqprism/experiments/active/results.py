@@ -130,11 +130,19 @@ def _shares(learned: Learned) -> Rows:
     return rows
 
 
+NEGATIVE = (
+    "The paper's exceptions are measures that can be negative: Bayes risks of the quadratic score always and total risks nearly "
+    "always, entropies of the log score where a prediction is sharper than a standard deviation of 0.24. Whatever divides scores by "
+    "their sum, mean or maximum before the softmax turns the order of those round, and picks the points that the ensemble is "
+    "surest of. The preset `relative` does so on purpose, to see whether the table then looks like the paper's."
+)
+
+
 # Notes ----------------------------------------------------------------------------------------------------------------
 
 
 def _notes(learned: Learned, ranks: Ranks) -> tuple[str, ...]:
-    return (_agreement(learned, ranks), _paper_scale(learned), _softness(learned), _noise(learned, ranks))
+    return (_agreement(learned, ranks), _paper_scale(learned), _softness(learned), _noise(learned, ranks), NEGATIVE)
 
 
 def _agreement(learned: Learned, ranks: Ranks) -> str:
