@@ -132,7 +132,7 @@ def _shares(learned: Learned) -> Rows:
 
 NEGATIVE = (
     "The paper's exceptions are measures that can be negative: Bayes risks of the quadratic score always and total risks nearly "
-    "always, entropies of the log score where a prediction is sharper than a standard deviation of 0.24. Whatever divides scores by "
+    "always, entropies of the log score where a standard deviation is below 0.24. Whatever divides scores by "
     "their sum, mean or maximum before the softmax turns the order of those round, and picks the points that the ensemble is "
     "surest of. The preset `relative` does so on purpose, to see whether the table then looks like the paper's."
 )
