@@ -272,28 +272,15 @@ def test_a_loop_does_not_depend_on_which_others_there_are() -> None:
     assert list(keys) == [f"{name}{ending}" for name in Config().datasets for ending in ("", ", not in the paper")]
 
 
-@pytest.mark.parametrize("scores", ["standardised", "relative"])
-def test_another_way_to_take_scores_is_another_preset(scores: str) -> None:
-    assert EXPERIMENT.config(scores) == dataclasses.replace(EXPERIMENT.config("paper"), scores=scores)
+def test_another_way_to_take_scores_is_another_preset() -> None:
+    assert EXPERIMENT.config("standardised") == dataclasses.replace(EXPERIMENT.config("paper"), scores="standardised")
     with pytest.raises(UnknownNameError, match="preset"):
         EXPERIMENT.config("standardized")
 
 
-def test_relative_scores_turn_the_order_of_negative_ones_round() -> None:
-    """Entropy of the quadratic score: -1 / (2 sqrt(pi) scale), and highest for the widest; CRPS's scale / sqrt(pi) likewise."""
-    scales = np.array([[0.5, 1.0, 2.0]])
-    ensemble = up.EnsemblePrediction.gaussian(mean=np.zeros((1, 3)), scale=scales)
-    negative = learning.Relative("quadratic.bayes.members")(ensemble)
-    assert_allclose(negative, (1 / scales[0]) / (1 / scales[0]).mean())
-    positive = learning.Relative("crps.bayes.members")(ensemble)
-    assert_allclose(positive, scales[0] / scales[0].mean())
-
-
-def test_relative_scores_decide_what_is_picked(tmp_path: Path, outcome: Outcome) -> None:
-    config = dataclasses.replace(TINY, scores="relative", iterations=1)
-    job = jobs(config)[0]
-    nll = work(job, Store(tmp_path)).arrays["nll"]
-    raw = found(outcome)["diabetes"].arrays["nll"]
+def test_standardised_scores_decide_what_is_picked(tmp_path: Path, outcome: Outcome) -> None:
+    job = jobs(dataclasses.replace(TINY, scores="standardised", iterations=1))[0]
+    nll, raw = work(job, Store(tmp_path)).arrays["nll"], found(outcome)["diabetes"].arrays["nll"]
     assert_array_equal(nll[..., 0], raw[..., 0])
     assert (nll[:-1, :, 1] != raw[:-1, :, 1]).any()
     assert_array_equal(nll[-1, :, 1], raw[-1, :, 1])  # random picks know no scores

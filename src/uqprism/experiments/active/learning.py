@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from uqprism.arrays import to_numpy
-from uqprism.ensemble import EnsemblePrediction
 from uqprism.evaluation import evaluate
 from uqprism.experiments.active.acquisitions import RANDOM
 from uqprism.experiments.artefacts import Findings, checksum
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from uqprism.training import StackedFit
 
 Data = dict[str, Any]
-RELATIVE = "relative"
 PARTS = {"pool": "train", "validation": "validation", "test": "test"}
 
 
@@ -54,13 +51,13 @@ def compare(rows: Findings, key: Comparison, folder: Path) -> Findings:
             fit,
             data["pool_inputs"],
             data["pool_targets"],
-            acquisitions={name: _acquisition(name, config.scores) for name in key.acquisitions},
+            acquisitions=key.acquisitions,
             seeds=config.seeds,
             initial=config.n_initial,
             batch_size=config.batch_size,
             rounds=config.iterations + 1,
             test=(data["test_inputs"], data["test_targets"]),
-            scores="standardised" if config.scores == "standardised" else "raw",
+            scores=config.scores,
             folder=folder,
             keep="picks",
             progress=False,
@@ -76,21 +73,6 @@ def compare(rows: Findings, key: Comparison, folder: Path) -> Findings:
         "checksum": checksum(*(rows.arrays[name] for name in sorted(rows.arrays))),
     }
     return Findings(data={**rows.data, **facts}, arrays={**arrays, "share": share})
-
-
-@dataclass(frozen=True)
-class Relative:
-    """An acquisition: a measure over its mean over the pool, so that one that is negative counts the other way round."""
-
-    measure: str
-
-    def __call__(self, ensemble: EnsemblePrediction) -> np.ndarray:
-        """The scores, (points,)."""
-        return _taken(to_numpy(evaluate(ensemble, self.measure)[self.measure]), RELATIVE)
-
-
-def _acquisition(name: str, scores: str) -> str | Relative:
-    return Relative(name) if scores == RELATIVE and name != RANDOM else name
 
 
 def _on_device(arrays: Any) -> Data:
@@ -125,15 +107,8 @@ def _shares(fit: StackedFit, key: Comparison, data: Data) -> np.ndarray:
     for model in fit.many(data["pool_inputs"], data["pool_targets"], rows, config.seeds):
         table = evaluate(model.predict_ensemble(data["pool_inputs"]), measures)
         scores = [to_numpy(table[name]) if name != RANDOM else np.zeros(count) for name in key.acquisitions]
-        found.append([_share(_taken(each, config.scores)) for each in scores])
+        found.append([_share(scaled(each, config.scores)) for each in scores])
     return np.array(found).T
-
-
-def _taken(scores: np.ndarray, how: Any) -> np.ndarray:
-    """Scores as softmax takes them."""
-    if how == RELATIVE:
-        return scores / scores.mean() if scores.any() else scores
-    return scaled(scores, how)
 
 
 def _share(scores: np.ndarray) -> float:

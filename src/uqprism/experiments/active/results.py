@@ -130,19 +130,17 @@ def _shares(learned: Learned) -> Rows:
     return rows
 
 
-NEGATIVE = (
-    "The paper's exceptions are measures that can be negative: Bayes risks of the quadratic score always and total risks nearly "
-    "always, entropies of the log score where a standard deviation is below 0.24. Whatever divides scores by "
-    "their sum, mean or maximum before the softmax turns the order of those round, and picks the points that the ensemble is "
-    "surest of. The preset `relative` does so on purpose, to see whether the table then looks like the paper's."
-)
-
-
 # Notes ----------------------------------------------------------------------------------------------------------------
 
 
 def _notes(learned: Learned, ranks: Ranks) -> tuple[str, ...]:
-    return (_agreement(learned, ranks), _paper_scale(learned), _softness(learned), _noise(learned, ranks), NEGATIVE)
+    return (
+        _agreement(learned, ranks),
+        _paper_scale(learned),
+        _softness(learned),
+        _quadratic(learned, ranks),
+        _noise(learned, ranks),
+    )
 
 
 def _agreement(learned: Learned, ranks: Ranks) -> str:
@@ -176,6 +174,23 @@ def _softness(learned: Learned) -> str:
         f"Of the {learned.n_printed - 1} acquisitions behind the paper's numbers, softmax makes {near} choose from more "
         f"than nine tenths of the pool, which is nearly `random`, and {sharp} from less than a tenth (medians over data sets and "
         "seeds, for models on as many points as at the start). Where it is that flat, ranks tell the draws and not the measure."
+    )
+
+
+def _quadratic(learned: Learned, ranks: Ranks) -> str:
+    """Why a rule's total and Bayes risks may stand apart: how far their softmax is from chance."""
+    groups: dict[str, list[int]] = {}
+    for i, name in enumerate(learned.loops[: learned.n_printed]):
+        if name != RANDOM and ".excess." not in name:
+            groups.setdefault(name.split(".")[0], []).append(i)
+    parts = [
+        f"{rule} {np.median(learned.share[:, own]):.3f} and {np.mean([ranks.mean[learned.loops[i]] for i in own]):.1f}"
+        for rule, own in groups.items()
+    ]
+    return (
+        "Total and Bayes risks prefer noisy points. Under the quadratic score they go like minus one over the scale, which is "
+        "steep where predictions are sharp; under CRPS like the scale, which is flat there. Median part of the pool that they "
+        f"choose from, and mean rank: {'; '.join(parts)}; random 1 and {ranks.mean[RANDOM]:.1f}."
     )
 
 
