@@ -55,3 +55,7 @@ class MissingExtraError(UqprismError, ImportError):
 
 class TrainingError(UqprismError, RuntimeError):
     """Training that cannot go on: a member that diverges however it is started."""
+
+
+class JobError(UqprismError, RuntimeError):
+    """Jobs of an experiment that failed; what the others found is kept."""

@@ -13,25 +13,28 @@ from typer.testing import CliRunner
 from uqprism import experiments
 from uqprism.cli import app
 from uqprism.experiments import parameterization
-from uqprism.experiments.base import Claim, Result
+from uqprism.experiments.artefacts import Findings, Store, as_data
+from uqprism.experiments.base import Claim, Result, one_job
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "uqprism", "reproduce", *arguments], capture_output=True, text=True, check=False)
 
 
-def found(config: parameterization.Config, work: Path, progress: bool) -> Result:
+def found(config: parameterization.Config, store: Store) -> Result:
     """A result that took no time."""
     claims = (
         Claim("first", "It is.", True, "it is 1", {"it": 1.0}),
         Claim("second", "It is not.", False, "it is 2", {"it": 2.0}),
     )
-    return Result(config=experiments.runner.as_data(config), seeds={"data": config.seed}, claims=claims)
+    return Result(config=as_data(config), seeds={"data": config.seed}, claims=claims)
 
 
 @pytest.fixture
 def instant(monkeypatch: pytest.MonkeyPatch) -> None:
-    quick = dataclasses.replace(parameterization.EXPERIMENT, run=found, draw=lambda _: {})
+    quick = dataclasses.replace(
+        parameterization.EXPERIMENT, jobs=one_job, work=lambda *_: Findings(), gather=found, draw=lambda _: {}
+    )
     monkeypatch.setattr(parameterization, "EXPERIMENT", quick)
 
 
@@ -48,6 +51,7 @@ def test_help_lists_the_experiments() -> None:
         (["parametrisation"], "unknown experiment 'parametrisation'; did you mean 'parameterization'?"),
         (["parameterization", "--preset", "papers"], "unknown preset 'papers'; did you mean 'paper'?"),
         (["parameterization", "--seed", "-1"], "seed must not be negative, got -1"),
+        (["parameterization", "--jobs", "0"], "jobs must be at least 1, got 0"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(arguments: list[str], message: str) -> None:
@@ -97,8 +101,40 @@ def test_an_interruption_is_exit_code_130_and_says_how_to_go_on(tmp_path: Path, 
     def interrupted(*_: object) -> Result:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(parameterization, "EXPERIMENT", dataclasses.replace(parameterization.EXPERIMENT, run=interrupted))
+    monkeypatch.setattr(parameterization, "EXPERIMENT", dataclasses.replace(parameterization.EXPERIMENT, work=interrupted))
     result = CliRunner().invoke(app, ["reproduce", "parameterization", "--out", str(tmp_path)])
     assert result.exit_code == 130
     assert "the same command goes on" in result.output
     assert not (tmp_path / "result.json").exists()
+
+
+def test_a_dry_run_prints_the_plan_and_writes_nothing(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        app, ["reproduce", "parameterization", "--out", str(tmp_path / "run"), "--dry-run", "--jobs", "2"]
+    )
+    first, *lines = result.output.splitlines()
+    assert result.exit_code == 0
+    assert first.startswith("parameterization, preset quick: 2 jobs, 0 done, about ")
+    assert first.endswith(" left with 2 processes")
+    assert [line.split("  ")[-1] for line in lines] == ["standard, learning rate 0.001", "natural, learning rate 0.001"]
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_job_that_fails_is_exit_code_1_and_named(tmp_path: Path) -> None:
+    code = """
+import sys, dataclasses
+from uqprism.errors import InvalidValueError
+from uqprism.experiments import parameterization
+
+def failing(*_):
+    raise InvalidValueError("it cannot be")
+
+parameterization.EXPERIMENT = dataclasses.replace(parameterization.EXPERIMENT, work=failing)
+from uqprism.__main__ import main
+main()
+"""
+    command = [sys.executable, "-c", code, "reproduce", "parameterization", "--out", str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("uqprism: 2 of 2 jobs failed")
+    assert "standard, learning rate 0.001: it cannot be" in result.stderr

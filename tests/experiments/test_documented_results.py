@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from uqprism.experiments import get
+from uqprism.experiments.artefacts import as_data
 from uqprism.experiments.base import Claim
 from uqprism.experiments.report import claims_table
-from uqprism.experiments.runner import as_data
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 STORED = sorted(path.parent for path in DOCS.glob("results/*/result.json"))

@@ -12,8 +12,9 @@ import pytest
 from uqprism.data.synthetic import sine
 from uqprism.errors import ArgumentError, FileError, InvalidValueError, MissingExtraError
 from uqprism.experiments import runner, summaries
+from uqprism.experiments.files import load
 from uqprism.experiments.parameterization import EXPERIMENT, Config
-from uqprism.experiments.runner import Outcome, load, produce
+from uqprism.experiments.runner import Outcome, produce
 
 TINY = Config(n_sets=2, n_networks=2, n_training=96, n_validation=50, hidden=(8,), other_rates=(1e-2,), epochs=20)
 SMOKE = dataclasses.replace(EXPERIMENT, presets={"tiny": TINY})
@@ -26,7 +27,9 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 
 def test_the_folder_has_all_files_and_no_others(outcome: Outcome) -> None:
     pictures = [f"{name}.{ending}" for name in ("loss", "prediction") for ending in ("png", "svg")]
-    assert sorted(path.name for path in outcome.folder.iterdir()) == sorted(["result.json", "report.md", "arrays.npz", *pictures])
+    assert sorted(path.name for path in outcome.folder.iterdir()) == sorted(
+        ["result.json", "report.md", "arrays.npz", "tables", "_work", *pictures]
+    )
     for name in pictures:
         start = (outcome.folder / name).read_bytes()[:5]
         assert start in (b"\x89PNG\r", b"<?xml")
@@ -35,9 +38,11 @@ def test_the_folder_has_all_files_and_no_others(outcome: Outcome) -> None:
 def test_the_record_says_how_it_was_made(outcome: Outcome) -> None:
     record = json.loads((outcome.folder / "result.json").read_text())
     assert record["config"] == {**dataclasses.asdict(TINY), "hidden": [8], "other_rates": [0.01]}
-    assert set(record["versions"]) == {"uqprism", "python", "numpy", "torch", "matplotlib"}
+    assert {"uqprism", "python", "numpy", "torch", "matplotlib"} <= set(record["versions"])
     assert record["hardware"]["cores"] >= 1
     assert record["seconds"] > 0
+    assert record["jobs"] | {"seconds of work": 0} == {"count": 4, "found done": 0, "processes": 1, "seconds of work": 0}
+    assert [len(digest) for digest in record["data"].values()] == [64, 64]
     assert len(record["seeds"]["training data"]) == len(record["seeds"]["networks"]) == 2
     assert len(record["claims"]) == 4
     assert all(
@@ -106,7 +111,7 @@ def no_run(*_: object) -> None:
 
 
 def test_a_finished_result_is_read_and_not_run_again(outcome: Outcome) -> None:
-    again = produce(dataclasses.replace(SMOKE, run=no_run), "tiny", out=outcome.folder)
+    again = produce(dataclasses.replace(SMOKE, work=no_run), "tiny", out=outcome.folder)
     assert again.reused
     assert again.result.claims == outcome.result.claims
     assert "read, not run again" in str(again)
@@ -114,9 +119,9 @@ def test_a_finished_result_is_read_and_not_run_again(outcome: Outcome) -> None:
 
 def test_a_result_of_other_settings_is_refused(outcome: Outcome) -> None:
     with pytest.raises(ArgumentError, match=r"other settings \(seed is 0 there and 5 here\).*--overwrite"):
-        produce(dataclasses.replace(SMOKE, run=no_run), "tiny", out=outcome.folder, seed=5)
+        produce(dataclasses.replace(SMOKE, work=no_run), "tiny", out=outcome.folder, seed=5)
     with pytest.raises(ArgumentError, match="holds the experiment 'parameterization', not 'other'"):
-        produce(dataclasses.replace(SMOKE, name="other", run=no_run), "tiny", out=outcome.folder)
+        produce(dataclasses.replace(SMOKE, name="other", work=no_run), "tiny", out=outcome.folder)
 
 
 def test_what_was_trained_before_an_interruption_is_not_trained_again(
@@ -127,7 +132,7 @@ def test_what_was_trained_before_an_interruption_is_not_trained_again(
     real, begun = training.train_many, []
 
     def interrupted(*arguments: object, **settings: object) -> object:
-        begun.append(settings["head"])
+        begun.append((settings["head"], settings["learning_rate"]))
         if len(begun) == 2:
             raise KeyboardInterrupt
         return real(*arguments, **settings)
@@ -136,31 +141,28 @@ def test_what_was_trained_before_an_interruption_is_not_trained_again(
     with pytest.raises(KeyboardInterrupt):
         produce(SMOKE, "tiny", out=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["_work"]
-    (checkpoint,) = (tmp_path / "_work" / "standard-0.001").iterdir()
-    stamp = checkpoint.stat().st_mtime_ns
-    stamps = []
-
-    def watched(*arguments: object, **settings: object) -> object:
-        found = real(*arguments, **settings)
-        stamps.append(checkpoint.stat().st_mtime_ns)
-        return found
-
-    monkeypatch.setattr(training, "train_many", watched)
     resumed = produce(SMOKE, "tiny", out=tmp_path)
-    assert stamps == [stamp] * 4
+    assert begun == [("mean_variance", 1e-3), ("natural", 1e-3), ("natural", 1e-3), ("mean_variance", 1e-2), ("natural", 1e-2)]
     assert resumed.result.claims == outcome.result.claims
-    assert not (tmp_path / "_work").exists()
 
 
 def test_half_a_training_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The trainer answers Ctrl-C with what it has so far; here that is an interruption."""
-    from uqprism import training
+    from uqprism.training import trainer
 
-    real = training.train_many
-    monkeypatch.setattr(training, "train_many", lambda *a, **k: real(*a, **{**k, "max_epochs": k["max_epochs"] - 1}))
+    real, epochs = trainer.Run._epoch, []
+
+    def interrupted(run: object) -> None:
+        epochs.append(1)
+        if len(epochs) == 5:
+            raise KeyboardInterrupt
+        real(run)
+
+    monkeypatch.setattr(trainer.Run, "_epoch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         produce(SMOKE, "tiny", out=tmp_path)
     assert not (tmp_path / "result.json").exists()
+    assert not list(tmp_path.glob("_work/findings/*"))
 
 
 def test_overwrite_replaces_what_is_there(tmp_path: Path) -> None:
@@ -186,7 +188,7 @@ def test_a_missing_package_is_told_before_the_work(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(runner, "require", missing)
     with pytest.raises(MissingExtraError, match=r"uqprism\[report\]"):
-        produce(dataclasses.replace(SMOKE, run=no_run), "tiny", out=tmp_path)
+        produce(dataclasses.replace(SMOKE, work=no_run), "tiny", out=tmp_path)
 
 
 def test_the_presets_are_quick_and_paper_and_the_paper_has_width_32() -> None:

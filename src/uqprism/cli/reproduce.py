@@ -17,15 +17,19 @@ EXPERIMENTS = "\b\nNAME is one of:\n" + "\n".join(
     for name, summary in summaries().items()
 )
 WROTE = (
-    "Into the folder go report.md, result.json with settings, seeds, versions and numbers, the pictures, and the arrays they "
-    "show. A folder with a finished result of the same settings is read, not run again; of other settings, it is refused. Exit "
-    "codes: 0 done, whether or not the paper's statements hold; 1 a file that cannot be written, or a package that is missing; 2 "
-    "wrong usage; 130 interrupted."
+    "Into the folder go report.md, result.json with settings, seeds, versions and numbers, the pictures and the arrays they "
+    "show, the tables as Parquet, and _work with what each job made. A run that was stopped, however, goes on from there. A "
+    "folder with a finished result of the same settings is read, not run again; of other settings, it is refused. Exit codes: 0 "
+    "done, whether or not the paper's statements hold; 1 a job that failed, a file that cannot be written, or a package that is "
+    "missing; 2 wrong usage; 130 interrupted."
 )
 Name = Annotated[str, typer.Argument(metavar="NAME|all", help="What to reproduce; see below.")]
 Preset = Annotated[str, typer.Option(metavar="quick|paper", help="Minutes at most, or the size of the paper.")]
 Folder = Annotated[str | None, typer.Option(metavar="DIR", help="By default runs/NAME; with all, DIR/NAME for each.")]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Of data and networks; by default the preset's.")]
+Jobs = Annotated[int, typer.Option(metavar="N", help="Processes to work at a time, each on a part of the experiment.")]
+Data = Annotated[str | None, typer.Option(metavar="ROOT", help="The folder of the data sets; by default $UQPRISM_DATA.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the jobs, which are done, and about how long the rest takes.")]
 
 
 @app.command(epilog=f"{EXPERIMENTS}\n\n{WROTE}")
@@ -35,18 +39,26 @@ def reproduce(
     preset: Preset = "quick",
     out: Folder = None,
     seed: Seed = None,
+    jobs: Jobs = 1,
+    data: Data = None,
+    dry_run: DryRun = False,
     overwrite: Overwrite = False,
     progress: Progress = False,
     quiet: Quiet = False,
 ) -> None:
     """Run an experiment of the paper, and hold its statements against the numbers that come out."""
-    from uqprism.experiments import reproduce as run
+    from uqprism import experiments
 
     chosen = list(summaries()) if name == "all" else [name]
-    with interruptible("finished trainings stay, the same command goes on from there"):
+    with interruptible("finished jobs stay, the same command goes on from there"):
         for each in chosen:
             folder = os.path.join(out or "runs", each) if name == "all" else out
+            if dry_run:
+                print(experiments.plan(each, preset=preset, out=folder, seed=seed, jobs=jobs))
+                continue
             shown = not quiet and (progress or sys.stderr.isatty())
-            outcome = run(each, preset=preset, out=folder, seed=seed, overwrite=overwrite, progress=shown)
+            outcome = experiments.reproduce(
+                each, preset=preset, out=folder, seed=seed, jobs=jobs, data=data, overwrite=overwrite, progress=shown
+            )
             if not quiet:
                 print(outcome)

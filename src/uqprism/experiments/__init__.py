@@ -13,11 +13,28 @@ import re
 from importlib.util import find_spec
 from typing import Any
 
-from uqprism.experiments.base import Claim, Experiment, Result
-from uqprism.experiments.runner import Outcome, produce
+from uqprism.experiments.artefacts import Artefact, Findings, Store
+from uqprism.experiments.base import Claim, Experiment, Picture, Result
+from uqprism.experiments.jobs import Job, Plan
+from uqprism.experiments.runner import Outcome, Run, produce
 from uqprism.registry import unknown
 
-__all__ = ["Claim", "Experiment", "Outcome", "Result", "get", "reproduce", "summaries"]
+__all__ = [
+    "Artefact",
+    "Claim",
+    "Experiment",
+    "Findings",
+    "Job",
+    "Outcome",
+    "Picture",
+    "Plan",
+    "Result",
+    "Store",
+    "get",
+    "plan",
+    "reproduce",
+    "summaries",
+]
 
 _SETS_EXPERIMENT = re.compile(r"^EXPERIMENT\b.* = ", flags=re.MULTILINE)
 
@@ -50,6 +67,8 @@ def reproduce(
     preset: str = "quick",
     out: str | os.PathLike[str] | None = None,
     seed: int | None = None,
+    jobs: int = 1,
+    data: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     progress: bool | None = None,
 ) -> Outcome:
@@ -60,8 +79,22 @@ def reproduce(
         preset: `quick`, or `paper` for the size of the paper.
         out: the folder, `runs/NAME` by default.
         seed: of data and networks; by default the preset's.
+        jobs: processes to work at a time; each takes the next part of the experiment.
+        data: the root of the data sets; by default where `uqprism.data` looks for them.
         overwrite: run again, also over the results of other settings.
         progress: on standard error; by default on a terminal.
     """
-    experiment = get(name)
-    return produce(experiment, preset, out=out or os.path.join("runs", name), seed=seed, overwrite=overwrite, progress=progress)
+    folder = out or os.path.join("runs", name)
+    return produce(get(name), preset, out=folder, seed=seed, jobs=jobs, data=data, overwrite=overwrite, progress=progress)
+
+
+def plan(
+    name: str,
+    *,
+    preset: str = "quick",
+    out: str | os.PathLike[str] | None = None,
+    seed: int | None = None,
+    jobs: int = 1,
+) -> Plan:
+    """What `reproduce` would do with the same arguments: its jobs, which of them are done, and about how long the rest takes."""
+    return Run.of(get(name), preset, out=out or os.path.join("runs", name), seed=seed, jobs=jobs).plan()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from uqprism.errors import ArgumentError
+from uqprism.experiments.artefacts import Artefact, Store
+from uqprism.experiments.jobs import Job
 from uqprism.registry import unknown
 
 Config = TypeVar("Config")
@@ -41,9 +42,10 @@ class Result:
         config: the settings as plain data.
         seeds: every seed that was used, by purpose.
         claims: the paper's sentences, held against our numbers.
-        tables: rows by column, each table under its title.
+        tables: rows by column, each table under its title; in the report, and each as a Parquet file.
         notes: paragraphs that explain the numbers.
         arrays: what the pictures show.
+        data: SHA-256 of each data set that was used, by name (`artefacts.checksum`, or of the file it was read from).
     """
 
     config: Mapping[str, Any]
@@ -52,6 +54,7 @@ class Result:
     tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     arrays: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -62,32 +65,46 @@ class Picture:
     caption: str
 
 
+def one_job(config: Any) -> list[Job]:
+    """The job of an experiment that has only one."""
+    return [Job("all of it", Artefact("findings", config))]
+
+
 @dataclass(frozen=True)
 class Experiment(Generic[Config]):
-    """One experiment of the paper.
+    """One experiment of the paper: jobs that find something, each by itself, and what follows from all of it.
+
+    `work` is sent to other processes, so it is a function of a module. It knows only its job and the store: whatever decides
+    its result must be in the job's key.
 
     Attributes:
         name: of its module.
         summary: a sentence.
-        presets: settings by name: frozen dataclasses with a `seed`.
-        run: from settings, a folder for what must survive an interruption, and whether to show progress, to the result.
+        presets: settings by name: frozen dataclasses, with a `seed` if anything is drawn.
+        work: from a job to the value of its artefact; it may keep artefacts on the way.
+        gather: from settings and a store in which all jobs are done to the result, in seconds.
         draw: from a result alone to its pictures, by file name without ending.
+        jobs: the parts that settings fall into; by default one, whose key is the settings and which finds `Findings`.
+        reads: other experiments, of whose stores (in the folders beside this one's) artefacts are used where they fit.
     """
 
     name: str
     summary: str
     presets: Mapping[str, Config]
-    run: Callable[[Config, Path, bool], Result]
+    work: Callable[[Job, Store], Any]
+    gather: Callable[[Config, Store], Result]
     draw: Callable[[Result], dict[str, Picture]]
+    jobs: Callable[[Config], Sequence[Job]] = one_job
+    reads: tuple[str, ...] = ()
 
     def config(self, preset: str, seed: int | None = None) -> Config:
-        """The settings of this name, with another seed if one is given."""
+        """The settings of this name, with another seed if one is given; settings without a seed, which draw nothing, stay."""
         if preset not in self.presets:
             raise unknown("preset", preset, self.presets)
         if seed is not None and seed < 0:
             raise ArgumentError(f"seed must not be negative, got {seed}")
         chosen: Any = self.presets[preset]
-        return chosen if seed is None else dataclasses.replace(chosen, seed=seed)
+        return dataclasses.replace(chosen, seed=seed) if seed is not None and hasattr(chosen, "seed") else chosen
 
 
 def first_line(docstring: str | None) -> str:

@@ -41,15 +41,22 @@ def _provenance(record: Mapping[str, Any]) -> str:
     machine = record["hardware"]
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
     accelerator = "" if machine["accelerator"] == "none" else f", {machine['accelerator']}"
+    jobs = record["jobs"]
+    earlier = f", {jobs['found done']} of them by an earlier run" if jobs["found done"] else ""
     lines = [
         f"`uqprism reproduce {record['experiment']} --preset {record['preset']}`: {record['seconds']:.0f} s on "
-        f"{machine['processor']}, {machine['cores']} cores{accelerator}, finished {record['finished']}; {versions}.",
+        f"{machine['processor']}, {machine['cores']} cores{accelerator}, finished {record['finished']}; {jobs['count']} jobs "
+        f"with {jobs['seconds of work']:.0f} s of work{earlier}; {versions}.",
         rows_table([{"setting": f"`{name}`", "value": value} for name, value in record["config"].items()]),
     ]
+    if record["data"]:
+        lines.append(rows_table([{"data": name, "SHA-256": f"`{digest}`"} for name, digest in record["data"].items()]))
     return "\n\n".join(lines)
 
 
 def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -1,38 +1,32 @@
 """From an experiment to its folder: run, draw, write; or read what is there.
 
-result.json   settings, seeds, versions, hardware, time, claims, tables, notes; written last, so its presence means finished
+result.json   settings, seeds, data, versions, hardware, time, claims, tables, notes; written last: its presence means finished
 arrays.npz    what the pictures show
 NAME.png/svg  the pictures
+tables/       the tables as Parquet
 report.md     all of it to read
-_work/        what an interrupted run goes on from; removed at the end
+_work/        the artefacts of all jobs: what an interrupted run goes on from; may be deleted when it is finished
 """
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import math
 import os
-import platform
 import shutil
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from uqprism import __version__
-from uqprism.errors import ArgumentError, FileError, InvalidValueError
-from uqprism.experiments.base import Claim, Experiment, Result
-from uqprism.experiments.report import page
-from uqprism.storage import read_npz, require, write_npz, write_text
-
-RECORD, ARRAYS, REPORT, WORK = "result.json", "arrays.npz", "report.md", "_work"
-KIND = "uqprism.experiments.Result"
-PACKAGES = ("numpy", "torch", "matplotlib")
+from uqprism.errors import ArgumentError, FileError
+from uqprism.experiments.artefacts import Store, as_data
+from uqprism.experiments.base import Experiment, Result
+from uqprism.experiments.engine import carry_out
+from uqprism.experiments.files import RECORD, REPORT, WORK, load, read_record, write
+from uqprism.experiments.jobs import Plan
+from uqprism.experiments.provenance import hardware
+from uqprism.storage import require
 
 
 @dataclass(frozen=True)
@@ -61,6 +55,93 @@ class Outcome:
         return "\n".join([*lines, f"report: {self.folder / REPORT}"])
 
 
+@dataclass(frozen=True)
+class Run:
+    """An experiment with settings, and the folder that its result goes into."""
+
+    experiment: Experiment[Any]
+    preset: str
+    config: Any
+    folder: Path
+    store: Store
+    processes: int
+
+    @classmethod
+    def of(
+        cls,
+        experiment: Experiment[Any],
+        preset: str,
+        *,
+        out: str | os.PathLike[str],
+        seed: int | None = None,
+        jobs: int = 1,
+        data: str | os.PathLike[str] | None = None,
+    ) -> Run:
+        """Check what was asked for; nothing is written yet."""
+        if jobs < 1:
+            raise ArgumentError(f"jobs must be at least 1, got {jobs}")
+        folder = Path(out)
+        others = tuple(folder.parent / name / WORK for name in experiment.reads)
+        store = Store(folder / WORK, None if data is None else Path(data), others)
+        return cls(experiment, preset, experiment.config(preset, seed), folder, store, jobs)
+
+    def plan(self) -> Plan:
+        """What there is to do."""
+        title = f"{self.experiment.name}, preset {self.preset}"
+        return Plan.of(title, self.experiment.jobs(self.config), self.store, self.processes)
+
+    def carry_out(self, shown: bool) -> Outcome:
+        """Do the jobs that are left, gather what they found, draw and write it."""
+        for package, extra in (("matplotlib", "report"), ("pyarrow", "cli")):
+            require(package, extra=extra)  # before hours of work, not after
+        try:
+            (self.folder / WORK).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"cannot write into {self.folder}: {error.strerror}") from None
+        started = time.perf_counter()
+        plan = self.plan()
+        carry_out(self.experiment.work, plan, self.store, shown)
+        result = self.experiment.gather(self.config, self.store)
+        self.store.sweep()
+        write(self.experiment, self.preset, result, self.folder, self._account(plan, started))
+        return Outcome(*load(self.folder), self.folder, reused=False)
+
+    def finished(self) -> Outcome | None:
+        """What is in the folder, if there is a result; one of other settings is an error."""
+        if not (self.folder / RECORD).exists():
+            return None
+        there, wanted = read_record(self.folder), as_data(self.config)
+        way_out = "choose another folder with --out, or replace it with --overwrite"
+        if there["experiment"] != self.experiment.name:
+            name = self.experiment.name
+            raise ArgumentError(f"{self.folder} holds the experiment {there['experiment']!r}, not {name!r}; {way_out}")
+        if there["config"] != wanted:
+            names = [name for name in {**wanted, **there["config"]} if there["config"].get(name) != wanted.get(name)]
+            different = ", ".join(f"{name} is {there['config'].get(name)} there and {wanted.get(name)} here" for name in names)
+            raise ArgumentError(f"{self.folder} holds a result of other settings ({different}); {way_out}")
+        return Outcome(*load(self.folder), self.folder, reused=True)
+
+    def discard(self) -> None:
+        """Remove the result and all that it was made from."""
+        (self.folder / RECORD).unlink(missing_ok=True)
+        shutil.rmtree(self.folder / WORK, ignore_errors=True)
+
+    def _account(self, plan: Plan, started: float) -> dict[str, Any]:
+        """How long it took, how much of it was there already, and on what machine."""
+        records = [self.store.record(job.artefact) for job in plan.jobs]
+        devices = sorted({record["accelerator"] for record in records} - {"none"})
+        return {
+            "seconds": round(time.perf_counter() - started, 1),
+            "jobs": {
+                "count": len(plan.jobs),
+                "found done": len(plan.taken),
+                "processes": self.processes,
+                "seconds of work": round(sum(record["seconds"] for record in records), 1),
+            },
+            "hardware": {**hardware(), "accelerator": ", ".join(devices) or "none"},
+        }
+
+
 def produce(
     experiment: Experiment[Any],
     preset: str,
@@ -69,131 +150,13 @@ def produce(
     seed: int | None = None,
     overwrite: bool = False,
     progress: bool | None = None,
+    jobs: int = 1,
+    data: str | os.PathLike[str] | None = None,
 ) -> Outcome:
     """Run this preset into the folder, or read its finished result there."""
-    config = experiment.config(preset, seed)
-    folder = Path(out)
+    run = Run.of(experiment, preset, out=out, seed=seed, jobs=jobs, data=data)
     if overwrite:
-        (folder / RECORD).unlink(missing_ok=True)
-        shutil.rmtree(folder / WORK, ignore_errors=True)
-    elif (folder / RECORD).exists():
-        return _finished(experiment, config, folder)
-    require("matplotlib", extra="report")  # before hours of work, not after
-    try:
-        (folder / WORK).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"cannot write into {folder}: {error.strerror}") from None
-    shown = sys.stderr.isatty() if progress is None else progress
-    started = time.perf_counter()
-    result = experiment.run(config, folder / WORK, shown)
-    _write(experiment, preset, result, folder, time.perf_counter() - started)
-    shutil.rmtree(folder / WORK, ignore_errors=True)
-    return Outcome(*load(folder), folder, reused=False)
-
-
-def load(folder: str | os.PathLike[str]) -> tuple[Result, dict[str, Any]]:
-    """The result in a folder, and the rest of its record."""
-    where = Path(folder)
-    record = _record(where)
-    if not (where / ARRAYS).exists():
-        raise FileError(f"there is no {where / ARRAYS}: the result is not complete, make it again with --overwrite")
-    _, arrays = read_npz(where / ARRAYS, KIND)
-    record["claims"] = tuple(Claim(**claim) for claim in record["claims"])
-    record["notes"] = tuple(record["notes"])
-    names = {each.name for each in dataclasses.fields(Result)} - {"arrays"}
-    result = Result(**{name: record.pop(name) for name in names}, arrays=arrays)
-    return result, record
-
-
-def announce(text: str, shown: bool) -> None:
-    """What comes next, on standard error."""
-    if shown:
-        sys.stderr.write(f"{text}\n")
-
-
-def as_data(config: Any) -> dict[str, Any]:
-    """Settings as they are in a file."""
-    return json.loads(json.dumps(dataclasses.asdict(config)))
-
-
-def _record(folder: Path) -> dict[str, Any]:
-    path = folder / RECORD
-    try:
-        record = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise FileError(f"there is no {path}") from None
-    except ValueError:
-        record = None
-    if not isinstance(record, dict) or not {"experiment", "config", "claims", "finished"} <= set(record):
-        raise InvalidValueError(f"{path} was not written by uqprism reproduce, or was changed since")
-    return record
-
-
-def _finished(experiment: Experiment[Any], config: Any, folder: Path) -> Outcome:
-    """What is in the folder, if it is what was asked for."""
-    there, wanted = _record(folder), as_data(config)
-    way_out = "choose another folder with --out, or replace it with --overwrite"
-    if there["experiment"] != experiment.name:
-        raise ArgumentError(f"{folder} holds the experiment {there['experiment']!r}, not {experiment.name!r}; {way_out}")
-    if there["config"] != wanted:
-        names = [name for name in {**wanted, **there["config"]} if there["config"].get(name) != wanted.get(name)]
-        different = ", ".join(f"{name} is {there['config'].get(name)} there and {wanted.get(name)} here" for name in names)
-        raise ArgumentError(f"{folder} holds a result of other settings ({different}); {way_out}")
-    return Outcome(*load(folder), folder, reused=True)
-
-
-def _write(experiment: Experiment[Any], preset: str, result: Result, folder: Path, seconds: float) -> None:
-    from uqprism.report.drawing import save
-
-    record = {
-        "experiment": experiment.name,
-        "preset": preset,
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": round(seconds, 1),
-        "versions": versions(),
-        "hardware": hardware(),
-        **{each.name: getattr(result, each.name) for each in dataclasses.fields(Result) if each.name != "arrays"},
-    }
-    record["claims"] = [dataclasses.asdict(claim) for claim in result.claims]
-    write_npz(folder / ARRAYS, KIND, {"experiment": experiment.name}, dict(result.arrays))
-    pictures = experiment.draw(result)
-    for name, picture in pictures.items():
-        save(picture.figure, folder / name)
-    captions = {name: picture.caption for name, picture in pictures.items()}
-    write_text(folder / REPORT, page(experiment, result, record, captions))
-    write_text(folder / RECORD, json.dumps(_without_nan(record), indent=2, allow_nan=False) + "\n")
-
-
-def _without_nan(value: Any) -> Any:
-    """The same with null for what JSON has no word for: a finished run must not be lost to one number."""
-    if isinstance(value, Mapping):
-        return {key: _without_nan(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def versions() -> dict[str, str]:
-    """Of this package, Python and what the numbers depend on."""
-    found = {"uqprism": __version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def hardware() -> dict[str, Any]:
-    """The processor, how many cores, and the device that PyTorch has used, if it was loaded."""
-    torch = sys.modules.get("torch")
-    device = torch.cuda.get_device_name() if torch is not None and torch.cuda.is_available() else "none"
-    return {"processor": _processor(), "cores": os.cpu_count(), "accelerator": device}
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
+        run.discard()
+    elif (there := run.finished()) is not None:
+        return there
+    return run.carry_out(sys.stderr.isatty() if progress is None else progress)

@@ -50,14 +50,16 @@ class Stack:
     @classmethod
     def build(cls, factory: Factory, example: Tensor, n_outputs: int, seeds: Sequence[int], technique: str = "auto") -> Stack:
         """Freshly initialised members, one per seed, for rows like `example` (rows, ...), which says device and precision."""
-        modules = [initialised(factory, tuple(example.shape[1:]), n_outputs, seed).to(example) for seed in seeds]
+        distinct = {seed: place for place, seed in enumerate(dict.fromkeys(seeds))}  # experiments side by side often share seeds
+        modules = [initialised(factory, tuple(example.shape[1:]), n_outputs, seed).to(example) for seed in distinct]
+        at = torch.tensor([distinct[seed] for seed in seeds], device=example.device)
         template = copy.deepcopy(modules[0])
         if not _trained(template):
             raise ArgumentError("the network has no parameters to train")
         try:
-            rows = torch.stack([row_of(module) for module in modules])
+            rows = torch.stack([row_of(module) for module in modules])[at]
             states = [held(module) for module in modules]
-            buffers = {name: torch.stack([state[name] for state in states]) for name in states[0]}
+            buffers = {name: torch.stack([state[name] for state in states])[at] for name in states[0]}
         except (RuntimeError, KeyError):
             raise ShapeError("members must be networks of one architecture, with parameters of the same shapes") from None
         stack = cls(template, rows, buffers, example, technique)
@@ -92,7 +94,9 @@ class Stack:
         """The same members in double precision."""
         example = self._example.double()
         buffers = {name: value.to(example) if value.is_floating_point() else value for name, value in self.buffers.items()}
-        return Stack(copy.deepcopy(self.template).double(), self.rows.double(), buffers, example, self.technique)
+        # For matrix products the template says only which layers there are, and a copy would cost more than a small prediction.
+        template = self.template if self.technique == "matmul" else copy.deepcopy(self.template).double()
+        return Stack(template, self.rows.double(), buffers, example, self.technique)
 
     def with_rows(self, rows: Tensor, buffers: dict[str, Tensor]) -> Stack:
         """The same architecture with other numbers."""

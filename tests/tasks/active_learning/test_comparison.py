@@ -248,3 +248,24 @@ def test_deep_ensembles_are_regressors_to_learn_with() -> None:
     learner = ActiveLearner(model, X, Y, **settings(rounds=2, initial=20))
     first, second = (list(learner) for _ in range(2))
     assert_array_equal(first[1].picked, second[1].picked)
+
+
+def test_with_picks_alone_files_are_small_and_a_stopped_comparison_goes_on(tmp_path: Path) -> None:
+    whole = comparison(Counted(), **APART)
+    with pytest.raises(RuntimeError, match="the power went out"):
+        comparison(Counted(fail_at=9), **APART, folder=tmp_path, keep="picks")
+    fit = Counted()
+    again = comparison(fit, **APART, folder=tmp_path, keep="picks")
+    assert 0 < len(fit.calls) < 2 + 3 * 6
+    assert again.rows() == whole.rows()
+    state = LearningState.load(tmp_path / "seed_3" / "excess" / "round_0001.npz")
+    assert (len(state.labelled), len(state.picked), len(state.pool), len(state.scores), len(state.measures)) == (18, 6, 0, 0, 0)
+    assert set(state.metrics) == {"nll", "rmse", "crps"}
+
+
+def test_a_folder_with_picks_alone_is_not_taken_for_whole_rounds(tmp_path: Path) -> None:
+    comparison(folder=tmp_path, keep="picks")
+    with pytest.raises(ArgumentError, match="keep"):
+        comparison(folder=tmp_path)
+    with pytest.raises(UqprismError, match="'pick'; did you mean 'picks'"):
+        comparison(keep="pick")

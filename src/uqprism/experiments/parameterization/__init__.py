@@ -20,20 +20,20 @@ Losses are negative log-likelihoods in nats per row, with their constant, in the
 
 from __future__ import annotations
 
-import itertools
 import math
 import warnings
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from uqprism.data.synthetic import SINE_REGION, sine, sine_mean, sine_scale
+from uqprism.experiments.artefacts import Artefact, Findings, Store, as_data, checksum
 from uqprism.experiments.base import Experiment, Picture, Result, first_line
+from uqprism.experiments.jobs import Job
 from uqprism.experiments.parameterization.claims import Networks, Setting, all_claims
 from uqprism.experiments.parameterization.tables import notes, tables
-from uqprism.experiments.runner import announce, as_data
+from uqprism.experiments.training import refuse_interrupted
 
 HEADS = {"standard": "mean_variance", "natural": "natural"}
 CURVES = ("training", "validation", "mean", "scale")
@@ -71,8 +71,35 @@ class Config:
     seed: int = 0
 
 
-def run(config: Config, work: Path, progress: bool) -> Result:
-    """Train both at every learning rate and hold the paper's sentences against what came out."""
+@dataclass(frozen=True)
+class Training:
+    """A job: the networks of one parameterisation at one learning rate, and the settings that they share with the others."""
+
+    head: str
+    rate: float
+    config: Config
+
+
+def jobs(config: Config) -> list[Job]:
+    """Both parameterisations at every learning rate; each trains its networks as one stack."""
+    return [job for pair in _jobs(config).values() for job in pair.values()]
+
+
+def _jobs(config: Config) -> dict[float, dict[str, Job]]:
+    # What is trained at one learning rate does not depend on which others are tried.
+    shared = replace(config, other_rates=())
+    seconds = 3e-3 * config.epochs * math.ceil(config.n_training / config.batch_size)  # of a step, on two cores
+    return {
+        rate: {
+            name: Job(f"{name}, learning rate {rate:g}", Artefact("findings", Training(name, rate, shared)), seconds)
+            for name in HEADS
+        }
+        for rate in (config.learning_rate, *config.other_rates)
+    }
+
+
+def gather(config: Config, store: Store) -> Result:
+    """Hold the paper's sentences against what came out at every learning rate."""
     data = _data(config)
     edge = SINE_REGION[1]
     setting = Setting(
@@ -82,17 +109,17 @@ def run(config: Config, work: Path, progress: bool) -> Result:
         far=config.reach * edge,
         spread=float(data.targets.std()),
     )
-    rates = (config.learning_rate, *config.other_rates)
-    runs: dict[float, dict[str, Networks]] = {rate: {} for rate in rates}
-    for count, (rate, name) in enumerate(itertools.product(rates, HEADS), start=1):
-        total = f"{config.n_sets * config.n_networks} networks"
-        announce(f"training {total}, {name}, learning rate {rate:g} ({count} of {2 * len(rates)})", progress)
-        runs[rate][name], members = _trained(config, data, name=name, rate=rate, work=work, progress=progress)
+    found = {rate: {name: store.get(job.artefact) for name, job in pair.items()} for rate, pair in _jobs(config).items()}
+    runs = {
+        rate: {name: Networks(**each.arrays, restarts=each.data["restarts"]) for name, each in pair.items()}
+        for rate, pair in found.items()
+    }
     claims = {rate: all_claims(**pair, setting=setting) for rate, pair in runs.items()}
     main = runs[config.learning_rate]
-    arrays = {f"{name}_{what}": getattr(found, what) for name, found in main.items() for what in CURVES}
+    arrays = {f"{name}_{what}": getattr(each, what) for name, each in main.items() for what in CURVES}
     arrays |= {"grid": main["natural"].grid, "true_loss": np.array(setting.true_loss)}
     first = slice(config.n_training)
+    members = found[config.learning_rate]["natural"].data["seeds"]
     return Result(
         config=as_data(config),
         seeds={"validation data": data.seeds[0], "training data": data.seeds[1:], "networks": members},
@@ -100,6 +127,7 @@ def run(config: Config, work: Path, progress: bool) -> Result:
         tables=tables(runs, claims, setting),
         notes=notes(runs, claims, setting),
         arrays={**arrays, "inputs": data.inputs[first, 0], "targets": data.targets[first]},
+        data={"training": checksum(data.inputs, data.targets), "validation": checksum(*data.validation)},
     )
 
 
@@ -119,10 +147,12 @@ def _data(config: Config) -> Data:
     return Data(np.concatenate(inputs), np.concatenate(targets), sine(config.n_validation, seeds[0]), seeds)
 
 
-def _trained(config: Config, data: Data, *, name: str, rate: float, work: Path, progress: bool) -> tuple[Networks, list[int]]:
-    """All networks of one parameterisation at one learning rate, as one stack, and the seeds of those of one training set."""
+def work(job: Job, store: Store) -> Findings:
+    """All networks of one parameterisation at one learning rate: their curves, and what they predict far out."""
     from uqprism.training import MLP, TrainingWarning, train_many
 
+    config = job.key.config
+    data = _data(config)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingWarning)  # restarts are counted
         ensembles = train_many(
@@ -130,35 +160,38 @@ def _trained(config: Config, data: Data, *, name: str, rate: float, work: Path, 
             data.targets,
             np.arange(len(data.targets)).reshape(config.n_sets, -1),
             validation=data.validation,
-            head=HEADS[name],
+            head=HEADS[job.key.head],
             network=MLP(hidden=config.hidden),
             n_members=config.n_networks,
             seed=config.seed,
-            learning_rate=rate,
+            learning_rate=job.key.rate,
             batch_size=config.batch_size,
             max_epochs=config.epochs,
             patience=None,
-            checkpoint=work / f"{name}-{rate:g}",
+            checkpoint=store.unfinished(job.artefact),
             checkpoint_every=100,
-            progress=progress,
+            progress=False,
         )
     histories = [ensemble.history for ensemble in ensembles]
-    if any(len(curve.training) < config.epochs for history in histories for curve in history.curves):
-        raise KeyboardInterrupt  # the trainer keeps what it has; half a training is no result
+    refuse_interrupted(histories)
     # From standardised targets to those of the data.
     units = [math.log(float(ensemble.target_scaling.scale)) for ensemble in ensembles]
     far = config.reach * SINE_REGION[1]
     grid = np.linspace(-far, far, POINTS)
     predicted = [ensemble.predict_ensemble(grid[:, None]).members for ensemble in ensembles]
-    found = Networks(
-        training=np.hstack([history.training_loss + unit for history, unit in zip(histories, units, strict=True)]),
-        validation=np.hstack([history.validation_loss + unit for history, unit in zip(histories, units, strict=True)]),
-        restarts=sum(event.kind == "restarted" for history in histories for event in history.events),
-        grid=grid,
-        mean=np.concatenate([each.mean for each in predicted]),
-        scale=np.sqrt(np.concatenate([each.variance for each in predicted])),
+    return Findings(
+        data={
+            "restarts": sum(event.kind == "restarted" for history in histories for event in history.events),
+            "seeds": list(histories[0].seeds),
+        },
+        arrays={
+            "training": np.hstack([history.training_loss + unit for history, unit in zip(histories, units, strict=True)]),
+            "validation": np.hstack([history.validation_loss + unit for history, unit in zip(histories, units, strict=True)]),
+            "grid": grid,
+            "mean": np.concatenate([each.mean for each in predicted]),
+            "scale": np.sqrt(np.concatenate([each.variance for each in predicted])),
+        },
     )
-    return found, list(histories[0].seeds)
 
 
 def _true_loss(inputs: Any, targets: Any) -> float:
@@ -180,6 +213,8 @@ EXPERIMENT = Experiment(
     name="parameterization",
     summary=first_line(__doc__),
     presets={"quick": QUICK, "paper": Config()},
-    run=run,
+    jobs=jobs,
+    work=work,
+    gather=gather,
     draw=draw,
 )

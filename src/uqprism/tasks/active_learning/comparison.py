@@ -16,7 +16,7 @@ from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.measures import Measure
 from uqprism.registry import unknown
 from uqprism.tasks.active_learning.acquisition import Acquisition, AcquisitionLike
-from uqprism.tasks.active_learning.loop import Examined, Loop, MetricName
+from uqprism.tasks.active_learning.loop import Examined, Keep, Loop, MetricName
 from uqprism.tasks.active_learning.models import Fit
 from uqprism.tasks.active_learning.pool import Features, Pool
 from uqprism.tasks.active_learning.progress import bar
@@ -47,6 +47,7 @@ def compare_acquisitions(
     scores: Scaling = "raw",
     features: Features | None = None,
     folder: str | os.PathLike[str] | None = None,
+    keep: Keep = "all",
     progress: bool | None = None,
 ) -> TaskResult:
     """Run an `ActiveLearner` for each acquisition and seed, and say which acquisition learns fastest.
@@ -72,6 +73,8 @@ def compare_acquisitions(
         scores: see there.
         features: see there.
         folder: where finished rounds are kept, a subfolder for each seed and acquisition; what is there is not computed again.
+        keep: what of a round: `all` that `ActiveLearner` keeps, or only its `picks` and metrics, without a score for each point
+            of the pool: for many loops over a large pool those are gigabytes.
         progress: whether to show a bar on standard error; by default on a terminal.
 
     Returns:
@@ -82,6 +85,8 @@ def compare_acquisitions(
     """
     if metric not in get_args(MetricName):
         raise unknown("metric", metric, get_args(MetricName))
+    if keep not in get_args(Keep):
+        raise unknown("choice of what to keep", keep, get_args(Keep))
     if test is None:
         raise ArgumentError(
             "test must be given: acquisitions are compared by what is learned, on inputs and targets of their own"
@@ -106,7 +111,7 @@ def compare_acquisitions(
         for name, acquisition in named.items():
             settings = dataclasses.replace(common, acquisition=acquisition, random_state=seed)
             where = None if folder is None else Path(folder) / f"seed_{seed}" / _file_name(name)
-            runs.append(_Run(seed, name, Loop.of(maker, pool, settings, where)))
+            runs.append(_Run(seed, name, Loop.of(maker, pool, settings, where, keep)))
     with bar(len(runs) * common.rounds, progress) as tell:
         _advance_all(runs, maker, common.rounds, metric, tell)
     return _result(runs, metric, common)

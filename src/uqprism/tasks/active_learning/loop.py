@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 MetricName = Literal["nll", "rmse", "crps"]
+Keep = Literal["all", "picks"]
 ERRORS: dict[MetricName, Kind] = {"nll": "nll", "rmse": "squared", "crps": "crps"}  # that each is the mean, or its root, of
 
 
@@ -50,11 +51,13 @@ class Loop:
     records: Records | None
 
     @classmethod
-    def of(cls, fit: Fit, pool: Pool, settings: Settings, folder: str | os.PathLike[str] | None) -> Loop:
+    def of(cls, fit: Fit, pool: Pool, settings: Settings, folder: str | os.PathLike[str] | None, keep: Keep = "all") -> Loop:
         """A loop whose folder, if there is one, is its own."""
         if folder is None:
             return cls(pool, settings, None)
-        records = Records(Path(folder), {**fit.record(), **settings.record(), **pool.fingerprint})
+        kept = {} if keep == "all" else {"keep": keep}
+        about = {**fit.record, **settings.record(), **pool.fingerprint, **kept}
+        records = Records(Path(folder), about, whole=keep == "all")
         records.check()
         return cls(pool, settings, records)
 

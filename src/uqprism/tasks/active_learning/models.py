@@ -69,6 +69,7 @@ class Fit:
             raise ShapeError(f"fit.many must return one model for each of {len(rows)} experiments, got {len(models)}")
         yield from map(_finished, models)
 
+    @functools.cached_property
     def record(self) -> dict[str, Any]:
         """What tells this from another `fit`, as far as that can be told: functions by their name, models by parameters."""
         if not hasattr(self.given, "get_params"):

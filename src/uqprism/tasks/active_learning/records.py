@@ -24,10 +24,12 @@ class Records:
     Attributes:
         folder: where.
         about: settings and data of this loop; a folder that was written with others is refused.
+        whole: whether rounds are kept with the scores of the pool.
     """
 
     folder: Path
     about: dict[str, Any]
+    whole: bool = True
 
     def check(self) -> None:
         """Refuse a folder that holds rounds of another loop; changes nothing there."""
@@ -73,7 +75,7 @@ class Records:
     def save(self, state: LearningState) -> None:
         """Keep a finished round."""
         try:
-            state.save(self.path(state.round))
+            (state if self.whole else state.without_pool()).save(self.path(state.round))
         except OSError as error:
             raise FileError(
                 f"cannot write {self.path(state.round)}: {error.strerror or error}; earlier rounds are kept"

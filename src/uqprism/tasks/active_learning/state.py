@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,6 +52,10 @@ class LearningState:
 
     def __repr__(self) -> str:
         return f"<LearningState: {self}>"
+
+    def without_pool(self) -> LearningState:
+        """The same without what it says of each point of the pool: what a loop needs to go on, in a thousandth of the space."""
+        return replace(self, pool=self.pool[:0], scores=self.scores[:0], measures=MeasureTable({}, {}))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz file with a JSON header, whole or not at all; read it back with `load`."""
