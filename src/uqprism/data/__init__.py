@@ -1,1 +1,24 @@
-"""Data to learn from: generators of synthetic sets."""
+"""Data to learn from: tables, images, generated sets, by name; and images from outside a distribution.
+
+dataset = data.load("ccpp", root="/data", seed=0)
+dataset.train.inputs, dataset.train.targets
+"""
+
+from __future__ import annotations
+
+from uqprism.data import arrow, dots, mosaics, scenes, tables  # noqa: F401  (each files its data sets)
+from uqprism.data.catalogue import load, names, register, summaries
+from uqprism.data.dataset import Dataset, Samples
+from uqprism.data.outliers import outlier_names, outlier_summaries, outliers
+
+__all__ = [
+    "Dataset",
+    "Samples",
+    "load",
+    "names",
+    "outlier_names",
+    "outlier_summaries",
+    "outliers",
+    "register",
+    "summaries",
+]

@@ -1,0 +1,75 @@
+"""Data sets by name: each is filed with a sentence and a function that loads it."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from uqprism.data.dataset import Dataset
+from uqprism.data.root import Root
+from uqprism.errors import ArgumentError
+from uqprism.registry import Registry
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is filed under a name.
+
+    Attributes:
+        summary: one sentence.
+        load: takes `root` (a `Root`) and `seed` where it needs them, and its options, by name.
+    """
+
+    summary: str
+    load: Callable[..., Dataset]
+
+
+datasets: Registry[Entry] = Registry("data set")
+
+
+def register(name: str, summary: str) -> Callable[[Callable[..., Dataset]], Callable[..., Dataset]]:
+    """Decorator that files a loader under `name`."""
+
+    def add(function: Callable[..., Dataset]) -> Callable[..., Dataset]:
+        datasets.register(name)(Entry(summary, function))
+        return function
+
+    return add
+
+
+def load(
+    name: str, *, root: str | os.PathLike[str] | None = None, seed: int = 0, download: bool = True, **options: Any
+) -> Dataset:
+    """The data set of this name.
+
+    Args:
+        name: one of `names()`.
+        root: the folder with the files; by default that of the environment variable UQPRISM_DATA, or a cache in the user's home.
+        seed: of everything drawn: rows of the parts, generated images. The same seed gives the same data.
+        download: whether official files that are missing are fetched.
+        options: what this data set leaves open, such as `test_fraction`; docs/data.md has them.
+    """
+    entry = datasets.get(name)
+    taken = inspect.signature(entry.load).parameters
+    known = [each for each in taken if each not in {"root", "seed"}]
+    unknown = [option for option in options if option not in known]
+    if unknown:
+        raise ArgumentError(f"{name} takes the options {', '.join(known)}, got {', '.join(unknown)}")
+    if "root" in taken:
+        options["root"] = Root.of(root, downloads=download)
+    if "seed" in taken:
+        options["seed"] = seed
+    return entry.load(**options)
+
+
+def names() -> list[str]:
+    """What `load` knows."""
+    return datasets.names()
+
+
+def summaries() -> dict[str, str]:
+    """A sentence for each name."""
+    return {name: datasets.get(name).summary for name in names()}

@@ -1,0 +1,27 @@
+"""EMNIST: gzipped IDX files in one zip archive. NIST stores the images transposed; here they are upright."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uqprism.data.formats import idx
+from uqprism.data.formats.archives import zip_member
+from uqprism.errors import FileError
+
+Array = Any
+NAME = "emnist-{}-{}-ubyte.gz"
+
+
+def read(path: Path, which: str = "letters-test") -> tuple[Array, Array]:
+    """Images (n, 28, 28) and labels (n,), uint8, of one part; of letters the labels are 1 to 26."""
+    images, labels = (_array(path, NAME.format(which, kind)) for kind in ("images-idx3", "labels-idx1"))
+    if images.ndim != 3 or labels.shape != images.shape[:1]:
+        raise FileError(f"{path} must have an image per label, got images {images.shape} and labels {labels.shape}")
+    return np.ascontiguousarray(images.transpose(0, 2, 1)), labels
+
+
+def _array(path: Path, member: str) -> Array:
+    return idx.parse(zip_member(path, member), f"{member} in {path}")

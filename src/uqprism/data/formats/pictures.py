@@ -1,0 +1,44 @@
+"""JPEG and PNG pictures through Pillow."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uqprism.errors import FileError
+from uqprism.storage import require
+
+Array = Any
+
+
+def decode(data: bytes, source: object) -> Array:
+    """The picture (3, height, width), uint8, in the bytes of a file; `source` is for errors."""
+    return np.asarray(_opened(data, source).convert("RGB")).transpose(2, 0, 1)
+
+
+def read_picture(path: Path) -> Array:
+    """The picture (3, height, width), uint8."""
+    return decode(path.read_bytes(), path)
+
+
+def read_labels(path: Path) -> Array:
+    """The numbers (height, width), uint8, of a picture with one channel of 8 bits."""
+    image = _opened(path.read_bytes(), path)
+    if image.mode not in {"L", "P"}:
+        raise FileError(f"{path} must have one channel of 8 bits with label numbers, got {image.mode}")
+    return np.asarray(image)
+
+
+def _opened(data: bytes, source: object) -> Any:
+    require("PIL", extra="deep")
+    from PIL import Image
+
+    try:
+        image = Image.open(io.BytesIO(data))
+        image.load()  # now, so that what is cut off is noticed here
+    except (OSError, SyntaxError, ValueError) as error:
+        raise FileError(f"{source} is no complete picture: {error}") from None
+    return image

@@ -1,0 +1,110 @@
+"""Street scenes: how many pixels of a tile belong to a class, from pictures with a class for every pixel.
+
+| class | in Cityscapes (labelIds) | in CamVid (11 classes) |
+|---|---|---|
+| street | road, 7 | Road, 3 |
+| building | building, 11 | Building, 1 |
+| sky | sky, 23 | Sky, 0 |
+| car | car, 26 | Car, 8 |
+| vegetation | vegetation, 21 | Tree, 5 |
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from uqprism.data.catalogue import register
+from uqprism.data.dataset import Dataset, Samples
+from uqprism.data.formats import cityscapes
+from uqprism.data.formats.compact import read_scenes
+from uqprism.data.root import Root
+from uqprism.data.splits import parts
+from uqprism.errors import FileError, InvalidValueError
+from uqprism.registry import unknown
+
+Array = Any
+CITYSCAPES = {"street": 7, "building": 11, "sky": 23, "car": 26, "vegetation": 21}
+CAMVID = {"street": 3, "building": 1, "sky": 0, "car": 8, "vegetation": 5}
+CAMVID_FILE = "camvid_180x240.npz"
+CAMVID_TILE = (90, 120)
+CITYSCAPES_TILE = (224, 224)
+KEPT_FOR_VALIDATION = 0.1  # of the training pictures of Cityscapes
+
+
+@register("camvid", "CamVid street scenes, 90x120 tiles in colour: how many pixels are street, or another class")
+def camvid(root: Root, *, target: str = "street") -> Dataset:
+    """Four tiles of each 180x240 picture, in the official parts: 1,468 to train on, 404 to stop on, 932 to test on."""
+    label = _label(CAMVID, target)
+    path = root.own(CAMVID_FILE)
+    if path is None:
+        raise FileError(f"there is no {CAMVID_FILE} in {root.path}; name the folder that holds it with root= or UQPRISM_DATA")
+    train, validation, test = (_samples(*read_scenes(path, part), label, CAMVID_TILE) for part in ("train", "val", "test"))
+    return Dataset(f"camvid_{target}", train=train, validation=validation, test=test)
+
+
+@register("cityscapes", "Cityscapes street scenes, 224x224 tiles in colour: how many pixels are street, or another class")
+def cityscapes_tiles(root: Root, seed: int, *, target: str = "street", pictures: int | None = 500) -> Dataset:
+    """The 36 tiles of each 2048x1024 picture, without what is left at the right and the bottom.
+
+    The labels of the official test pictures are not public: the validation pictures are tested on, and a tenth of the training
+    pictures is stopped on. The folder `cityscapes` in the root has the official layout.
+
+    Args:
+        root: the data root.
+        seed: of the choice of pictures.
+        target: the class.
+        pictures: at most so many of the 2,975 training and 500 validation pictures each; None for all, which takes 19 GB.
+    """
+    label, folder = _label(CITYSCAPES, target), root.path / "cityscapes"
+    if pictures is not None and pictures < 2:
+        raise InvalidValueError(f"pictures must be at least 2, of which one is to stop on, or None for all; got {pictures}")
+    rng = np.random.default_rng(seed)
+    train, test = (_chosen(cityscapes.pairs(folder, part), pictures, rng) for part in ("train", "val"))
+    kept, used = parts(len(train), seed, max(KEPT_FOR_VALIDATION, 1 / len(train)))
+    chosen = {"train": [train[i] for i in used], "validation": [train[i] for i in kept], "test": test}
+    return Dataset(f"cityscapes_{target}", **{part: _read(pairs, label) for part, pairs in chosen.items()})
+
+
+def tiled(images: Array, size: tuple[int, int]) -> Array:
+    """Tiles (n * k, channels, *size) of images (n, channels, height, width), row by row; what is left at the end is cut off."""
+    n, channels, height, width = images.shape
+    down, across = height // size[0], width // size[1]
+    if not down or not across:
+        raise FileError(f"pictures must be at least {size[0]}x{size[1]}, got {height}x{width}")
+    cut = images[:, :, : down * size[0], : across * size[1]].reshape(n, channels, down, size[0], across, size[1])
+    return cut.transpose(0, 2, 4, 1, 3, 5).reshape(n * down * across, channels, *size)
+
+
+def _samples(pictures: Array, labels: Array, label: int, size: tuple[int, int]) -> Samples:
+    """Tiles of pictures (n, 3, height, width), and how many of the pixels of each have this label."""
+    return Samples(tiled(pictures, size), (tiled(labels[:, None], size) == label).sum((1, 2, 3)))
+
+
+def _read(pairs: list[tuple[Path, Path]], label: int) -> Samples:
+    """The same of files, which may be gigabytes: each is put in its place and forgotten."""
+    parts: Any = None
+    for i, pair in enumerate(pairs):
+        picture, numbers = cityscapes.read(*pair)
+        one = _samples(picture[None], numbers[None], label, CITYSCAPES_TILE)
+        if parts is None:
+            parts = np.empty((len(pairs), *one.inputs.shape), np.uint8), np.empty((len(pairs), len(one)))
+        if one.inputs.shape != parts[0].shape[1:]:
+            raise FileError(f"{pair[0]} must have the size of the other pictures, got {picture.shape[1:]}")
+        parts[0][i], parts[1][i] = one.inputs, one.targets
+    inputs, targets = parts
+    return Samples(inputs.reshape(-1, *inputs.shape[2:]), targets.ravel())
+
+
+def _chosen(pairs: list[tuple[Path, Path]], most: int | None, rng: np.random.Generator) -> list[tuple[Path, Path]]:
+    if most is None or most >= len(pairs):
+        return pairs
+    return [pairs[i] for i in sorted(rng.choice(len(pairs), most, replace=False))]
+
+
+def _label(labels: dict[str, int], target: str) -> int:
+    if target not in labels:
+        raise unknown("target", target, labels)
+    return labels[target]
