@@ -10,7 +10,7 @@ from pathlib import Path
 
 import results
 
-SECTIONS = ("speed", "members", "files", "training", "tables")
+SECTIONS = ("speed", "members", "files", "training", "tables", "tasks")
 
 
 def main() -> None:
@@ -46,6 +46,10 @@ def _section(name: str, given: argparse.Namespace) -> tuple[Callable[[], list[st
         import training
 
         return training.report, ("uqprism", "torch")
+    if name == "tasks":
+        import tasks
+
+        return tasks.report, ("uqprism", "numpy", "scipy", "scikit-learn")
     import members
     import speed
 

@@ -29,11 +29,13 @@ def test_code_runs(page: str, tmp_path: Path) -> None:
         command = [sys.executable, "-W", "error", str(script)]
         result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
         assert result.returncode == 0, result.stderr
+    known: dict[str, object] = {}
     for block in blocks(page, "python"):
         if block.startswith(">>>"):
-            session = doctest.DocTestParser().get_doctest(block, {}, page, page, 0)
-            failed = doctest.DocTestRunner().run(session)
+            session = doctest.DocTestParser().get_doctest(block, known, page, page, 0)
+            failed = doctest.DocTestRunner().run(session, clear_globs=False)
             assert failed.failed == 0
+            known |= session.globs  # a reader goes on where the last session ended
 
 
 def test_the_readme_shows_what_the_demo_prints() -> None:

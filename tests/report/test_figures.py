@@ -91,6 +91,13 @@ def test_the_legend_tells_each_value_and_what_it_means(selective: TaskResult) ->
     assert ax.get_ylabel() == "mean error of the points kept"
 
 
+def test_an_error_at_a_share_is_told_in_words(selective: TaskResult) -> None:
+    metric = {"metric": "error_at_80", "measured": selective.metrics["error_at_80"], "metrics": {}}
+    ax = figures.retention_curves(dataclasses.replace(selective, **metric), DEFAULT)
+    assert legend(ax)[0] == f"{DEFAULT} (error at 80 % {selective.metrics['error_at_80'][DEFAULT]:.3f})"
+    assert ax.get_legend().get_title().get_text() == "error at 80 %: mean error of the 80 % most certain points"
+
+
 def test_by_default_the_recommended_measure_and_the_best_of_each_risk(selective: TaskResult) -> None:
     drawn = lines(figures.retention_curves(selective))
     names = [name for name in drawn if name not in {"random", "oracle:"}]
@@ -252,8 +259,18 @@ def test_the_spread_is_shaded_where_it_is_known(learning: TaskResult) -> None:
     first = corners[corners[:, 0] == 20.0][:, 1]
     assert (first.min(), first.max()) == (2.5, 3.5)
     assert to_rgba(lines(ax)["a0"].get_color())[:3] == tuple(shade.get_facecolor()[0][:3])
-    assert "spread" in ax.get_legend().get_title().get_text()
+    assert ax.get_legend().get_title().get_text() == "shaded: one standard deviation between runs"
     assert figures.learning_curves(learning, ["a1"]).get_legend().get_title().get_text() == ""
+
+
+def test_the_spread_is_that_between_runs_where_the_result_holds_them(learning: TaskResult) -> None:
+    other = dataclasses.replace(learning, curves={**learning.curves, "a1": learning.curves["a1"] + 1.0})
+    mean = TaskResult.average({"seed 0": learning, "seed 1": other})
+    ax = figures.learning_curves(dataclasses.replace(mean, metric="rmse"), ["a1"])
+    corners = ax.collections[0].get_paths()[0].vertices
+    first = corners[corners[:, 0] == 20.0][:, 1]
+    np.testing.assert_allclose((first.min(), first.max()), 3.6 + np.array([-1.0, 1.0]) / np.sqrt(2.0))
+    assert ax.get_ylabel() == "root mean squared error of the test set"
 
 
 # All ------------------------------------------------------------------------------------------------------------------

@@ -69,9 +69,10 @@ def _between(rankings: Sequence[Ranks]) -> np.ndarray:
     tied_less_discordant = np.zeros((len(rankings), len(rankings)), dtype=np.int64)
 
     def fill(i: int) -> None:
+        order = np.argsort(rankings[i].ranks)
         for start in range(i + 1, len(rankings), step):
             others = slice(start, start + step)
-            discordant, tied = _count(rankings[i], np.stack([each.ranks for each in rankings[others]]))
+            discordant, tied = _count(rankings[i], order, np.stack([each.ranks for each in rankings[others]]))
             tied_less_discordant[i, others] = tied - 2 * discordant
 
     with ThreadPoolExecutor(threads()) as pool:  # sorting lets go of the interpreter's lock
@@ -84,14 +85,14 @@ def _between(rankings: Sequence[Ranks]) -> np.ndarray:
     return np.divide(difference, scale, out=np.full(scale.shape, np.nan), where=scale > 0.0)
 
 
-def _count(x: Ranks, others: np.ndarray) -> tuple[np.ndarray, np.ndarray | int]:
-    """Discordant pairs of x and each other ranking (rankings, points), and the pairs tied in both."""
+def _count(x: Ranks, order: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray | int]:
+    """Discordant pairs of x, which sorts the points into this order, and each of the others; and the pairs tied in both."""
     if x.tied_pairs == 0:
-        return inversions(np.take(others, np.argsort(x.ranks), axis=1)), 0
-    n_points = len(x.ranks)
-    keys = x.ranks * np.int64(n_points) + others
+        return inversions(np.take(others, order, axis=1)), 0
+    n_points = np.int64(len(order))
+    keys = x.ranks * n_points + others
     keys.sort(axis=1)
-    return inversions(keys - np.sort(x.ranks) * np.int64(n_points)), _equal_pairs(keys)
+    return inversions(keys - x.ranks[order] * n_points), _equal_pairs(keys)
 
 
 def inversions(sequences: np.ndarray) -> np.ndarray:

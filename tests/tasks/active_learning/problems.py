@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import uqprism as up
+from uqprism.tasks.active_learning import LearningState
 
 EXCESS = "log.excess.members.members"
 
@@ -67,3 +68,8 @@ class Counted:
 def settings(**changed: Any) -> dict[str, Any]:
     """Arguments of a small learner."""
     return {"initial": 12, "acquisition": EXCESS, "batch_size": 6, "rounds": 4, "test": data(60, seed=1), **changed}
+
+
+def picks(states: list[LearningState]) -> list[list[int]]:
+    """What was picked, round by round."""
+    return [state.picked.tolist() for state in states]

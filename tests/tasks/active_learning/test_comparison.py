@@ -79,6 +79,8 @@ def test_what_is_reported_is_the_mean_over_rounds_and_seeds() -> None:
     for name in NAMES:
         assert_allclose(result.curves[name], np.mean([part.curves[name] for part in result.parts.values()], axis=0))
         assert result.curves[name].mean() == pytest.approx(result[name])
+        runs = np.array([part.curves[name] for part in result.parts.values()])
+        assert_allclose(result.curves[f"{name} spread"], np.sqrt(((runs - runs.mean(axis=0)) ** 2).sum(axis=0) / 3.0))
     assert_array_equal(result.curves["labelled"], [12, 18, 24, 30])
     assert result.best() == NAMES[int(np.argmin(table.mean(axis=0)))]
     assert result.settings["seeds"] == [0, 1, 2, 3]
@@ -95,6 +97,7 @@ def test_spreads_are_over_seeds_and_paired() -> None:
     assert result.spread()["c"] == pytest.approx(table.std(ddof=1) / np.sqrt(5), rel=0.15)
     single = comparison(seeds=1)
     assert not single.has_spread
+    assert set(single.curves) == {"labelled", *NAMES}
     assert single.best() in NAMES
 
 

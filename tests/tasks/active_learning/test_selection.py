@@ -97,7 +97,7 @@ def farthest_first(scores: np.ndarray, count: int, candidates: np.ndarray, label
     shortlist = sorted(range(len(scores)), key=lambda i: -scores[i])[: 5 * count]
     known, picked = list(labelled), []
     for _ in range(count):
-        gaps = [min(np.linalg.norm(candidates[i] - each) for each in known) if i not in picked else -1.0 for i in shortlist]
+        gaps = [np.linalg.norm(np.array(known) - candidates[i], axis=1).min() if i not in picked else -1.0 for i in shortlist]
         picked.append(shortlist[int(np.argmax(gaps))])
         known.append(candidates[picked[-1]])
     return picked

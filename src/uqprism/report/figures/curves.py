@@ -11,7 +11,7 @@ import numpy as np
 from uqprism.errors import ArgumentError
 from uqprism.measures import RISKS, Measure
 from uqprism.report.drawing import COLOURS, axes_or_new
-from uqprism.report.figures.words import explained, short
+from uqprism.report.figures.words import explained, meaning, short
 from uqprism.tasks.recommendation import recommend
 from uqprism.tasks.result import TaskResult
 
@@ -66,7 +66,9 @@ def roc_curves(result: TaskResult, measures: Names = None, ax: Any = None) -> An
 
 
 def learning_curves(comparison: TaskResult, acquisitions: Names = None, ax: Any = None) -> Any:
-    """The test error as labels are bought, a line for each way to choose the points; shaded: plus and minus the spread.
+    """The test error as labels are bought, a line for each way to choose the points.
+
+    Shaded is one standard deviation between runs to either side, where there are several.
 
     Args:
         comparison: of active learning with several acquisitions.
@@ -81,17 +83,17 @@ def learning_curves(comparison: TaskResult, acquisitions: Names = None, ax: Any 
     with axes_or_new(ax, 3.6) as axes:
         for name in chosen:
             look: Mapping[str, Any] = next(looks) if name != "random" else {"color": "black", "linestyle": DASHED}
-            mean, spread = _curve(comparison, name), comparison.curves.get(f"{name} spread")
+            mean, spread = _curve(comparison, name), _spread(comparison, name)
             if spread is not None:
                 axes.fill_between(labelled, mean - spread, mean + spread, color=look["color"], alpha=0.15, linewidth=0)
             axes.plot(labelled, mean, label=name, **look)
-        axes.set(xlabel="labelled points", ylabel="negative log-likelihood of the test set")
+        axes.set(xlabel="labelled points", ylabel=f"{meaning(comparison.metric)} of the test set")
         axes.margins(x=0.0)
-        axes.legend(loc="upper right", title="shaded: the spread between runs" if axes.collections else None, alignment="left")
+        _legend_above(axes, "shaded: one standard deviation between runs" if axes.collections else None)
     return axes
 
 
-def _legend_above(axes: Any, title: str) -> None:
+def _legend_above(axes: Any, title: str | None) -> None:
     """A legend over the axes, where no curve can run through it."""
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), title=title, alignment="left", borderaxespad=0.2)
 
@@ -101,6 +103,14 @@ def _curve(result: TaskResult, name: str) -> np.ndarray:
         parts = f"; draw one of its parts: {', '.join(map(repr, list(result.parts)[:5]))}" if result.parts else ""
         raise ArgumentError(f"result must have a curve {name!r} for this figure, got a result of {result.task}{parts}")
     return np.asarray(result.curves[name])
+
+
+def _spread(result: TaskResult, name: str) -> np.ndarray | None:
+    """The standard deviation of a curve: as the result says or, failing that, between its parts; None for a single run."""
+    if f"{name} spread" in result.curves:
+        return np.asarray(result.curves[f"{name} spread"])
+    runs = [part.curves[name] for part in result.parts.values() if name in part.curves]
+    return np.std(runs, axis=0, ddof=1) if len(runs) > 1 else None
 
 
 def _looks() -> Iterator[dict[str, Any]]:

@@ -21,17 +21,32 @@ MEANING = {
     "aupr_in": "average precision of finding known points",
     "fpr95": "share of known points flagged with 95 % of those from outside",
     "fpr95_in": "share of points from outside let through with 95 % of the known ones",
+    "nll": "negative log-likelihood",
+    "rmse": "root mean squared error",
+    "crps": "mean CRPS",
 }
+
+
+ERROR_AT = "error_at_"  # and a percentage
 
 
 def short(metric: str) -> str:
     """A word for a legend."""
+    if metric.startswith(ERROR_AT):
+        return f"error at {metric.removeprefix(ERROR_AT)} %"
     return SHORT.get(metric, metric.replace("_", " "))
+
+
+def meaning(metric: str) -> str:
+    """What the word means, or the word itself."""
+    if metric.startswith(ERROR_AT):
+        return f"mean error of the {metric.removeprefix(ERROR_AT)} % most certain points"
+    return MEANING.get(metric, short(metric))
 
 
 def explained(metric: str) -> str:
     """The word and what it means: `PRR: prediction rejection ratio, 0: oracle, 1: random`."""
-    return f"{short(metric)}: {MEANING[metric]}" if metric in MEANING else short(metric)
+    return short(metric) if meaning(metric) == short(metric) else f"{short(metric)}: {meaning(metric)}"
 
 
 def with_direction(metric: str, *, higher_is_better: bool) -> str:

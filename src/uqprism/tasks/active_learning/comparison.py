@@ -76,8 +76,9 @@ def compare_acquisitions(
 
     Returns:
         The mean of the metric over rounds, averaged over seeds, for each acquisition; lower is better. `metrics` has the others
-        likewise and the mean `rank` among the acquisitions; `curves` the metric in each round, averaged over seeds, and how
-        many points were `labelled`; `parts` the same for each seed. Spreads are over seeds, paired between acquisitions.
+        likewise and the mean `rank` among the acquisitions; `curves` the metric in each round, averaged over seeds, with
+        the standard deviation over seeds as `NAME spread`, and how many points were `labelled`; `parts` the same for each
+        seed. Spreads are over seeds, paired between acquisitions.
     """
     if metric not in get_args(MetricName):
         raise unknown("metric", metric, get_args(MetricName))
@@ -188,7 +189,14 @@ def _result(runs: Sequence[_Run], metric: str, settings: Settings) -> TaskResult
     names = ("initial", "batch_size", "selection", "temperature", "scores", "features")
     about = {"seeds": [part.settings["seed"] for part in parts.values()], "rounds": settings.rounds}
     about |= {name: value for name, value in settings.record().items() if name in names}
-    return dataclasses.replace(TaskResult.average(parts, seed=0), settings=about)
+    result = TaskResult.average(parts, seed=0)
+    return dataclasses.replace(result, settings=about, curves={**result.curves, **_spreads(parts)})
+
+
+def _spreads(parts: Mapping[str, TaskResult]) -> dict[str, np.ndarray]:
+    """How much the curves of one acquisition differ between seeds: their standard deviation in each round."""
+    names = next(iter(parts.values())).measured if len(parts) > 1 else ()
+    return {f"{name} spread": np.std([part.curves[name] for part in parts.values()], axis=0, ddof=1) for name in names}
 
 
 # What was given -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,60 @@
+"""Draw the pictures of the task pages: the code of those pages, with the figures saved. Run after changing a figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import uqprism as up
+from uqprism import tasks
+from uqprism.data.synthetic import sine
+from uqprism.report.drawing import save_as
+
+PICTURES = Path(__file__).parent / "pictures"
+
+
+def main() -> None:
+    """Every picture, from one ensemble; the learning curves from loops of their own."""
+    inputs, targets = sine(150, seed=0)
+    held, truth = sine(1000, seed=1)
+    model = up.DeepEnsembleRegressor(n_members=10, random_state=0).fit(inputs, targets)
+    ensemble = model.predict_ensemble(held)
+    table, error = up.evaluate(ensemble), tasks.prediction_error(ensemble, truth)
+    outside = {"left": np.linspace(-5.0, -3.0, 300), "right": np.linspace(3.0, 5.0, 300)}
+    aliens = {name: up.evaluate(model.predict_ensemble(x[:, None])) for name, x in outside.items()}
+    drawn = {
+        "retention": up.selective_prediction(table, error=error),
+        "roc": up.ood_detection(table, aliens),
+        "correlation": up.rank_correlation(table),
+        "intervals": up.select_measure(table, error=error),
+        "learning": _comparison(),
+    }
+    PICTURES.mkdir(exist_ok=True)
+    for name, result in drawn.items():
+        save_as(result.plot().figure, PICTURES / f"{name}.png")
+
+
+def _comparison() -> up.TaskResult:
+    """The example of the page on active learning, with more rounds and seeds."""
+    from sklearn.ensemble import RandomForestRegressor
+
+    rng = np.random.default_rng(0)
+    inputs = rng.uniform(-2.0, 2.0, size=(3000, 2))
+    targets = np.where(inputs[:, 0] > 0.0, np.sin(4.0 * inputs[:, 0]), 0.0) + 0.1 * rng.normal(size=3000)
+    return tasks.compare_acquisitions(
+        RandomForestRegressor(n_estimators=50, min_samples_leaf=3),
+        inputs[:2000],
+        targets[:2000],
+        acquisitions=["random", "crps.excess.members.members", "crps.bayes.members"],
+        seeds=5,
+        initial=50,
+        batch_size=20,
+        rounds=10,
+        test=(inputs[2000:], targets[2000:]),
+        scores="rank",
+    )
+
+
+if __name__ == "__main__":
+    main()
