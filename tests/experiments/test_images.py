@@ -30,7 +30,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def detected(folder: Path) -> Outcome:
-    return produce(OOD, "tiny", out=folder / "ood", progress=False)
+    """Gone on from the predictions alone, which are all that a machine with a GPU need leave."""
+    ood.predict(MOSAICS, Store(folder / "ood" / "_work"))
+    members = list(folder.glob("ood/_work/members/*.safetensors"))
+    assert len(members) == MOSAICS.n_seeds
+    for path in members:
+        path.unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        without_training(patch)
+        return produce(OOD, "tiny", out=folder / "ood", progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +46,12 @@ def selected(folder: Path) -> Outcome:
     return produce(SELECTIVE, "tiny", out=folder / "selective", progress=False)
 
 
-def no_training(*_: object, **__: object) -> None:
-    raise AssertionError("nothing should be trained")
+def without_training(patch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("nothing should be trained")
+
+    for name in ("trained", "trained_now"):
+        patch.setattr(fits, name, refused)
 
 
 def test_detection_is_that_of_the_kept_predictions(detected: Outcome) -> None:
@@ -96,28 +108,14 @@ def test_the_papers_mean_is_over_the_data_sets_that_are_there(selected: Outcome)
 
 
 def test_correlation_reads_the_ensembles_of_selective(selected: Outcome, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("trained", "trained_now"):
-        monkeypatch.setattr(fits, name, no_training)
+    without_training(monkeypatch)
     found = produce(CORRELATION, "tiny", out=folder / "correlation", progress=False)
     arrays = found.result.arrays
     names = list(arrays["measures"])
-    pairs = [[names.index(f"{rule}.bayes.matched") for rule in ("crps", "log")]]
-    assert arrays["tau"][*pairs[0]] == pytest.approx(1.0)
+    one, other = (names.index(f"{rule}.bayes.matched") for rule in ("crps", "log"))
+    assert arrays["tau"][one, other] == pytest.approx(1.0)
     assert found.result.data == selected.result.data
     assert (found.folder / "correlation.png").exists()
-
-
-def test_predictions_alone_are_enough_to_go_on_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a machine with a GPU leaves: no members, no measures."""
-    selective.predict(PICTURES, Store(tmp_path / "selective" / "_work"))
-    ood.predict(MOSAICS, Store(tmp_path / "ood" / "_work"))
-    for path in tmp_path.glob("*/_work/members/*"):
-        path.unlink()
-    for name in ("trained", "trained_now"):
-        monkeypatch.setattr(fits, name, no_training)
-    for experiment in (SELECTIVE, OOD):
-        done = produce(experiment, "tiny", out=tmp_path / experiment.name, progress=False)
-        assert not done.reused
 
 
 def test_each_report_has_its_sentences_and_pictures(detected: Outcome, selected: Outcome) -> None:

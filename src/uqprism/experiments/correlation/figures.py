@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def _approximations(figure: Any, correlation: RankCorrelation) -> Any:
     for ax, rule in zip(figure.subplots(1, len(RULES)), RULES, strict=True):
         names = [measure.name for measure in paper.measures((rule,))]
         image = _heat_map(ax, correlation, names)
-        labels = [f"${paper.label(name)}$" for name in names]
+        labels = list(map(_plain, names))
         ax.set_xticks(range(len(names)), labels, rotation=90, fontsize=5.5)
         ax.set_yticks(range(len(names)), labels if rule == next(iter(RULES)) else [""] * len(names), fontsize=5.5)
         ax.set_title(RULES[rule])
@@ -59,15 +60,19 @@ def _rules(figure: Any, correlation: RankCorrelation) -> None:
     for ax, measure in zip(figure.subplots(-(-len(measures) // ACROSS), ACROSS).flat, measures, strict=True):
         names = [measure.name.replace("crps", rule, 1) for rule in RULES]
         _heat_map(ax, correlation, names)
-        for row, one in enumerate(names):
-            for place, other in enumerate(names):
-                tau = correlation[one, other]
-                if not np.isnan(tau):
-                    colour = "white" if abs(tau) > DARK else "black"
-                    ax.text(place, row, f"{tau:.2f}", ha="center", va="center", fontsize=4.8, color=colour)
+        for place, row in combinations(range(len(names)), 2):  # below the diagonal
+            tau = correlation[names[row], names[place]]
+            if not np.isnan(tau):
+                colour = "white" if abs(tau) > DARK else "black"
+                ax.text(place, row, f"{tau:.2f}", ha="center", va="center", fontsize=4.8, color=colour)
         ax.set_xticks(range(len(names)), letters, fontsize=6)
         ax.set_yticks(range(len(names)), letters, fontsize=6)
-        ax.set_title(f"${paper.label(measure.name)}$", fontsize=8)
+        ax.set_title(_plain(measure.name), fontsize=8)
+
+
+def _plain(measure: str) -> str:
+    """The paper's label without its letters and brackets, which take long to set: `exc 3a,1`."""
+    return paper.label(measure).removeprefix("R_").replace("^{", " ").removesuffix("}")
 
 
 def _heat_map(ax: Any, correlation: RankCorrelation, names: list[str]) -> Any:
