@@ -27,7 +27,8 @@ def against_paper(
                 pairs = np.array([(cells[name].value, ours[row][paper.printed_as(name)]) for name in names])
                 label = "Bayes risk" if risk == "bayes" else f"{risk} risk"
                 ax.plot(*pairs.T, "o", color=colour, markersize=2.5, alpha=0.8, label=label)
-            ax.axline((0.5, 0.5), slope=1.0, color="black", linewidth=0.6, linestyle=(0, (4, 3)))
+            ends = [cell.value for cell in cells.values()]
+            ax.plot([min(ends), max(ends)], [min(ends), max(ends)], color="black", linewidth=0.6, linestyle=(0, (4, 3)))
             ax.set_title(row, fontsize=8)
             ax.tick_params(labelsize=7)
         for ax in axes.flat[len(papers) :]:

@@ -56,6 +56,11 @@ def column(rule: str, name: str) -> str:
     return paper.measure_of(RULES[rule], name)
 
 
+def short_label(measure: str) -> str:
+    """The paper's label without letters and brackets, for pictures: `exc 3a,1`."""
+    return paper.label(measure).removeprefix("R_").replace("^{", " ").removesuffix("}")
+
+
 def of_risk(risk: str, rules: Iterable[str] = tuple(RULES), *, filled: bool = True) -> list[str]:
     """The measures of a risk that have a column; by default only those whose cell is filled in the paper."""
     known = paper.table("ood_detection_mean")  # all tables leave the same cells blank

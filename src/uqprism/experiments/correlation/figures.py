@@ -9,7 +9,7 @@ import numpy as np
 
 from uqprism.experiments import paper
 from uqprism.experiments.base import Picture, Result
-from uqprism.experiments.cells import RULES
+from uqprism.experiments.cells import RULES, short_label
 from uqprism.report.drawing import PAGE_WIDTH, matplotlib, styled
 from uqprism.tasks.rank_correlation import RankCorrelation
 
@@ -47,7 +47,7 @@ def _approximations(figure: Any, correlation: RankCorrelation) -> Any:
     for ax, rule in zip(figure.subplots(1, len(RULES)), RULES, strict=True):
         names = [measure.name for measure in paper.measures((rule,))]
         image = _heat_map(ax, correlation, names)
-        labels = list(map(_plain, names))
+        labels = list(map(short_label, names))
         ax.set_xticks(range(len(names)), labels, rotation=90, fontsize=5.5)
         ax.set_yticks(range(len(names)), labels if rule == next(iter(RULES)) else [""] * len(names), fontsize=5.5)
         ax.set_title(RULES[rule])
@@ -67,12 +67,7 @@ def _rules(figure: Any, correlation: RankCorrelation) -> None:
                 ax.text(place, row, f"{tau:.2f}", ha="center", va="center", fontsize=4.8, color=colour)
         ax.set_xticks(range(len(names)), letters, fontsize=6)
         ax.set_yticks(range(len(names)), letters, fontsize=6)
-        ax.set_title(_plain(measure.name), fontsize=8)
-
-
-def _plain(measure: str) -> str:
-    """The paper's label without its letters and brackets, which take long to set: `exc 3a,1`."""
-    return paper.label(measure).removeprefix("R_").replace("^{", " ").removesuffix("}")
+        ax.set_title(short_label(measure.name), fontsize=8)
 
 
 def _heat_map(ax: Any, correlation: RankCorrelation, names: list[str]) -> Any:

@@ -185,12 +185,12 @@ def draw(result: Result) -> dict[str, Picture]:
 
 QUICK = Config(
     data="digits_mosaic",
-    sizes=(4_000, 500, 500),
+    sizes=(3_000, 400, 500),
     tile=8,
     whole=("photographs", "inverted"),
     single="photographs",
     n_seeds=2,
-    training=Training(channels=(8, 16, 32), hidden=64, n_members=5, max_epochs=20, patience=5),
+    training=Training(channels=(8, 16, 32), hidden=64, n_members=5, max_epochs=12, patience=4),
 )
 EXPERIMENT = Experiment(
     name="ood",

@@ -9,7 +9,7 @@ import numpy as np
 from uqprism.experiments import paper
 from uqprism.experiments.base import Picture, Result
 from uqprism.experiments.cell_figures import against_paper
-from uqprism.experiments.cells import RULES, column
+from uqprism.experiments.cells import RULES, column, short_label
 from uqprism.report.drawing import BLUE, GREEN, ORANGE, new_figure, styled
 
 SHOWN = {"total 1,1": BLUE, "bayes 1": GREEN, "excess 1,1": ORANGE}
@@ -44,7 +44,7 @@ def _by_set(values: dict[str, dict[str, Any]], papers: dict[str, paper.Table]) -
                     ax.plot(np.full(len(seeds), i + shift), seeds, "o", color=colour, markersize=2.5, alpha=0.7)
                     if row in papers:
                         ax.plot(i + shift, papers[row][measure].value, "_", color="black", markersize=9)
-                ax.plot([], [], "o", color=colour, markersize=4, label=f"${paper.label(measure)}$")
+                ax.plot([], [], "o", color=colour, markersize=4, label=short_label(measure))
             ax.axhline(0.5, color="black", linewidth=0.6, linestyle=(0, (4, 3)))
             ax.set(title=RULES[rule], ylabel="AUROC")
             ax.set_xticks(range(len(rows)), rows, rotation=40, ha="right", fontsize=7)

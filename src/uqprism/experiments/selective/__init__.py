@@ -188,9 +188,9 @@ def draw(result: Result) -> dict[str, Picture]:
 
 
 QUICK = Config(
-    sizes=(1_500, 400, 1_000),
+    sizes=(1_000, 300, 800),
     n_seeds=2,
-    training=Training(channels=(8, 16, 16), hidden=32, n_members=5, max_epochs=20, patience=5),
+    training=Training(channels=(8, 16, 16), hidden=32, n_members=4, max_epochs=16, patience=4),
     scenes=None,
 )
 PRESETS = {"quick": QUICK, "paper": Config(), "cityscapes": Config(scenes="cityscapes")}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from uqprism.experiments import paper
 from uqprism.experiments.base import Picture, Result
 from uqprism.experiments.cell_figures import against_paper
-from uqprism.experiments.cells import RULES, column
+from uqprism.experiments.cells import RULES, column, short_label
 from uqprism.report.drawing import BLUE, GREEN, ORANGE, PURPLE, RED, new_figure, styled
 
 SHOWN = {"total 1,1": BLUE, "bayes 1": GREEN, "bayes 3a": PURPLE, "excess 1,1": ORANGE, "excess 3a,2": RED}
@@ -40,14 +42,14 @@ def _retention(arrays: Any, measures: list[str], row: str) -> Picture:
         for ax, rule in zip(axes.flat, RULES, strict=True):
             for name, colour in SHOWN.items():
                 at = measures.index(column(rule, name))
-                if (curves[at] == curves[at][0]).all():
+                if np.ptp(curves[at]) <= 1e-9 * abs(curves[at][0]):
                     continue  # a measure that is constant
-                label = f"${paper.label(measures[at])}$  {prr[at]:.3f}"
+                label = f"{short_label(measures[at])}  {prr[at]:.3f}"
                 ax.plot(kept[shown], curves[at][shown], color=colour, linewidth=1.2, label=label)
             ax.plot(kept[shown], arrays[f"{row}_oracle"][shown], color="black", linewidth=1.0)
             ax.plot(kept[shown], arrays[f"{row}_random"][shown], color="black", linewidth=1.0, linestyle=(0, (5, 3)))
             ax.set_title(RULES[rule])
-            ax.legend(title="PRR", loc="upper left", fontsize=6.5, title_fontsize=6.5)
+            ax.legend(title="PRR", loc="lower right", fontsize=6.5, title_fontsize=6.5)
         for ax in axes[1]:
             ax.set_xlabel("points kept, the most certain first (%)")
         for ax in axes[:, 0]:
