@@ -9,10 +9,12 @@
 | MARGIN | 0.5 | pixels at least between a dot's edge and the border |
 | TRIES | 16 | places tried for a dot; one that fits nowhere is left out, and not counted |
 | BRIGHTNESS | 0.4 to 1 | of white, uniform for each dot; the background is black |
-| NOISE | 0.1 | of white, standard deviation of the Gaussian noise of every pixel; the result is cut to black and white |
+| NOISE | 0.05 | of white, standard deviation of the Gaussian noise of every pixel; the result is cut to black and white |
 | SIZES | 10,000, 2,000, 5,000 | images to train on, to stop on, to test on |
 
 A pixel at distance d from a dot's centre shows max(0, min(1, radius + 0.5 - d)) of its brightness, which softens the edge.
+
+NOISE and BRIGHTNESS were chosen with a look at the paper's results: docs/data.md says among what.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ GAP = 2.0
 MARGIN = 0.5
 TRIES = 16
 BRIGHTNESS = (0.4, 1.0)
-NOISE = 0.1
+NOISE = 0.05
 SIZES = (10_000, 2_000, 5_000)
 REACH = int(RADIUS[1] + 1.5)  # pixels from the one a dot's centre is in to the last one that it touches
 

@@ -85,16 +85,16 @@ def _samples(pictures: Array, labels: Array, label: int, size: tuple[int, int]) 
 
 def _read(pairs: list[tuple[Path, Path]], label: int) -> Samples:
     """The same of files, which may be gigabytes: each is put in its place and forgotten."""
-    parts: Any = None
+    made: Any = None
     for i, pair in enumerate(pairs):
         picture, numbers = cityscapes.read(*pair)
         one = _samples(picture[None], numbers[None], label, CITYSCAPES_TILE)
-        if parts is None:
-            parts = np.empty((len(pairs), *one.inputs.shape), np.uint8), np.empty((len(pairs), len(one)))
-        if one.inputs.shape != parts[0].shape[1:]:
+        if made is None:
+            made = np.empty((len(pairs), *one.inputs.shape), np.uint8), np.empty((len(pairs), len(one)))
+        if one.inputs.shape != made[0].shape[1:]:
             raise FileError(f"{pair[0]} must have the size of the other pictures, got {picture.shape[1:]}")
-        parts[0][i], parts[1][i] = one.inputs, one.targets
-    inputs, targets = parts
+        made[0][i], made[1][i] = one.inputs, one.targets
+    inputs, targets = made
     return Samples(inputs.reshape(-1, *inputs.shape[2:]), targets.ravel())
 
 

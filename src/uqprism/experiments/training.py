@@ -18,18 +18,20 @@ def trained(store: Store, members: Artefact, inputs: Any, targets: Any, **settin
     The settings and what the rows are must be in the key and the sources of `members`. Restarts of diverged members are no
     warnings here: they stand in the ensemble's history.
     """
+    given: Settings = {**settings, "checkpoint": store.unfinished(members)}
+    return store.get(members, lambda: trained_now(inputs, targets, **given))
+
+
+def trained_now(inputs: Any, targets: Any, **settings: Unpack[Settings]) -> DeepEnsemble:
+    """The same without a store, for members that are too large to keep."""
     from uqprism.training import TrainingWarning, train
 
-    given: Settings = {**settings, "checkpoint": store.unfinished(members), "progress": False}
-
-    def make() -> DeepEnsemble:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TrainingWarning)
-            ensemble = train(inputs, targets, **given)
-        refuse_interrupted([ensemble.history])
-        return ensemble
-
-    return store.get(members, make)
+    given: Settings = {**settings, "progress": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingWarning)
+        ensemble = train(inputs, targets, **given)
+    refuse_interrupted([ensemble.history])
+    return ensemble
 
 
 def refuse_interrupted(histories: Iterable[History]) -> None:

@@ -1,0 +1,175 @@
+"""Ensembles of image networks on a data set: trained once, and what they predict is kept.
+
+    data set -> members -> predictions -> measures
+
+`predict_all` goes only as far as the predictions: all that needs a GPU. What follows from them takes seconds on any machine that
+is given the same store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uqprism import data
+from uqprism.data import Dataset
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.evaluation import evaluate
+from uqprism.experiments import paper
+from uqprism.experiments.artefacts import Artefact, Findings, Store
+from uqprism.experiments.training import trained, trained_now
+from uqprism.measures import MeasureTable
+from uqprism.tasks.prediction_error import prediction_error
+
+if TYPE_CHECKING:
+    from uqprism.training import DeepEnsemble
+    from uqprism.training.networks.base import Factory
+
+Array = Any
+TEST = "test"
+LARGE = "resnet18"  # half a gigabyte per ensemble, and two with the optimiser's state: neither is kept
+
+
+@dataclass(frozen=True)
+class Training:
+    """How an ensemble is trained: Adam on the head's loss, each member with its weights of the best validation epoch.
+
+    Attributes:
+        network: `small_cnn` or `resnet18`.
+        channels, hidden: widths of the small CNN.
+        head: what the outputs mean.
+        n_members: networks.
+        learning_rate: of Adam.
+        batch_size: rows per step.
+        max_epochs: at most.
+        patience: epochs without a better validation loss after which a member stops.
+    """
+
+    network: str = "small_cnn"
+    channels: tuple[int, int, int] = (16, 32, 64)
+    hidden: int = 128
+    head: str = "natural"
+    n_members: int = 10
+    learning_rate: float = 1e-3
+    batch_size: int = 64
+    max_epochs: int = 100
+    patience: int = 10
+
+    def architecture(self) -> Factory:
+        """What builds one network."""
+        from uqprism.training.networks.resnet18 import ResNet18
+        from uqprism.training.networks.small_cnn import SmallCNN
+
+        return ResNet18() if self.network == LARGE else SmallCNN(channels=self.channels, hidden=self.hidden)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """All that decides an ensemble.
+
+    Attributes:
+        data: the name of the data set.
+        seed: of the data and of the networks.
+        training: how.
+        options: of the data set, such as its sizes.
+    """
+
+    data: str
+    seed: int
+    training: Training
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def members(self) -> Artefact:
+        """The trained networks."""
+        return Artefact("members", self)
+
+    def predictions(self, what: str = TEST) -> Artefact:
+        """What they predict for the test images, or for others of this name."""
+        return Artefact("predictions", what, (self.members,))
+
+    @property
+    def measures(self) -> Artefact:
+        """The measures of the test images."""
+        return Artefact("measures", "columns of the paper's tables", (self.predictions(),))
+
+    @property
+    def record(self) -> Artefact:
+        """How training went, and the targets of the test images."""
+        return Artefact("findings", "record", (self.members,))
+
+
+class Fitted:
+    """What came of a fit, from the store; nothing is loaded or trained before it is needed."""
+
+    def __init__(self, fit: Fit, store: Store) -> None:
+        self.fit, self.store = fit, store
+
+    @cached_property
+    def data(self) -> Dataset:
+        """The data set."""
+        return data.load(self.fit.data, root=self.store.data, seed=self.fit.seed, **self.fit.options)
+
+    @cached_property
+    def ensemble(self) -> DeepEnsemble:
+        """The networks."""
+        how, train, validation = self.fit.training, self.data.train, self.data.validation
+        settings: Any = {
+            "validation": (validation.inputs, validation.targets),
+            "network": how.architecture(),
+            "seed": self.fit.seed,
+            **{
+                name: getattr(how, name)
+                for name in ("head", "n_members", "learning_rate", "batch_size", "max_epochs", "patience")
+            },
+        }
+        if how.network == LARGE:
+            return trained_now(train.inputs, train.targets, **settings)
+        return trained(self.store, self.fit.members, train.inputs, train.targets, **settings)
+
+    def predictions(self, what: str = TEST, inputs: Callable[[], Array] | None = None) -> EnsemblePrediction:
+        """For the test images, or for those that `inputs` gives."""
+        images = inputs or (lambda: self.data.test.inputs)
+        return self.store.get(self.fit.predictions(what), lambda: self.ensemble.predict_ensemble(images()))
+
+    def record(self) -> Findings:
+        """How training went, what the data were, and `targets`, those of the test images."""
+        return self.store.get(self.fit.record, self._recorded)
+
+    def _recorded(self) -> Findings:
+        history, targets = self.ensemble.history, self.data.test.targets
+        error = prediction_error(self.predictions(), targets)
+        return Findings(
+            data={
+                "data": self.data.checksum(),
+                "member seeds": list(history.seeds),
+                "best epochs": list(history.best_epochs),
+                "epochs": len(history.validation_loss),
+                "restarts": sum(event.kind == "restarted" for event in history.events),
+                "error": float(np.sqrt(error.mean())),
+                "spread of targets": float(targets.std()),
+            },
+            arrays={"targets": targets, "validation_loss": history.validation_loss},
+        )
+
+    def measures(self) -> MeasureTable:
+        """Of the test images."""
+        return self.store.get(self.fit.measures, lambda: measured(self.predictions()))
+
+
+def measured(predictions: EnsemblePrediction) -> MeasureTable:
+    """The measures that have a column in the paper's tables."""
+    return evaluate(predictions, measures=paper.measures())
+
+
+def predict_all(fits: Iterable[Fit], store: Store, others: Callable[[Fitted], Any] = lambda _: None) -> None:
+    """Train and predict what is not in the store yet; `others` predicts for more than the test images."""
+    for fit in fits:
+        fitted = Fitted(fit, store)
+        fitted.predictions()
+        fitted.record()
+        others(fitted)

@@ -1,0 +1,149 @@
+"""The experiments with image networks, from data to folder, at the smallest size."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from uqprism import ood_detection, selective_prediction
+from uqprism.experiments import correlation, fits, ood, paper, selective
+from uqprism.experiments.artefacts import Store
+from uqprism.experiments.fits import Fitted, Training
+from uqprism.experiments.runner import Outcome, produce
+from uqprism.tasks import prediction_error
+
+SMALL = Training(channels=(2, 2, 2), hidden=4, n_members=2, max_epochs=2, patience=1)
+MOSAICS = dataclasses.replace(ood.QUICK, sizes=(96, 32, 40), training=SMALL)
+PICTURES = dataclasses.replace(selective.QUICK, sizes=(96, 32, 40), training=SMALL)
+OOD = dataclasses.replace(ood.EXPERIMENT, presets={"tiny": MOSAICS})
+SELECTIVE = dataclasses.replace(selective.EXPERIMENT, presets={"tiny": PICTURES})
+CORRELATION = dataclasses.replace(correlation.EXPERIMENT, presets={"tiny": PICTURES})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def detected(folder: Path) -> Outcome:
+    """Gone on from the predictions alone, which are all that a machine with a GPU need leave."""
+    ood.predict(MOSAICS, Store(folder / "ood" / "_work"))
+    members = list(folder.glob("ood/_work/members/*.safetensors"))
+    assert len(members) == MOSAICS.n_seeds
+    for path in members:
+        path.unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        without_training(patch)
+        return produce(OOD, "tiny", out=folder / "ood", progress=False)
+
+
+@pytest.fixture(scope="module")
+def selected(folder: Path) -> Outcome:
+    return produce(SELECTIVE, "tiny", out=folder / "selective", progress=False)
+
+
+def without_training(patch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("nothing should be trained")
+
+    for name in ("trained", "trained_now"):
+        patch.setattr(fits, name, refused)
+
+
+def test_detection_is_that_of_the_kept_predictions(detected: Outcome) -> None:
+    """Recomputed by hand for one seed and one kind of outliers."""
+    store, fit = Store(detected.folder / "_work"), ood.fits(MOSAICS)[1]
+    known, alien = (fits.measured(store.get(fit.predictions(what))) for what in ("test", "inverted"))
+    name = "crps.excess.members.members"
+    expected = ood_detection({name: known[name]}, {name: alien[name]}, resamples=0)[name]
+    arrays = detected.result.arrays
+    at = list(arrays["rows"]).index("inverted"), list(arrays["measures"]).index(name)
+    assert arrays["auroc"][1, *at] == pytest.approx(expected)
+    rows = detected.result.tables["AUROC by set"]
+    (row,) = [each for each in rows if (each["data"], each["rule"], each["numbers"]) == ("inverted", "crps", "ours")]
+    assert row["R_exc^{1,1}"] == pytest.approx(arrays["auroc"][:, *at].mean())
+
+
+def test_the_mean_over_sets_has_every_column_of_the_paper_and_the_blank_ones_too(detected: Outcome) -> None:
+    rows = detected.result.tables["AUROC, mean over the sets"]
+    assert [row["measure"] for row in rows] == [measure.name for measure in paper.measures()]
+    arrays = detected.result.arrays
+    mean = dict(zip(arrays["measures"], arrays["auroc"].mean(axis=(0, 1)), strict=True))
+    for row in rows:
+        assert row["ours"] == pytest.approx(mean[row["measure"]])
+    assert mean["squared_error.excess.mixture.matched"] == 0.5
+
+
+def test_a_stand_in_for_letters_changes_one_quadrant_only() -> None:
+    mosaics = np.zeros((3, 1, 16, 16), np.uint8)
+    for place, corner in zip(ood.PLACES, ((0, 0), (0, 8), (8, 0), (8, 8)), strict=True):
+        found = ood.outlier_mosaics(f"inverted_{place}", mosaics, Store(Path("unused")), seed=0)
+        expected = mosaics.copy()
+        expected[:, :, corner[0] : corner[0] + 8, corner[1] : corner[1] + 8] = 255
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_selection_is_that_of_the_kept_predictions(selected: Outcome) -> None:
+    store, job = Store(selected.folder / "_work"), selective.jobs(PICTURES)[0]
+    fitted = Fitted(job.key.fit, store)
+    predictions, targets = fitted.predictions(), fitted.data.test.targets
+    name = "log.total.members.members"
+    scores = {name: fits.measured(predictions)[name]}
+    error = prediction_error(predictions, targets)
+    np.testing.assert_allclose(error, (np.mean(predictions.members.mean, axis=0) - targets) ** 2)
+    expected = selective_prediction(scores, error=error, resamples=0)[name]
+    arrays = selected.result.arrays
+    assert arrays["dots_prr"][0, list(arrays["measures"]).index(name)] == pytest.approx(expected)
+    assert selected.result.data["dots, seed 0"] == fitted.data.checksum()
+
+
+def test_the_papers_mean_is_over_the_data_sets_that_are_there(selected: Outcome) -> None:
+    row = selected.result.tables["PRR, mean over the data sets"][0]
+    dots, arrow = (paper.table("selective_prediction_full", name)[row["measure"]].value for name in ("dots", "arrow"))
+    assert row["paper"] == pytest.approx((dots + arrow) / 2.0)
+
+
+def test_correlation_reads_the_ensembles_of_selective(selected: Outcome, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_training(monkeypatch)
+    found = produce(CORRELATION, "tiny", out=folder / "correlation", progress=False)
+    arrays = found.result.arrays
+    names = list(arrays["measures"])
+    one, other = (names.index(f"{rule}.bayes.matched") for rule in ("crps", "log"))
+    assert arrays["tau"][one, other] == pytest.approx(1.0)
+    assert found.result.data == selected.result.data
+    assert (found.folder / "correlation.png").exists()
+
+
+def test_each_report_has_its_sentences_and_pictures(detected: Outcome, selected: Outcome) -> None:
+    for outcome, pictures in ((detected, ["by_set"]), (selected, ["retention", "cells"])):
+        text = (outcome.folder / "report.md").read_text()
+        for claim in outcome.result.claims:
+            assert claim.paper in text
+        for name in pictures:
+            assert f"({name}.png)" in text
+            assert (outcome.folder / f"{name}.svg").exists()
+
+
+def test_a_large_network_is_trained_anew_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from uqprism.training.networks.resnet18 import ResNet18
+
+    how = dataclasses.replace(SMALL, network="resnet18", max_epochs=1)
+    assert how.architecture() == ResNet18()
+    monkeypatch.setattr(Training, "architecture", lambda _: ResNet18(stem=3, width=2))
+    fit = fits.Fit("dots", 0, how, {"sizes": (16, 8, 8)})
+    fits.predict_all([fit], Store(tmp_path))
+    assert fit.predictions() in Store(tmp_path)
+    assert fit.members not in Store(tmp_path)
+    assert not (tmp_path / "unfinished").exists()
+
+
+def test_the_paper_preset_is_the_papers() -> None:
+    assert len(ood.jobs(ood.Config())) == 5
+    names = [job.key.name for job in selective.jobs(selective.Config())]
+    assert sorted(set(names)) == sorted(paper.rows("selective_prediction_full"))
+    for how in (ood.Config().training, selective.Config().training, selective.Config().scene_training):
+        assert (how.n_members, how.learning_rate, how.batch_size) == (10, 1e-3, 64)
