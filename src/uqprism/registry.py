@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from uqprism.errors import UnknownNameError
 
 T = TypeVar("T")
+SHOWN = 24
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
@@ -16,7 +17,8 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
     names = sorted(known)
     near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
     near = names if len(names) == 1 else near
-    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(names)}"
+    listed = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    hint = f"did you mean {near[0]!r}?" if near else f"choose from {listed}"
     return UnknownNameError(f"unknown {kind} {name!r}; {hint}")
 
 

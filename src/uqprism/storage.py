@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from uqprism.errors import InvalidValueError, MissingExtraError
+from uqprism.errors import FileError, InvalidValueError, MissingExtraError
 
 
 def require(package: str, *, extra: str) -> Any:
@@ -29,7 +29,10 @@ def require(package: str, *, extra: str) -> Any:
 def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A file to write into that takes the name `path` when the block ends well; what stood there stays until then."""
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise FileError(f"cannot write {target}: {error.strerror}") from None
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -66,8 +69,9 @@ def read_npz(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], d
     try:
         with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:  # of a cut-off file, NumPy closes none
             arrays = {name: file[name] for name in file.files}
-    except (ValueError, BadZipFile, AttributeError, EOFError) as error:
-        raise InvalidValueError(f"{os.fspath(path)} is not a readable .npz file: {error}") from None
+    except (ValueError, BadZipFile, AttributeError, TypeError, EOFError) as error:
+        reason = "it is something else" if "allow_pickle" in str(error) else str(error)  # that advice of NumPy's is not ours
+        raise InvalidValueError(f"{os.fspath(path)} is not a readable .npz file: {reason}") from None
     header = json.loads(arrays.pop("header").tobytes()) if "header" in arrays else {}
     if header.get("format") != kind:
         raise InvalidValueError(f"{os.fspath(path)} was not written by {kind.rsplit('.', maxsplit=1)[-1]}.save")

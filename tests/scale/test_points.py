@@ -52,7 +52,7 @@ def test_measures_that_are_there_are_taken_as_they_are(tmp_path: Path) -> None:
     points = Points.of(write(table, tmp_path / "scored.parquet"))
     assert list(points.measures()) == [MEASURE, "log.bayes.mixture"]
     assert points.measures(["my_score"])["my_score"].tolist() == [5.0, 6.0]
-    assert list(points.measures(["log.*, my_score"])) == ["log.bayes.mixture", "my_score"]
+    assert list(points.measures(["log.*, my_score"])) == ["my_score", "log.bayes.mixture"]
     assert points.error(column="y", target=None, prediction=None).tolist() == [0.0, 0.5]
     assert points.error(column=None, target="y", prediction="p").tolist() == [1.0, 0.25]
     assert points.error(column=None, target="y", prediction="p", kind="absolute").tolist() == [1.0, 0.5]
@@ -105,11 +105,17 @@ def test_bad_requests_name_the_file_or_the_option(members, call, message: str, t
 
 def test_a_file_without_measures_or_members_says_what_to_do(tmp_path: Path) -> None:
     points = Points.of(write(pa.table({"a": [1.0], "y": [2.0]}), tmp_path / "in.csv"))
-    with pytest.raises(up.UqprismError, match=r"no columns like mean_\{i\}.*score the file first"):
+    with pytest.raises(up.UqprismError, match=r"no columns like mean_\{i\}.*uqprism score writes them"):
         points.measures()
+
+
+def test_a_table_over_a_grid_of_points_is_read_as_one_row_of_them(tmp_path: Path) -> None:
+    grid = up.EnsemblePrediction.gaussian(mean=np.zeros((2, 3, 4)), scale=np.ones((2, 3, 4)))
+    up.evaluate(grid, [MEASURE]).save(tmp_path / "grid.npz")
+    assert {name: len(column) for name, column in Points.of(tmp_path / "grid.npz").measures().items()} == {MEASURE: 12}
 
 
 def test_names_of_measures_are_told_from_other_columns() -> None:
     assert is_measure(MEASURE)
     assert is_measure("log.bayes.pooled")
-    assert not any(map(is_measure, ["y", "crps.total.members", "log.bayes.a.b", "file.total.members.members", "crps.totl.a.b"]))
+    assert not any(map(is_measure, ["y", "crps.total.members", "log.bayes.a.b", "file.total.members.members", "crps.total.a.b"]))

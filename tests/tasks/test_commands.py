@@ -42,7 +42,7 @@ def run(*arguments: object, code: int = 0) -> str:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code == code, result.output
-    return result.output
+    return result.stdout
 
 
 def test_selective_gives_what_the_function_gives(files) -> None:
@@ -64,11 +64,48 @@ def test_csv_has_a_row_per_measure(files, tmp_path) -> None:
 
 def test_the_table_is_for_people(files) -> None:
     lines = run("selective", files["scored"], "--error-column", "e", "--resamples", "0").splitlines()
-    assert lines[0].split()[:3] == ["measure", "prr", "paper"]
-    assert lines[1].startswith("crps.total.members.members")
-    assert lines[-1] == "selective_prediction: prr_paper (lower is better), 3 measures."
+    assert lines[0].startswith("selective_prediction: prr_paper (lower is better), 3 measures, 200 points with mean error ")
+    assert lines[2].split() == ["measure", "prr", "paper"]
+    assert lines[3].startswith("crps.total.members.members")
     shown = run("selective", files["scored"], "--error-column", "e", "--top", "1", "--resamples", "0")
-    assert "1 of 3 shown, --top 0 shows all." in shown
+    assert shown.endswith("1 of 3 shown, --top 0 shows all.\n")
+
+
+def test_the_ending_of_the_output_decides_its_format(files, tmp_path) -> None:
+    told = run("select", files["scored"], "--error-column", "e", "-o", tmp_path / "out.json")
+    assert told.startswith("Use crps.total.members.members. Of 3 measures")
+    assert json.loads((tmp_path / "out.json").read_text())["measure"] == "crps.total.members.members"
+    run("select", files["scored"], "--error-column", "e", "-o", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text().startswith("measure,prr_paper,spread")
+
+
+def test_bad_rows_are_named_or_left_out(files, tmp_path) -> None:
+    table = pq.read_table(files["members"]).to_pandas()
+    table.loc[17, "mean_3"] = np.nan
+    table.loc[40, "scale_7"] = -1.0
+    table.loc[60, "y"] = np.nan
+    table.to_csv(tmp_path / "bad.csv", index=False)
+    arguments = ["selective", tmp_path / "bad.csv", "--target", "y", "--measures", FEW[0], "--resamples", 0, "-f", "json"]
+    with pytest.raises(UqprismError, match=r"bad.csv: row 17: .* \(2 bad rows in all\).*--on-bad drop"):
+        run(*arguments)
+    found = json.loads(run(*arguments, "--on-bad", "drop"))
+    assert found["settings"]["points"] == 197
+    table.drop([17, 40, 60]).to_csv(tmp_path / "good.csv", index=False)
+    arguments[1] = tmp_path / "good.csv"
+    assert json.loads(run(*arguments)) == found
+
+
+def test_a_column_of_ones_own_beside_measures_that_are_computed(files, tmp_path) -> None:
+    table = pq.read_table(files["members"]).to_pandas()
+    table["mine"] = table["scale_0"]
+    table["id"] = "x"
+    table.rename(columns=lambda name: name.replace("mean_", "mu")).to_csv(tmp_path / "mine.csv", index=False)
+    arguments = ["selective", tmp_path / "mine.csv", "--target", "y", "--mean-columns", "mu{i}", "--resamples", 0, "-f", "json"]
+    found = json.loads(run(*arguments, "--measures", "mine,crps.total.members.*"))
+    assert {row["measure"] for row in found["measures"]} == {
+        "mine",
+        *(f"crps.total.members.{truth}" for truth in ("members", "mixture", "matched", "pooled")),
+    }
 
 
 def test_members_and_targets_need_no_scoring_first(files) -> None:
@@ -92,6 +129,11 @@ def test_ood_takes_several_sets(files) -> None:
     assert one["measures"][0]["auroc"] == found["measures"][0]["auroc.far"]
 
 
+def test_a_set_from_outside_counts_once(files) -> None:
+    with pytest.raises(UqprismError, match="files of points from outside must differ"):
+        run("ood", files["scored"], files["far"], files["far"])
+
+
 def test_correlation_prints_groups_and_writes_the_matrix(files) -> None:
     text = run("correlation", files["members"], "--measures", "squared_error.*")
     assert "squared_error.bayes.members" in text
@@ -105,8 +147,12 @@ def test_select_says_which_and_why(files) -> None:
     by_error = json.loads(run("select", files["scored"], "--error-column", "e", "-f", "json"))
     assert by_error["measure"] == "crps.total.members.members"
     text = run("select", files["scored"], "--ood", files["far"])
-    assert "log.excess.members.members" in text.splitlines()[-1]
-    with pytest.raises(UqprismError, match=r"either error= .* or ood="):
+    assert text.startswith("Use log.excess.members.members. ")
+    assert text.splitlines()[3].split()[0] == "log.excess.members.members"
+    assert (
+        json.loads(run("select", files["scored"], "--ood", files["far"], "--metric", "fpr95", "-f", "json"))["metric"] == "fpr95"
+    )
+    with pytest.raises(UqprismError, match=r"either error= \(--target, --error-column.*or ood= \(--ood"):
         run("select", files["scored"])
 
 
@@ -134,6 +180,10 @@ def test_pictures_are_drawn_on_request(files, ending, tmp_path) -> None:
         (["--error-column", "ee"], r"unknown column 'ee'; did you mean 'e'"),
         ([], r"the error of each point is missing"),
         (["--error-column", "e", "--metric", "prr"], r"unknown metric 'prr'"),
+        (["--error-column", "e", "-o", "missing/x.json"], r"--output missing/x.json: lies in a folder that does not exist"),
+        (["--error-column", "e", "-o", "."], r"--output \.: is a folder"),
+        (["--error-column", "e", "-o", "x.csv", "-f", "json"], r"--format json and the ending of --output x.csv contradict"),
+        (["--error-column", "e", "--on-bad", "null"], r"unknown on_bad \(--on-bad\) 'null'"),
     ],
 )
 def test_bad_usage_is_one_clear_line(files, arguments, message) -> None:

@@ -47,14 +47,14 @@ def test_a_clear_winner_is_chosen() -> None:
     found = tasks.select_measure(table, error=error)
     assert found.measure == "mine"
     assert found.candidates == ("mine",)
-    assert "mine is the best of them" in found.reason
+    assert "mine is the best" in found.reason
     assert found.to_pandas().loc["crps.total.members.members", "status"] == "worse"
 
 
 def test_measures_that_rank_alike_are_counted_once() -> None:
     ens, target = ensemble(500)
     table = up.evaluate(ens)
-    found = tasks.select_measure(table, error=tasks.prediction_error(ens, target))
+    found = tasks.select_measure(table, error=tasks.prediction_error(ens, target), margin=0.05)
     assert found.duplicates["crps.total.members.mixture"] == "crps.total.members.members"
     assert found.measure not in found.duplicates
     assert not set(found.candidates) & set(found.duplicates)
@@ -88,8 +88,39 @@ def test_on_pure_noise_the_recommended_measure_is_chosen_and_not_the_luckiest(ta
     assert luckiest.count(default) <= 4
 
 
+def test_measures_that_part_only_outside_are_no_duplicates() -> None:
+    rng = np.random.default_rng(0)
+    noise, outside = rng.exponential(size=500), rng.exponential(size=500)
+    table = {"bayes": noise, "total": noise + 1e-4 * rng.random(500)}
+    found = tasks.select_measure(table, ood={"bayes": outside, "total": outside + 5.0})
+    assert found.measure == "total"
+    assert not found.duplicates
+
+
+def test_the_best_is_not_thrown_away_for_ranking_nearly_alike() -> None:
+    """A few points may carry most of the error."""
+    rng = np.random.default_rng(0)
+    error = rng.exponential(size=2000) ** 2
+    error[:5] = 3000.0
+    good = rng.random(2000) + 0.05 * error
+    bad = good.copy()
+    good[:5], bad[:5] = 1e6, -1.0
+    assert tasks.select_measure({"bad": bad, "good": good}, error=error).measure == "good"
+
+
+def test_without_evidence_it_says_so() -> None:
+    rng = np.random.default_rng(0)
+    error = rng.exponential(size=50)
+    found = tasks.select_measure({"upside_down": -error}, error=error)
+    assert "no better than chance (1)" in found.reason
+    with pytest.raises(up.UqprismError, match="needs 20 points or more, got 5"):
+        tasks.select_measure({"a": np.arange(5.0)}, error=np.arange(5.0))
+    with pytest.raises(up.UqprismError, match="needs 20 resamples or more, got 0"):
+        tasks.select_measure({"a": error}, error=error, resamples=0)
+
+
 def test_either_errors_or_points_from_outside() -> None:
-    with pytest.raises(up.UqprismError, match="got neither"):
+    with pytest.raises(up.UqprismError, match=r"got neither"):
         tasks.select_measure({"a": [0.0, 1.0]})
     with pytest.raises(up.UqprismError, match="got both"):
         tasks.select_measure({"a": [0.0, 1.0]}, error=[0.0, 1.0], ood={"a": [0.0, 1.0]})

@@ -141,6 +141,38 @@ def test_negative_errors_such_as_log_scores_are_taken_by_the_papers_ratio_only()
         tasks.selective_prediction(table, error=error, metric="malinin")
 
 
+def test_resamples_without_the_one_large_error_say_nothing() -> None:
+    rng = np.random.default_rng(0)
+    error = np.full(20, 0.1)
+    error[3] = 1.0
+    result = tasks.selective_prediction({"u": rng.random(20), "perfect": error}, error=error, resamples=2000)
+    assert np.isnan(result.replicates[:, 0]).mean() == pytest.approx(0.95**20, abs=0.04)
+    assert result.spread()["perfect"] < 1e-12
+
+
+def test_tables_and_errors_that_are_not_of_the_same_points_are_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"u": [1.0, 2.0, 3.0]}, index=[5, 6, 7])
+    error = pandas.Series([1.0, 2.0, 3.0], index=[7, 6, 5])
+    with pytest.raises(up.UqprismError, match="error must have the index of the table"):
+        tasks.selective_prediction(frame, error=error)
+    assert tasks.selective_prediction(frame, error=error.reindex(frame.index), resamples=0)["u"] == pytest.approx(
+        tasks.selective_prediction([1.0, 2.0, 3.0], error=[3.0, 2.0, 1.0], resamples=0)["uncertainty"]
+    )
+    square = {"u": np.arange(6.0).reshape(2, 3)}
+    with pytest.raises(up.UqprismError, match=r"shape of the table's points \(2, 3\), got \(3, 2\)"):
+        tasks.selective_prediction(square, error=np.arange(6.0).reshape(3, 2))
+
+
+def test_a_measure_may_be_called_random() -> None:
+    error = np.arange(10.0)
+    result = tasks.selective_prediction({"random": error[::-1], "good": error}, error=error, resamples=0)
+    np.testing.assert_allclose(result.curves["random order"], 4.5)
+    assert result.curves["random"][0] == 9.0
+    with pytest.raises(up.UqprismError, match="no measure can be named 'retention'"):
+        tasks.selective_prediction({"retention": error}, error=error)
+
+
 def test_the_bootstrap_spread_is_that_of_fresh_data() -> None:
     """The standard deviation over resamples of one data set is that over many data sets."""
     values, spreads = [], []
@@ -195,7 +227,12 @@ NUMBERS = np.arange(4.0)
         (NUMBERS, [0.0, 1.0, np.nan, 2.0], {}, r"error must not be NaN or infinite, point 2 is nan \(1 in all\); drop"),
         (NUMBERS, [0.0, 1.0, np.inf, 2.0], {}, r"error must not be NaN or infinite, point 2 is inf"),
         ({"u": [0.0, np.nan]}, [1.0, 2.0], {}, r"table\['u'\] must not be NaN, point 1"),
-        (NUMBERS, np.ones(4), {}, r"error must differ between points, all 4 are 1.*check that it is the error of each point"),
+        (NUMBERS, np.ones(4), {}, r"error must differ between points, up to rounding all 4 are 1.*the error of each point"),
+        (NUMBERS, 1e9 + 1e-7 * NUMBERS, {}, r"error must differ between points, up to rounding"),
+        (NUMBERS, NUMBERS, {"retentions": [1.0]}, r"retentions must have a share below 1"),
+        (NUMBERS, NUMBERS, {"metric": "95"}, r"unknown metric '95'"),
+        (NUMBERS, NUMBERS, {"seed": -1}, r"seed must be an integer that is not negative, got -1"),
+        (np.ma.masked_array(NUMBERS, NUMBERS > 2), NUMBERS, {}, r"table must not be masked"),
         ([1.0], [1.0], {}, r"at least 2 points, got 1"),
         ({"a": NUMBERS, "b": NUMBERS[:2]}, NUMBERS, {}, r"table must have one length, got 2 for 'b' and 4 for 'a'"),
         ({}, NUMBERS, {}, r"table has no measures"),
@@ -204,7 +241,21 @@ NUMBERS = np.arange(4.0)
         (NUMBERS, NUMBERS, {"metric": "error_at_200"}, r"above 0 and up to 100, got 200"),
         (NUMBERS, NUMBERS, {"retentions": [50, 100]}, r"retentions must be shares above 0 and up to 1"),
         (NUMBERS, NUMBERS, {"retentions": [0.5], "metric": "aurc"}, r"retentions are for metric='paper'"),
-        (NUMBERS, NUMBERS, {"resamples": -1}, r"resamples must not be negative"),
+        (NUMBERS, NUMBERS, {"resamples": -1}, r"resamples must be 0, for no spread, or 2 and more"),
+        (NUMBERS, NUMBERS, {"resamples": 1}, r"resamples must be 0, for no spread, or 2 and more"),
+        (
+            np.ones((4, 2)),
+            NUMBERS,
+            {},
+            r"table must have one axis as uncertainties, got shape \(4, 2\); name columns in a mapping",
+        ),
+        (
+            [{"a": NUMBERS}, {"a": NUMBERS}],
+            NUMBERS,
+            {},
+            r"table must be one table, got a list of several; name them in a mapping",
+        ),
+        (ensemble(4)[0], NUMBERS, {}, r"got an ensemble; pass evaluate\(ensemble\)"),
         (["a", "b"], [1.0, 2.0], {}, r"must be real numbers"),
     ],
 )
@@ -216,8 +267,8 @@ def test_bad_input_names_the_argument_and_the_remedy(table, error, options, mess
 def test_two_points_are_enough() -> None:
     result = tasks.selective_prediction([0.0, 1.0], error=[0.0, 1.0])
     assert result["uncertainty"] == 0.0
-    assert len(result.replicates) < 200  # resamples that drew one point twice say nothing
-    assert np.isfinite(result.replicates).all()
+    assert 0.3 < np.isnan(result.replicates).mean() < 0.7  # resamples that drew one point twice say nothing
+    assert result.spread()["uncertainty"] == 0.0
 
 
 @pytest.mark.parametrize("kind", ["squared", "absolute", "nll", "crps"])

@@ -32,7 +32,8 @@ Seeds = Annotated[int, typer.Option(min=1, help="Repetitions, each with points o
 TestShare = Annotated[float, typer.Option(min=0.01, max=0.9, help="Of the rows, held back to compare on.")]
 Selection = Annotated[str, typer.Option(metavar="softmax|top|diverse", help="How a batch is picked by scores.")]
 Temperature = Annotated[float, typer.Option(help="Of softmax.")]
-Scores = Annotated[str, typer.Option(metavar="raw|standardised|rank", help="What softmax sees of the scores.")]
+SCORES = "What softmax sees of the scores: by default standardised; raw is the paper's, and the default in Python."
+Scores = Annotated[str | None, typer.Option(metavar="raw|standardised|rank", help=SCORES)]
 Folder = Annotated[
     str | None, typer.Option(metavar="DIR", help="Keep finished rounds there; the same command goes on from them.")
 ]
@@ -53,9 +54,9 @@ def active(
     test_share: TestShare = 0.2,
     selection: Selection = "softmax",
     temperature: Temperature = 1.0,
-    scores: Scores = "standardised",
+    scores: Scores = None,
     folder: Folder = None,
-    format: Format = "table",
+    format: Format = None,
     output: Output = None,
     plot: Plot = None,
     progress: Progress = False,
@@ -64,7 +65,7 @@ def active(
     """Compare ways of choosing which points to label, on a table whose labels are all known."""
     from uqprism.tasks import compare_acquisitions
 
-    check(format, plot)
+    kind = check(format, output, plot)
     fit = _model(model)
     rows, targets = _table(file, target, inputs)
     order = np.random.default_rng(0).permutation(len(targets))
@@ -83,12 +84,14 @@ def active(
             test=(rows[test], targets[test]),
             selection=selection,  # type: ignore[arg-type]
             temperature=temperature,
-            scores=scores,  # type: ignore[arg-type]
+            scores=scores or ("standardised" if selection == "softmax" else "raw"),  # type: ignore[arg-type]
             folder=folder,
             progress=not quiet and (progress or sys.stderr.isatty()),
         )
         draw(result, plot)
-    write(result, format, output, note=f"{str(result).splitlines()[0]}. Means over {rounds} rounds and {seeds} repetitions.")
+    about = f"Means over {rounds} rounds and {seeds} repetition{'s' if seeds > 1 else ''}"
+    sizes = f"{len(pool)} rows to pick from, {len(test)} to compare on, {rows.shape[1]} inputs"
+    write(result, kind, output, note=f"{str(result).splitlines()[0]}. {about}; {sizes}.")
 
 
 def _acquisitions(given: list[str] | None) -> list[str]:

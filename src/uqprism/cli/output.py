@@ -11,13 +11,14 @@ from typing import Annotated, Any, Protocol
 
 import typer
 
-from uqprism.errors import ArgumentError
+from uqprism.errors import ArgumentError, FileError
 from uqprism.registry import unknown
 from uqprism.storage import require, write_text
 
 FORMATS = ("table", "json", "csv")
 PICTURES = (".png", ".svg", ".pdf")
-Format = Annotated[str, typer.Option("--format", "-f", metavar="table|json|csv", help="How to write the result.")]
+FORMAT_HELP = "How to write the result. By default a table, or what the ending of --output says."
+Format = Annotated[str | None, typer.Option("--format", "-f", metavar="table|json|csv", help=FORMAT_HELP)]
 Output = Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of printing.")]
 Plot = Annotated[str | None, typer.Option(metavar="FILE", help="Draw it too, into a .png, .svg or .pdf file.")]
 Top = Annotated[int, typer.Option(min=0, metavar="N", help="Rows of a table to print, the best first; 0 for all.")]
@@ -33,29 +34,38 @@ class Writable(Protocol):
         """All of it as JSON."""
 
 
-def check(kind: str, plot: str | None) -> None:
-    """Refuse what cannot be written, before any work is done."""
-    if kind not in FORMATS:
+def check(kind: str | None, output: str | None, plot: str | None) -> str:
+    """The format to write, or an error if something cannot be written: before any work is done."""
+    if kind is not None and kind not in FORMATS:
         raise ArgumentError(str(unknown("format (--format)", kind, FORMATS)))
+    ending = Path(output).suffix.removeprefix(".") if output is not None else ""
+    if kind is not None and ending in FORMATS and ending != kind:
+        raise ArgumentError(f"--format {kind} and the ending of --output {output} contradict each other; leave one out")
     if plot is not None:
         if Path(plot).suffix not in PICTURES:
             raise ArgumentError(f"--plot must end in {', '.join(PICTURES)}, got {plot!r}")
         require("matplotlib", extra="report")
+    for option, path in (("--output", output), ("--plot", plot)):
+        if path is not None and (Path(path).is_dir() or not Path(path).absolute().parent.is_dir()):
+            what = "is a folder" if Path(path).is_dir() else "lies in a folder that does not exist"
+            raise FileError(f"{option} {path}: {what}; name a file in a folder that is there")
+    return kind or (ending if ending in FORMATS else "table")
 
 
 def write(result: Writable, kind: str, output: str | None, *, top: int = 0, note: str = "") -> None:
-    """The result in this format, printed or into a file; `top` rows and a note of a table, all rows of a file."""
+    """The result in this format, printed or into a file; the note comes with a table, and tells what a file holds."""
     rows = getattr(result, "summary", result.rows)() if kind == "table" else result.rows()
     if kind == "table":
         shown = rows[:top] if top and output is None else rows
-        more = f" {len(shown)} of {len(rows)} shown, --top 0 shows all." if len(shown) < len(rows) else ""
-        text = _table(shown) + (f"\n{note}{more}\n" if note else "")
+        more = f"{len(shown)} of {len(rows)} shown, --top 0 shows all.\n" if len(shown) < len(rows) else ""
+        text = (f"{note}\n\n" if note else "") + _table(shown) + more
     else:
         text = result.to_json() + "\n" if kind == "json" else _csv(rows)
     if output is None:
         sys.stdout.write(text)
     else:
         write_text(output, text)
+        sys.stdout.write(f"{note}\n" if note else "")
 
 
 def draw(result: Any, plot: str | None) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from uqprism.cli.application import Overwrite, Progress, Quiet, app, interruptible
+from uqprism.cli.columns import MeanColumns, ScaleColumns, VarianceColumns
 from uqprism.errors import ArgumentError
 
 Inputs = Annotated[list[str], typer.Argument(metavar="IN...", help="Parquet, CSV or NPZ files, folders or glob patterns.")]
@@ -17,15 +18,6 @@ MEASURES = (
     "members in both roles, under four rules."
 )
 Measures = Annotated[list[str] | None, typer.Option(metavar="NAME", help=MEASURES)]
-MeanColumns = Annotated[
-    str | None, typer.Option(metavar="PATTERN", help="Columns of means, such as mu{i} or a,b,c. By default mean_{i}.")
-]
-VarianceColumns = Annotated[
-    str | None, typer.Option(metavar="PATTERN", help="Columns of variances, likewise. By default variance_{i}.")
-]
-ScaleColumns = Annotated[
-    str | None, typer.Option(metavar="PATTERN", help="Columns of standard deviations, likewise. By default scale_{i}.")
-]
 Weights = Annotated[str | None, typer.Option(metavar="W,W,...", help="One per member, summing to one. By default equal.")]
 ON_BAD = "What to do with rows where a member is null, NaN or infinite, or a variance or scale not above zero."
 OnBad = Annotated[str, typer.Option(metavar="error|null|drop", help=ON_BAD)]

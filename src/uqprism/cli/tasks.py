@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from uqprism.cli.application import app, interruptible
+from uqprism.cli.columns import MeanColumns, ScaleColumns, VarianceColumns
 from uqprism.cli.output import Format, Output, Plot, Top, check, draw, write
+from uqprism.errors import ArgumentError
 from uqprism.tasks.command import Command, Kind, commands
 from uqprism.tasks.resampling import RESAMPLES
 
@@ -23,7 +27,18 @@ MEASURES = "Measures or columns to use, or patterns such as 'crps.*'; may be rep
 
 # How each kind of input is asked for.
 READS: dict[Kind, dict[str, Parameter]] = {
-    "table": {"file": (Annotated[str, typer.Argument(metavar="FILE", help=FILE)], REQUIRED)},
+    "table": {
+        "file": (Annotated[str, typer.Argument(metavar="FILE", help=FILE)], REQUIRED),
+        "mean_columns": (MeanColumns, None),
+        "variance_columns": (VarianceColumns, None),
+        "scale_columns": (ScaleColumns, None),
+        "on_bad": (
+            Annotated[
+                str, typer.Option(metavar="error|drop", help="What to do with rows that lack a number or have bad members.")
+            ],
+            "error",
+        ),
+    },
     "tables": {"outside": (Annotated[list[str], typer.Argument(metavar="OUTSIDE...", help=OUTSIDE)], REQUIRED)},
     "tables?": {"ood": (Annotated[list[str] | None, typer.Option(metavar="FILE", help=OUTSIDE + " May be repeated.")], None)},
     "error": {
@@ -45,16 +60,14 @@ READS["error?"] = READS["error"]
 
 # Every other argument that a task may have.
 OPTIONS: dict[str, Parameter] = {
-    "metric": (
-        Annotated[str | None, typer.Option(metavar="NAME", help="What to rank measures by.")],
-        None,
-    ),
+    "metric": (Annotated[str | None, typer.Option(metavar="NAME", help="What to rank by. By default the task's.")], None),
+    "margin": (Annotated[float, typer.Option(min=0.0, help="Leads up to this do not count, however certain.")], 0.0),
     "resamples": (Annotated[int, typer.Option(min=0, help="Of the points, for spreads; 0 for none.")], RESAMPLES),
     "seed": (Annotated[int, typer.Option(min=0, help="Of the resamples.")], 0),
 }
 COMMON: dict[str, Parameter] = {
     "measures": (Annotated[list[str] | None, typer.Option(metavar="NAME", help=MEASURES)], None),
-    "format": (Format, "table"),
+    "format": (Format, None),
     "output": (Output, None),
     "plot": (Plot, None),
     "top": (Top, 20),
@@ -69,13 +82,14 @@ def _add(command: Command) -> None:
     parameters |= {name: OPTIONS[name] for name in command.options} | COMMON
 
     def run(**given: Any) -> None:
-        check(given["format"], given["plot"])
+        kind = check(given["format"], given["output"], given["plot"])
         with interruptible("nothing was written"):
             arguments = {name: READERS[kind](given) for name, kind in command.reads.items()}
+            arguments = _complete(arguments, command) if given["on_bad"] == "drop" else arguments
             arguments |= {name: given[name] for name in ("metric", *command.options) if name in given}
             result = command.function(**{name: value for name, value in arguments.items() if value is not None})
             draw(result, given["plot"])
-        write(result, given["format"], given["output"], top=given["top"], note=_note(result))
+        write(result, kind, given["output"], top=given["top"], note=_note(result))
 
     run.__name__, run.__doc__ = command.name, inspect.getdoc(command.function).split("\n")[0]  # type: ignore[union-attr]
     run.__annotations__ = {name: kind for name, (kind, _) in parameters.items()}
@@ -86,29 +100,38 @@ def _add(command: Command) -> None:
 
 
 def _note(result: Any) -> str:
-    return getattr(result, "reason", "") or (str(result).splitlines()[0] + ".")
+    """What to say above a table."""
+    reason = getattr(result, "reason", None)
+    if reason:
+        return f"Use {result.measure}. {reason}"
+    head = str(result).splitlines()[0]
+    about = getattr(result, "settings", {})
+    return head + (f", {about['points']} points with mean error {about['mean_error']:.4g}" if "mean_error" in about else "")
 
 
-def _points(path: str) -> Any:
+def _points(path: str, given: dict[str, Any]) -> Any:
+    from uqprism.scale.options import Columns
     from uqprism.scale.points import Points
 
-    return Points.of(path)
+    columns = Columns(*(given[f"{name}_columns"] for name in ("mean", "variance", "scale")))
+    return Points.of(path, columns, given["on_bad"])
 
 
 def _table(given: dict[str, Any]) -> Any:
-    return _points(given["file"]).measures(given["measures"])
+    return _points(given["file"], given).measures(given["measures"])
 
 
-def _outside(paths: list[str], measures: list[str] | None) -> Any:
+def _outside(paths: list[str], given: dict[str, Any]) -> Any:
     names = [Path(path).stem for path in paths]
+    names = names if len(set(names)) == len(names) else paths
     if len(set(names)) < len(names):
-        names = paths
-    tables = {name: _points(path).measures(measures) for name, path in zip(names, paths, strict=True)}
+        raise ArgumentError(f"files of points from outside must differ, got {', '.join(paths)}")
+    tables = {name: _points(path, given).measures(given["measures"]) for name, path in zip(names, paths, strict=True)}
     return tables if len(tables) > 1 else next(iter(tables.values()))
 
 
 def _error(given: dict[str, Any]) -> Any:
-    return _points(given["file"]).error(
+    return _points(given["file"], given).error(
         column=given["error_column"], target=given["target"], prediction=given["prediction"], kind=given["error"]
     )
 
@@ -117,10 +140,35 @@ def _error_if_given(given: dict[str, Any]) -> Any:
     return _error(given) if given["error_column"] or given["target"] else None
 
 
+def _complete(arguments: dict[str, Any], command: Command) -> dict[str, Any]:
+    """The same without rows in which a number is missing; the rows of a table and of its errors are the same."""
+    found = dict(arguments)
+    own = {name: kind for name, kind in command.reads.items() if arguments[name] is not None}
+    for name, kind in own.items():
+        if kind in {"tables", "tables?"}:
+            several = isinstance(next(iter(found[name].values())), dict)
+            found[name] = {each: _whole_rows(t)[0] for each, t in found[name].items()} if several else _whole_rows(found[name])[0]
+    table, error = (next((name for name, kind in own.items() if kind.startswith(what)), None) for what in ("table", "error"))
+    if table is not None:
+        found[table], good = _whole_rows(found[table], None if error is None else found[error])
+        if error is not None:
+            found[error] = found[error][good]
+    return found
+
+
+def _whole_rows(table: dict[str, Any], error: Any = None) -> tuple[dict[str, Any], Any]:
+    """The rows that have all numbers, and which they are; says on standard error how many have not."""
+    columns = [*table.values(), *([] if error is None else [error])]
+    good = ~np.any(np.isnan(columns), axis=0)
+    if not good.all():
+        print(f"uqprism: {int((~good).sum())} of {len(good)} rows left out", file=sys.stderr)
+    return {name: column[good] for name, column in table.items()}, good
+
+
 READERS: dict[Kind, Callable[[dict[str, Any]], Any]] = {
     "table": _table,
-    "tables": lambda given: _outside(given["outside"], given["measures"]),
-    "tables?": lambda given: _outside(given["ood"], given["measures"]) if given["ood"] else None,
+    "tables": lambda given: _outside(given["outside"], given),
+    "tables?": lambda given: _outside(given["ood"], given) if given["ood"] else None,
     "error": _error,
     "error?": _error_if_given,
 }
@@ -133,16 +181,16 @@ for _each in commands():
 def recommend(
     *,
     task: Annotated[str, typer.Argument(metavar="TASK", help="selective_prediction, ood_detection or active_learning.")],
-    format: Format = "table",
+    format: Format = None,
     output: Output = None,
 ) -> None:
     """Say which measure the paper advises for a task, and on what evidence."""
     from uqprism.tasks import recommend as advise
 
-    check(format, None)
+    kind = check(format, output, None)
     with interruptible(""):
         advice = advise(task)
-    if format == "table" and output is None:
+    if kind == "table" and output is None:
         typer.echo(str(advice))
     else:
-        write(advice, format, output)
+        write(advice, kind, output)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from uqprism.errors import ArgumentError
 from uqprism.storage import atomic, require
 
 matplotlib = require("matplotlib", extra="report")
@@ -49,12 +51,18 @@ def new_figure(height: float, **panels: Any) -> tuple[Any, Any]:
 
 @contextmanager
 def axes_or_new(ax: Any, height: float) -> Iterator[Any]:
-    """These axes, in their owner's style; or, for None, those of a new figure in ours."""
-    if ax is not None:
+    """These axes, in their owner's style; or, for None, those of a new figure in ours, which pyplot knows if it is loaded."""
+    if ax is None:
+        with styled():
+            pyplot = sys.modules.get("matplotlib.pyplot")
+            if pyplot is None:
+                yield new_figure(height)[1]
+            else:
+                yield pyplot.figure(figsize=(PAGE_WIDTH, height), layout="constrained").subplots()
+    elif hasattr(ax, "plot"):
         yield ax
-        return
-    with styled():
-        yield new_figure(height)[1]
+    else:
+        raise ArgumentError(f"ax must be matplotlib axes, got {ax!r}; to save a picture: result.plot().figure.savefig(path)")
 
 
 METADATA = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same picture, the same file

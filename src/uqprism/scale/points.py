@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from uqprism.approximations import approximations
 from uqprism.ensemble import FORMAT, EnsemblePrediction
-from uqprism.errors import ArgumentError, InvalidValueError
+from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.evaluation import evaluate
-from uqprism.measures import RISKS
+from uqprism.measures import RISKS, catalogue
 from uqprism.registry import unknown
 from uqprism.rules import rules
 from uqprism.scale.inputs import find
 from uqprism.scale.options import Columns, Layout, resolve
-from uqprism.scale.rows import numbers
+from uqprism.scale.rows import good_rows, numbers
 from uqprism.scale.sources import arrow_csv, naming, pa, pq, stored_weights
 from uqprism.tasks.prediction_error import prediction_error
 
@@ -33,15 +34,24 @@ class Points:
     Attributes:
         paths: the files.
         columns: which of their columns hold members.
+        on_bad: `error` refuses rows with bad members, `drop` gives NaN for them.
     """
 
     paths: tuple[Path, ...]
     columns: Columns
+    on_bad: str = "error"
 
     @classmethod
-    def of(cls, inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], columns: Columns | None = None) -> Points:
+    def of(
+        cls,
+        inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        columns: Columns | None = None,
+        on_bad: str = "error",
+    ) -> Points:
         """The points of a Parquet, CSV or NPZ file, a folder of them, or a pattern."""
-        return cls(tuple(span.path for span in find(inputs)), columns or Columns())
+        if on_bad not in {"error", "drop"}:
+            raise ArgumentError(str(unknown("on_bad (--on-bad)", on_bad, ("error", "drop"))))
+        return cls(tuple(span.path for span in find(inputs)), columns or Columns(), on_bad)
 
     @property
     def title(self) -> str:
@@ -76,6 +86,8 @@ class Points:
             with naming(path, "read"):
                 table = pq.read_table(path, columns=wanted, partitioning=None) if _is_parquet(path) else _whole(path)
                 tables.append(table.select(wanted))
+        if tables and not any(table.num_rows for table in tables):
+            raise InvalidValueError(f"{self.title}: has no rows, only the names of its columns")
         return {name: self._numbers(name, [table.column(name) for table in tables]) for name in wanted}
 
     def _numbers(self, name: str, chunks: Sequence[Any]) -> np.ndarray:
@@ -85,18 +97,22 @@ class Points:
             raise InvalidValueError(f"{self.title}: column {name!r} must hold numbers, its type is {chunks[0].type}") from None
 
     def measures(self, wanted: Sequence[str] | None = None) -> dict[str, np.ndarray]:
-        """Columns that are measures; where there are none, all measures of the members.
+        """Measures by name: columns of the file where it was scored, else computed from the members; NaN in bad rows.
 
         Args:
-            wanted: names or patterns such as `crps.*`, with commas between if you like; also of columns that are no measures.
+            wanted: names or patterns such as `crps.*`, with commas between if you like, or `all`; also names of other columns.
         """
-        patterns = [part.strip() for text in wanted or [] for part in text.split(",") if part.strip()]
+        patterns = [part.strip() for text in wanted or ["all"] for part in text.split(",") if part.strip()]
+        columns = [name for name in patterns if name in self.names]
         scored = [name for name in self.names if is_measure(name)]
-        if not scored and not set(patterns) & set(self.names):
-            table = evaluate(self.ensemble())
-            return {name: np.asarray(table[name]) for name in _matching(patterns or ["*"], list(table), self.title)}
-        chosen = _matching(patterns, self.names, self.title) if patterns else scored
-        return self.read(chosen)
+        others = [pattern for pattern in patterns if pattern not in columns]
+        known = scored or ([measure.name for measure in catalogue()] if others else [])
+        chosen = _matching(others, known, self.title)
+        found = self.read([*columns, *(chosen if scored else [])])
+        if chosen and not scored:
+            table = evaluate(self.ensemble(), chosen)
+            found |= {name: self._in_all_rows(np.asarray(table[name])) for name in chosen}
+        return {name: found[name] for name in dict.fromkeys([*columns, *chosen])}
 
     @cached_property
     def layout(self) -> Layout:
@@ -104,18 +120,42 @@ class Points:
         try:
             return resolve(self.columns, self.names, self.title)
         except InvalidValueError as error:
-            hint = "score the file first (uqprism score), keep its members (--keep-members), or name columns with --measures"
-            raise InvalidValueError(f"{error}; or {hint}") from None
+            raise InvalidValueError(
+                f"{error}. Files have columns of measures (uqprism score writes them) or of members; for errors without members "
+                "name --error-column, or --target with --prediction"
+            ) from None
+
+    @cached_property
+    def members(self) -> tuple[np.ndarray, np.ndarray]:
+        """Means and spreads, (members, rows)."""
+        found = self.read([*self.layout.mean, *self.layout.spread])
+        mean, spread = (np.stack([found[name] for name in names]) for names in (self.layout.mean, self.layout.spread))
+        return mean, spread
+
+    @cached_property
+    def good(self) -> np.ndarray:
+        """Which rows have members that are distributions; others are refused, or left out if they may be."""
+        good = good_rows(*self.members)
+        if good is None:
+            return np.ones(self.members[0].shape[1], dtype=bool)
+        if self.on_bad == "error":
+            row, bad = int(np.argmin(good)), int((~good).sum())
+            raise InvalidValueError(
+                f"{self.title}: row {row}: a member is missing, infinite or without positive variance ({bad} bad row"
+                f"{'s' if bad > 1 else ''} in all); repair it, or leave such rows out with --on-bad drop"
+            )
+        return good
 
     def ensemble(self) -> EnsemblePrediction:
-        """What the members predict."""
-        layout = self.layout
-        found = self.read([*layout.mean, *layout.spread])
-        arrays: dict[str, Any] = {
-            "mean": np.stack([found[name] for name in layout.mean]),
-            layout.kind: np.stack([found[name] for name in layout.spread]),
-        }
+        """What the members predict for the good rows."""
+        mean, spread = (array[:, self.good] for array in self.members)
+        arrays: dict[str, Any] = {"mean": mean, self.layout.kind: spread}
         return EnsemblePrediction.gaussian(**arrays, weights=stored_weights(self.schema))
+
+    def _in_all_rows(self, values: np.ndarray) -> np.ndarray:
+        found = np.full(len(self.good), np.nan)
+        found[self.good] = values
+        return found
 
     def error(self, *, column: str | None, target: str | None, prediction: str | None, kind: str = "squared") -> np.ndarray:
         """The error of each point: a column of its own, or made from a target and a prediction or the members."""
@@ -127,7 +167,10 @@ class Points:
             raise ArgumentError("the error of each point is missing; name its column with --error-column, or --target")
         y = self.read([target])[target]
         if prediction is None:
-            return prediction_error(self.ensemble(), y, kind)  # type: ignore[arg-type]
+            known = self.good & np.isfinite(y) if self.on_bad == "drop" else self.good
+            found = np.full(len(y), np.nan)
+            found[known] = prediction_error(self.ensemble()[known[self.good]], y[known], kind)  # type: ignore[arg-type]
+            return found
         if kind not in {"squared", "absolute"}:
             raise ArgumentError(f"--error {kind} needs the members, not --prediction; leave it out, or take squared or absolute")
         apart = np.abs(self.read([prediction])[prediction] - y)
@@ -137,13 +180,15 @@ class Points:
 def is_measure(name: str) -> bool:
     """Whether a column has the name of a measure, of a rule that is known."""
     rule, risk, *roles = [*name.split("."), "", ""]
-    return rule in rules and risk in RISKS and len([role for role in roles if role]) == (1 if risk == "bayes" else 2)
+    named = [role for role in roles if role]
+    right = len(named) == (1 if risk == "bayes" else 2) and all(role in approximations for role in named)
+    return rule in rules and risk in RISKS and right
 
 
 def _matching(patterns: Sequence[str], names: Sequence[str], where: str) -> list[str]:
     found: dict[str, None] = {}
     for pattern in patterns:
-        matches = [name for name in names if fnmatchcase(name, pattern)] or (names if pattern == "all" else [])
+        matches = list(names) if pattern == "all" else [name for name in names if fnmatchcase(name, pattern)]
         if not matches:
             raise InvalidValueError(f"{where}: {unknown('measure or column', pattern, names)}")
         found |= dict.fromkeys(matches)
@@ -158,12 +203,17 @@ def _whole(path: Path) -> Any:
     """A CSV or NPZ file as an Arrow table."""
     if path.suffix == ".csv":
         return arrow_csv.read_csv(path)
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files if name != "header"}
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files if name != "header"}
+    except (ValueError, AttributeError, TypeError):  # an .npy file, or arrays of objects
+        raise FileError(f"{path}: is no .npz file of plain arrays") from None
     weights = arrays.pop("member_weights", None)
-    columns = {name: array for name, array in arrays.items() if array.ndim == 1}
+    columns: dict[str, Any] = {}
     for name, array in arrays.items():
-        if array.ndim == 2:  # members first
-            columns |= {f"{name}_{i}": row for i, row in enumerate(array)}
+        if name in {"mean", "variance", "scale"} and array.ndim > 1:  # members first
+            columns |= {f"{name}_{i}": row.reshape(-1) for i, row in enumerate(array)}
+        else:
+            columns[name] = array.reshape(-1)
     about = {FORMAT: json.dumps({"weights": None if weights is None else weights.tolist()})}
     return pa.table(columns, metadata=about)

@@ -13,7 +13,7 @@ from uqprism.registry import unknown
 from uqprism.tasks.command import Command
 from uqprism.tasks.ranking import Ranking
 from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Resampling
-from uqprism.tasks.result import TaskResult
+from uqprism.tasks.result import TaskResult, with_references
 from uqprism.tasks.scores import Scores, as_scores, is_table
 
 FALSE_POSITIVE_RATES = np.linspace(0.0, 1.0, 201)
@@ -99,7 +99,8 @@ def ood_detection(
         raise unknown("metric", metric, METRICS)
     known = as_scores(table_in, "table_in")
     drawn = Resampling.of(known.n_points, resamples, seed)
-    several = isinstance(table_out, Mapping) and bool(table_out) and all(map(is_table, table_out.values()))
+    several = isinstance(table_out, Mapping) and bool(table_out)
+    several = several and (all(map(is_table, table_out.values())) or not is_table(table_in))
     parts = {}
     for stream, (name, table) in enumerate(table_out.items() if several else [("", table_out)], start=1):
         alien = as_scores(table, f"table_out[{name!r}]" if several else "table_out")
@@ -128,8 +129,8 @@ def _detect(known: Scores, alien: Scores, metric: str, drawn: tuple[Resampling, 
         measured={name: found[0][0] for name, found in done.items()},
         replicates=np.stack([found[2] for found in done.values()], axis=1) if resamples else None,
         metrics={each: {name: found[0][i] for name, found in done.items()} for i, each in enumerate(names) if i},
-        curves={"false_positive_rate": FALSE_POSITIVE_RATES} | {name: found[1] for name, found in done.items()},
-        settings={"points_in": known.n_points, "points_out": alien.n_points, "resamples": resamples, "seed": seed},
+        curves=with_references({"false_positive_rate": FALSE_POSITIVE_RATES}, {name: found[1] for name, found in done.items()}),
+        settings={"points_in": known.n_points, "points_out": alien.n_points, "resamples": resamples, "seed": int(seed)},
         figure="roc_curves",
     )
 
@@ -141,14 +142,15 @@ def _replicates(
     value: float,
 ) -> np.ndarray:
     """The metric when points of both kinds are drawn anew, (resamples,)."""
-    ranking = Ranking.of(np.concatenate([column[each.rows] for column, each in zip(columns, drawn, strict=True)]), MOST_STEPS)
+    steps = MOST_STEPS if metric is auroc else None  # the others look at the ends of the ranking, where steps would show
+    ranking = Ranking.of(np.concatenate([column[each.rows] for column, each in zip(columns, drawn, strict=True)]), steps)
     known, alien = drawn
     base = metric(Split.by(ranking, known.once, alien.once))
     if known.shrink == alien.shrink:
-        return known.replicates(value, metric(Split.by(ranking, known.counts, alien.counts)), base)
+        return known.replicates(value, metric(Split.by(ranking, known.scaled, alien.scaled)), base)
     # Each kind's part of the noise shrinks by a factor of its own, so they are taken one at a time.
-    by_known = metric(Split.by(ranking, known.counts, np.repeat(alien.once, len(known.counts), axis=0)))
-    by_alien = metric(Split.by(ranking, np.repeat(known.once, len(alien.counts), axis=0), alien.counts))
+    by_known = metric(Split.by(ranking, known.scaled, np.repeat(alien.once, len(known.counts), axis=0)))
+    by_alien = metric(Split.by(ranking, np.repeat(known.once, len(alien.counts), axis=0), alien.scaled))
     return known.replicates(value, by_known, base) + alien.replicates(0.0, by_alien, base)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from uqprism.arrays import Array, from_numpy, to_numpy
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.errors import ShapeError
+from uqprism.errors import ArrayTypeError, ShapeError
 from uqprism.evaluation import evaluate
 from uqprism.registry import unknown
 from uqprism.rules import Log
@@ -35,6 +35,8 @@ def prediction_error(ensemble: EnsemblePrediction, target: Array, kind: Kind = "
         target: what happened, in the shape of the points.
         kind: `squared` or `absolute` error of the mixture's mean; `nll` or `crps`, the log score or the CRPS of the mixture.
     """
+    if not isinstance(ensemble, EnsemblePrediction):
+        raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(ensemble).__name__}; the target comes second")
     if kind not in get_args(Kind):
         raise unknown("kind of error", kind, get_args(Kind))
     if np.shape(target) != tuple(ensemble.points_shape):

@@ -89,6 +89,10 @@ class RankCorrelation:
             raise InvalidValueError(f"threshold must be a correlation above -1 and up to 1, got {threshold}; 0.999 is usual")
         return [group for group in self._groups(threshold) if len(group) > 1]
 
+    def distinct(self, threshold: float = SAME) -> list[str]:
+        """One measure for each ranking there is, the first in the table."""
+        return [group[0] for group in self._groups(threshold)]
+
     def _groups(self, threshold: float) -> list[tuple[str, ...]]:
         """The same with groups of one; without measures that have no order."""
         ranked, _ = self._ranked()

@@ -103,9 +103,9 @@ RECOMMENDATIONS: Mapping[str, Recommendation] = {
             ),
             reason=(
                 "Members that were never shown such an input have no reason to agree on it, and the pairwise excess risk "
-                "measures how much they disagree. It was best under every rule, most of all the log score; the differences "
-                "between rules are within the spread. Total risks mix in noise that known inputs have too, and Bayes risks "
-                "are that noise: both do worse."
+                "measures how much they disagree. It was among the best under every rule, most of all the log score; the "
+                "differences between rules are within the spread. Total risks mix in noise that known inputs have too, and "
+                "Bayes risks are that noise: both do worse."
             ),
             metric="AUROC, higher is better (Table 2 of the paper, mean over its data sets)",
             evidence=(
@@ -131,8 +131,8 @@ RECOMMENDATIONS: Mapping[str, Recommendation] = {
                 "A new label is worth buying where it removes ignorance, not where it only shows noise, so excess risks do "
                 "best; no stand-in is clearly ahead of the others. The quadratic score has the best mean rank, but its "
                 "scores have units of one over the target's; the log score's have none, it is within the spread of the "
-                "best, and its own spread is the smallest, so we begin with it. Total and Bayes risks of the quadratic "
-                "score do worse than picking at random: they are highest where the predicted noise is largest."
+                "best, and its own spread is small, so we begin with it. Total and Bayes risks of the quadratic score do "
+                "worse than picking at random: they are highest where the predicted noise is largest."
             ),
             metric="Mean rank among acquisition functions, lower is better (Table 3 of the paper)",
             evidence=(

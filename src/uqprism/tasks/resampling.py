@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from uqprism.errors import InvalidValueError
 
-RESAMPLES = 200
+RESAMPLES = 500
 MOST_POINTS = 20_000
 MOST_STEPS = 1_000
 
@@ -32,11 +34,13 @@ class Resampling:
     n_points: int
 
     @classmethod
-    def of(cls, n_points: int, resamples: int, seed: int, stream: int = 0) -> Resampling:
+    def of(cls, n_points: int, resamples: Any, seed: Any, stream: int = 0) -> Resampling:
         """Resamples of so many points; another `stream` of the same seed is independent."""
-        if resamples < 0:
-            raise InvalidValueError(f"resamples must not be negative, got {resamples}; 0 leaves out the spread")
-        rng = np.random.default_rng([seed, stream])
+        if not isinstance(resamples, numbers.Integral) or resamples < 0 or resamples == 1:
+            raise InvalidValueError(f"resamples must be 0, for no spread, or 2 and more; 500 is usual, got {resamples!r}")
+        if not isinstance(seed, numbers.Integral) or seed < 0:
+            raise InvalidValueError(f"seed must be an integer that is not negative, got {seed!r}")
+        rng = np.random.default_rng([int(seed), stream])
         n = min(n_points, MOST_POINTS)
         rows = np.arange(n) if n == n_points else np.sort(rng.choice(n_points, n, replace=False))
         counts = np.empty((resamples, n))
@@ -46,8 +50,13 @@ class Resampling:
 
     @property
     def once(self) -> np.ndarray:
-        """Every row once: what the metric is without resampling, (1, rows)."""
-        return np.ones((1, len(self.rows)))
+        """Every row once, as if they were all points: what the metric is without resampling, (1, rows)."""
+        return np.full((1, len(self.rows)), self.n_points / len(self.rows))
+
+    @property
+    def scaled(self) -> np.ndarray:
+        """The counts, as if the resamples were of all points."""
+        return self.counts * (self.n_points / len(self.rows))
 
     @property
     def shrink(self) -> float:

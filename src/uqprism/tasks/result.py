@@ -14,10 +14,11 @@ import numpy as np
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.registry import unknown
 from uqprism.storage import read_npz, require, write_npz, write_text
-from uqprism.tasks.comparison import not_worse
+from uqprism.tasks.comparison import few_runs, not_worse
 
 FORMAT = "uqprism.TaskResult"
 SHOWN = 12
+MANY = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +31,13 @@ class TaskResult(Mapping[str, float]):
         higher_is_better: the direction of the metric.
         measured: the value of the metric by measure.
         replicates: the metric in resamples of the data, (resamples, measures), or None. A row is one resample, seen by all
-            measures alike, so that differences between columns are paired.
+            measures alike, so that differences between columns are paired; NaN in a resample that says nothing.
         metrics: further metrics: name, measure, value.
         curves: what the figures show, by name.
         parts: results that this one is the mean of: data sets, or repeated runs.
         settings: how it was made, as plain data.
         figure: the function of `uqprism.report.figures` that draws it.
+        degrees: of freedom of the spread, where it was estimated from repeated runs: one less than there were.
     """
 
     task: str
@@ -48,6 +50,7 @@ class TaskResult(Mapping[str, float]):
     parts: Mapping[str, TaskResult] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     figure: str = "intervals"
+    degrees: int | None = None
 
     def __post_init__(self) -> None:
         if not self.measured:
@@ -75,9 +78,16 @@ class TaskResult(Mapping[str, float]):
         """The best measure; the metric knows its direction."""
         return self.ranked()[0]
 
-    def not_worse(self, level: float = 0.95) -> list[str]:
-        """The measures that are not significantly worse than the best, the best first: `comparison.not_worse`."""
-        good = not_worse(np.array(list(self.measured.values())), self._replicates(), self.higher_is_better, level)
+    def not_worse(self, level: float = 0.95, margin: float = 0.0) -> list[str]:
+        """The measures that are not significantly worse than the best, the best first: see `tasks.comparison.not_worse`.
+
+        Args:
+            level: how often the truly best measure is among them.
+            margin: leads up to this do not count, however certain.
+        """
+        values = np.array(list(self.measured.values()))
+        how: dict[str, Any] = {"level": level, "margin": margin, "degrees": self.degrees}
+        good = not_worse(values, self._replicates(), self.higher_is_better, **how)
         names = {name for name, stays in zip(self.measured, good, strict=True) if stays}
         return [name for name in self.ranked() if name in names]
 
@@ -87,18 +97,23 @@ class TaskResult(Mapping[str, float]):
 
     def interval(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
         """The range that holds this share of the resamples."""
-        ends = np.quantile(self._replicates(), [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
+        if not 0.0 < level < 1.0:
+            raise InvalidValueError(f"level must be between 0 and 1, got {level}; 0.95 is usual")
+        found = self._replicates()
+        middle = found.mean(axis=0)
+        wide = middle + few_runs(self.degrees, found.shape) * (found - middle)
+        ends = np.quantile(wide, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
         return {name: (float(low), float(high)) for name, (low, high) in zip(self.measured, ends.T, strict=True)}
 
     def _replicates(self) -> np.ndarray:
-        if self.replicates is None or len(self.replicates) < 2:
-            raise ArgumentError("this result has no spread; run the task with resamples=200 or more")
-        return self.replicates
+        if self.replicates is None or not self.has_spread:
+            raise ArgumentError("this result has no spread; run the task with resamples=500 or more")
+        return self.replicates[~np.isnan(self.replicates).any(axis=1)]
 
     @property
     def has_spread(self) -> bool:
         """Whether there are resamples to tell a spread from."""
-        return self.replicates is not None and len(self.replicates) > 1
+        return self.replicates is not None and int((~np.isnan(self.replicates).any(axis=1)).sum()) > 1
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per measure, the best first: all there is to say about it, by column."""
@@ -112,6 +127,10 @@ class TaskResult(Mapping[str, float]):
         columns |= self.metrics
         columns |= {f"{self.metric}.{name}": part.measured for name, part in self.parts.items()}
         return [{"measure": name, **{title: column[name] for title, column in columns.items()}} for name in self.ranked()]
+
+    def summary(self) -> list[dict[str, Any]]:
+        """The rows without further metrics: what fits on a screen."""
+        return [{name: value for name, value in row.items() if name not in self.metrics} for row in self.rows()]
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with a row per measure, the best first."""
@@ -146,7 +165,7 @@ class TaskResult(Mapping[str, float]):
         better = "higher" if self.higher_is_better else "lower"
         rows, names = self.rows(), ["spread", "not_worse"] if self.has_spread else []
         width = max(len(row["measure"]) for row in rows[:SHOWN])
-        lines = [f"{self.task}: {self.metric} ({better} is better), {len(self)} measures"]
+        lines = [f"{self.task}: {self.metric} ({better} is better), {len(self)} measure{'s' if len(self) > 1 else ''}"]
         for row in rows[:SHOWN]:
             told = f" +- {row['spread']:.4f}{'  not worse than the best' if row['not_worse'] else ''}" if names else ""
             lines.append(f"  {row['measure']:<{width}}  {row[self.metric]:.4f}{told}")
@@ -156,15 +175,17 @@ class TaskResult(Mapping[str, float]):
         return f"<TaskResult: {self.task}, {self.metric} of {len(self)} measures, best {self.best()}>"
 
     @classmethod
-    def average(cls, parts: Mapping[str, TaskResult], *, seed: int | None = None) -> TaskResult:
+    def average(cls, parts: Mapping[str, TaskResult] | Sequence[TaskResult], *, seed: int | None = None) -> TaskResult:
         """The mean of results of the same measures and metric.
 
         Args:
-            parts: by name: data sets, or repeated runs.
-            seed: for repeated runs: the spread then counts also how runs differ, by drawing runs with replacement as well as
-                points (what a pigeonhole bootstrap does; a little too wide rather than too narrow). Without a seed the parts
-                are taken as all there are, and the spread is that of the points.
+            parts: data sets or repeated runs, by name or in a list.
+            seed: for repeated runs: the spread then counts how runs differ, beside the noise of the points, and comparisons
+                allow for how little a few runs tell (Student's t). Without a seed the parts are taken as all there are, and
+                the spread is that of the points.
         """
+        if not isinstance(parts, Mapping):
+            parts = {f"run {i}": part for i, part in enumerate(parts)}
         results = list(parts.values())
         _check_alike(parts)
         first = results[0]
@@ -178,8 +199,18 @@ class TaskResult(Mapping[str, float]):
             replicates=_averaged_replicates(results, seed),
             metrics=metrics,
             curves=curves,
+            settings={"parts": {name: dict(part.settings) for name, part in parts.items()}},
             parts=dict(parts),
+            degrees=len(results) - 1 if seed is not None and len(results) > 1 else None,
         )
+
+
+def with_references(references: Mapping[str, np.ndarray], curves: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Curves of measures beside those they are held against, whose names no measure may have."""
+    taken = sorted(set(references) & set(curves))
+    if taken:
+        raise InvalidValueError(f"no measure can be named {taken[0]!r}: that is what a curve of the result is called; rename it")
+    return {**references, **curves}
 
 
 def _mean(columns: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -197,30 +228,32 @@ def _check_alike(parts: Mapping[str, TaskResult]) -> None:
 
 
 def _averaged_replicates(results: Sequence[TaskResult], seed: int | None) -> np.ndarray | None:
-    """Resamples of the mean: of points, with the same row of each part; of parts too if there is a seed."""
-    n_parts = len(results)
+    """The mean in resamples of the points, the same row of each part; with a seed, as it may be with other runs."""
+    n_runs = len(results)
     values = np.array([list(part.measured.values()) for part in results])
     known = [part.replicates for part in results if part.has_spread]
-    if seed is None or n_parts < 2:
-        return np.mean(_cut(known), axis=0) if len(known) == n_parts else None
-    noise = np.array(_cut(known)) - values[:, None] if len(known) == n_parts else np.zeros((n_parts, 1000, values.shape[1]))
-    resamples = noise.shape[1]
-    drawn = np.random.default_rng(seed).integers(0, n_parts, (resamples, n_parts))
-    few = np.sqrt(n_parts / (n_parts - 1.0))  # a handful of draws from a handful of runs is narrower than the runs are
-    between = few * (values[drawn].mean(axis=1) - values.mean(axis=0))
-    within = noise[drawn, np.arange(resamples)[:, None]].mean(axis=1)
-    return values.mean(axis=0) + between + within
+    if known and len(known) < n_runs:
+        raise ArgumentError(
+            f"parts must all have resamples or none, {len(known)} of {n_runs} have; run the others with resamples"
+        )
+    points = np.mean(_cut(known), axis=0) if known else None
+    if seed is None or n_runs < 2:
+        return points
+    resamples = MANY if points is None else len(points)
+    drawn = np.random.default_rng(seed).normal(size=(resamples, n_runs))
+    between = drawn @ (values - values.mean(axis=0)) / np.sqrt(n_runs * (n_runs - 1.0))  # the covariance of the mean
+    return between + (values.mean(axis=0) if points is None else points)
 
 
 def _cut(replicates: Sequence[Any]) -> list[np.ndarray]:
-    """The same number of resamples from each: a few points may have lost a degenerate one."""
+    """The same number of resamples from each."""
     shortest = min(map(len, replicates), default=0)
     return [each[:shortest] for each in replicates]
 
 
 def _packed(result: TaskResult, prefix: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """A result as plain data and named arrays; those of its parts behind a prefix."""
-    plain = ("task", "metric", "higher_is_better", "measured", "metrics", "settings", "figure")
+    plain = ("task", "metric", "higher_is_better", "measured", "metrics", "settings", "figure", "degrees")
     header: dict[str, Any] = {name: getattr(result, name) for name in plain}
     arrays = {f"{prefix}curves/{name}": curve for name, curve in result.curves.items()}
     if result.replicates is not None:

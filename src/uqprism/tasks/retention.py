@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from uqprism.errors import InvalidValueError
+from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.registry import unknown
 from uqprism.tasks.ranking import Ranking
 from uqprism.tasks.scores import as_scores, errors_of
@@ -16,6 +17,7 @@ from uqprism.tasks.scores import as_scores, errors_of
 GRID = np.arange(1, 101) / 100.0
 PAPER_RETENTIONS = np.arange(50, 101) / 100.0
 ERRORS_AT = (80, 90, 95)
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -112,18 +114,24 @@ def _area_with_rejected_solved(kept: Kept) -> np.ndarray:
 
 
 def _lower_ratio(measure: np.ndarray, oracle: np.ndarray, chance: np.ndarray) -> np.ndarray:
-    return (measure - oracle) / (chance - oracle)
+    return (measure - oracle) / _room(oracle, chance)
 
 
 def _upper_ratio(measure: np.ndarray, oracle: np.ndarray, chance: np.ndarray) -> np.ndarray:
-    return (chance - measure) / (chance - oracle)
+    return (chance - measure) / _room(oracle, chance)
 
 
-def metrics(retentions: np.ndarray = PAPER_RETENTIONS) -> dict[str, Metric]:
-    """All there are, by name; `retentions` are those of `prr_paper`."""
+def _room(oracle: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    """What there is to gain; NaN where that is rounding, as in a resample that drew the same error throughout."""
+    room = chance - oracle
+    return np.where(room > ROUNDING * np.abs(chance), room, np.nan)
+
+
+def metrics() -> dict[str, Metric]:
+    """All there are, by name."""
     every = _mean_over_every_count
     known = [
-        Metric("prr_paper", False, _mean_over(retentions), _lower_ratio),
+        Metric("prr_paper", False, _mean_over(PAPER_RETENTIONS), _lower_ratio),
         Metric("prr_malinin", True, _area_with_rejected_solved, _upper_ratio, needs_positive=True),
         Metric("aurc", False, every, lambda measure, _oracle, _chance: measure),
         Metric("ause", False, every, lambda measure, oracle, chance: (measure - oracle) / chance, needs_positive=True),
@@ -141,18 +149,18 @@ def error_at(percent: float) -> Metric:
 
 def resolve_metric(name: str, retentions: Any = None) -> Metric:
     """The metric of this name: `paper` and `malinin` for short, `error_at_N` for any percentage."""
-    known = metrics() if retentions is None else metrics(resolve_retentions(retentions))
-    full = f"prr_{name}" if name in {"paper", "malinin"} else name
-    if retentions is not None and full != "prr_paper":
-        raise InvalidValueError(f"retentions are for metric='paper', got {name!r}; error_at_N names its own")
+    known = metrics()
+    full = f"prr_{name}" if name in {"paper", "malinin"} else str(name)
+    if retentions is not None:
+        if full != "prr_paper":
+            raise InvalidValueError(f"retentions are for metric='paper', got {name!r}; error_at_N names its own")
+        return Metric("prr", False, _mean_over(resolve_retentions(retentions)), _lower_ratio)  # no longer the paper's
     if full in known:
         return known[full]
-    try:
-        return error_at(float(full.removeprefix("error_at_")))
-    except ValueError as error:
-        if isinstance(error, InvalidValueError):
-            raise
-        raise unknown("metric", name, ["paper", "malinin", *known]) from None
+    percent = re.fullmatch(r"error_at_(\d+(\.\d+)?)", full)
+    if percent is None:
+        raise unknown("metric", name, ["paper", "malinin", *known])
+    return error_at(float(percent[1]))
 
 
 def resolve_retentions(retentions: Any) -> np.ndarray:
@@ -160,6 +168,8 @@ def resolve_retentions(retentions: Any) -> np.ndarray:
     found = np.atleast_1d(np.asarray(retentions, dtype=np.float64)).reshape(-1)
     if not len(found) or not bool(np.all((found > 0.0) & (found <= 1.0))):
         raise InvalidValueError(f"retentions must be shares above 0 and up to 1, such as 0.5 for half, got {retentions!r}")
+    if found.min() == 1.0:
+        raise InvalidValueError("retentions must have a share below 1: with all points kept every order is the same")
     return found
 
 
@@ -189,6 +199,8 @@ def retention_curve(error: Any, uncertainty: Any, retentions: Any = None) -> Ret
         retentions: shares to keep, by default 1 %, 2 %, ... 100 %.
     """
     scores = as_scores(uncertainty, "uncertainty")
+    if len(scores.names) > 1:
+        raise ArgumentError(f"uncertainty must be of one measure, got {len(scores.names)}; selective_prediction takes tables")
     wrong = errors_of(error, scores)
     grid = GRID if retentions is None else resolve_retentions(retentions)
     points = Population.of(wrong)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
 from uqprism.arrays import is_array, to_numpy
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
+from uqprism.kernels import threads
 
 T = TypeVar("T")
-THREADS = min(4, os.cpu_count() or 1)  # sorting lets go of the interpreter's lock
 
 
 @dataclass(frozen=True)
@@ -24,9 +22,13 @@ class Scores:
 
     Attributes:
         columns: arrays (points,) by measure name.
+        shape: of the points, before they were put in a row.
+        index: of a pandas frame, or None.
     """
 
     columns: Mapping[str, np.ndarray]
+    shape: tuple[int, ...] = ()
+    index: Any = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -38,20 +40,18 @@ class Scores:
         """How many points each measure has."""
         return len(next(iter(self.columns.values())))
 
-    @cached_property
-    def values(self) -> np.ndarray:
-        """All columns as one array (measures, points)."""
-        return np.stack(list(self.columns.values()))
-
     def each(self, function: Callable[[str, np.ndarray], T]) -> dict[str, T]:
         """What the function makes of each column, several at a time."""
-        with ThreadPoolExecutor(THREADS) as pool:
+        with ThreadPoolExecutor(threads()) as pool:  # sorting lets go of the interpreter's lock
             return dict(zip(self.columns, pool.map(function, self.columns, self.columns.values()), strict=True))
 
 
 def as_scores(table: Any, argument: str = "table") -> Scores:
     """Columns out of a `MeasureTable`, a mapping of names to arrays, a data frame, or one array of uncertainties."""
-    columns = {name: numbers(column, title) for name, title, column in _columns(table, argument)}
+    given = list(_columns(table, argument))
+    columns = {name: numbers(column, title) for name, title, column in given}
+    if len(columns) < len(given):
+        raise InvalidValueError(f"{argument} has two columns of one name among {', '.join(columns)}; rename one")
     if not columns:
         raise ArgumentError(f"{argument} has no measures; evaluate(ensemble) makes a table of all")
     lengths = {name: len(column) for name, column in columns.items()}
@@ -59,11 +59,13 @@ def as_scores(table: Any, argument: str = "table") -> Scores:
     for name, length in lengths.items():
         if length != lengths[first]:
             raise ShapeError(f"{argument} must have one length, got {length} for {name!r} and {lengths[first]} for {first!r}")
-    return Scores(columns)
+    return Scores(columns, np.shape(given[0][2]), getattr(table, "index", None) if hasattr(table, "reindex") else None)
 
 
 def numbers(values: Any, argument: str, *, finite: bool = False) -> np.ndarray:
     """At least two real numbers, none NaN, as a flat array."""
+    if np.ma.isMaskedArray(values):
+        raise ArrayTypeError(f"{argument} must not be masked; drop the masked points, everywhere alike")
     if not is_array(values):
         values = np.asarray(values)
     found = to_numpy(values).reshape(-1)
@@ -90,6 +92,10 @@ def errors_of(error: Any, scores: Scores, argument: str = "error") -> np.ndarray
             f"{argument} must have one value for each of the table's {scores.n_points} points, got {len(found)}; "
             "both must be of the same rows"
         )
+    if len(np.shape(error)) > 1 and np.shape(error) != scores.shape:
+        raise ShapeError(f"{argument} must have the shape of the table's points {scores.shape}, got {np.shape(error)}")
+    if scores.index is not None and hasattr(error, "reindex") and not scores.index.equals(error.index):
+        raise ShapeError(f"{argument} must have the index of the table; use {argument}.reindex(table.index), or reset both")
     return found
 
 
@@ -98,8 +104,17 @@ def _columns(table: Any, argument: str) -> Iterable[tuple[str, str, Any]]:
     if isinstance(table, str):
         raise ArgumentError(f"{argument} must be a table of measures, got the text {table!r}; read the file first")
     if is_table(table):
-        columns = zip(table.column_names, table.columns, strict=True) if hasattr(table, "column_names") else table.items()
+        pairs = hasattr(table, "items")  # Arrow and polars tables have none
+        columns = table.items() if pairs else [(name, table[name]) for name in getattr(table, "column_names", table.columns)]
         return [(str(name), f"{argument}[{str(name)!r}]", column) for name, column in columns]
+    if hasattr(table, "members"):
+        raise ArgumentError(f"{argument} must be a table of measures, got an ensemble; pass evaluate(ensemble)")
+    if isinstance(table, list | tuple) and any(is_table(each) or np.ndim(each) > 0 for each in table):
+        raise ArgumentError(f"{argument} must be one table, got a {type(table).__name__} of several; name them in a mapping")
+    if np.ndim(table) > 1:
+        raise ShapeError(
+            f"{argument} must have one axis as uncertainties, got shape {np.shape(table)}; name columns in a mapping"
+        )
     return [("uncertainty", argument, table)]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.errors import ArgumentError
+from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.measures import APPROXIMATIONS, RISKS
 from uqprism.rules import PAPER
 from uqprism.storage import require
@@ -20,13 +20,14 @@ from uqprism.tasks.rank_correlation import rank_correlation
 from uqprism.tasks.recommendation import recommend
 from uqprism.tasks.resampling import RESAMPLES
 from uqprism.tasks.result import TaskResult
-from uqprism.tasks.scores import Scores, as_scores
+from uqprism.tasks.scores import Scores, as_scores, is_table
 from uqprism.tasks.selective_prediction import selective_prediction
 
+FEWEST = 20  # of points and of resamples, to say anything at all
 POINTS_COMPARED = 2_000  # enough to tell whether two measures rank alike
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Selection:
     """The measure to use, and how it came to be chosen.
 
@@ -34,7 +35,7 @@ class Selection:
         measure: the chosen one.
         reason: in sentences.
         candidates: measures with rankings of their own that are not significantly worse than the best, the simplest first.
-        duplicates: measures that were left out because they rank points as another does: name, and that other.
+        duplicates: measures that are not worse either, but rank the points as a candidate does: name, and that candidate.
         result: all measures' values and spreads.
     """
 
@@ -49,6 +50,13 @@ class Selection:
         kept = {name: "chosen" if name == self.measure else "not worse" for name in self.candidates}
         status = {**{name: f"ranks as {other}" for name, other in self.duplicates.items()}, **kept}
         return [{**row, "status": status.get(row["measure"], "worse")} for row in self.result.rows()]
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Measures with rankings of their own, the chosen one first, without further metrics."""
+        left_out = {"not_worse", *self.result.metrics}
+        rows = [row for row in self.rows() if row["measure"] not in self.duplicates]
+        rows.sort(key=lambda row: row["measure"] != self.measure)
+        return [{name: value for name, value in row.items() if name not in left_out} for row in rows]
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame` with a row per measure, the best first."""
@@ -66,6 +74,9 @@ class Selection:
     def __str__(self) -> str:
         return f"{self.measure}\n{self.reason}"
 
+    def __repr__(self) -> str:
+        return f"<Selection: {self.measure}, one of {len(self.candidates)} not worse than the best>"
+
 
 def select_measure(
     table: Any,
@@ -75,13 +86,14 @@ def select_measure(
     metric: str | None = None,
     same: float = 0.99,
     level: float = 0.95,
+    margin: float = 0.0,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Selection:
     """The simplest measure that is not significantly worse than the best on your own validation data.
 
-    All measures are ranked by the task, with resamples that they share. Of measures that rank the points alike one is kept. A
-    measure stays a candidate unless another beats it by more than the luck of being picked among so many explains. Of those the
+    All measures are ranked by the task, with resamples that they share. A measure stays a candidate unless another beats it by
+    more than the luck of being picked among so many explains; of candidates that rank the points alike one is kept. Of those the
     simplest is chosen: what `recommend` names comes first, then measures with members in both roles, and so on; so that
     without evidence the choice is the recommended one, not whatever happened to come out on top.
 
@@ -92,24 +104,29 @@ def select_measure(
         metric: of the task; by default the paper's.
         same: measures whose rankings agree to this Kendall tau-b are one.
         level: of the comparison: how often the truly best measure stays a candidate.
-        resamples: of the points.
+        margin: leads up to this do not count, however certain: with many points the smallest is significant.
+        resamples: of the points, 20 or more.
         seed: of the resamples.
     """
     if (error is None) == (ood is None):
         given = "neither" if error is None else "both"
-        raise ArgumentError(f"select_measure needs either error= (selective prediction) or ood= (detection), got {given}")
+        raise ArgumentError(
+            f"choosing needs either error= (--target, --error-column; for selective prediction) or ood= (--ood; for detection), "
+            f"got {given}"
+        )
     scores = as_scores(table)
-    how: dict[str, Any] = {"resamples": max(resamples, 2), "seed": seed} | ({} if metric is None else {"metric": metric})
+    for name, least, given_number in (("points", FEWEST, scores.n_points), ("resamples", FEWEST, resamples)):
+        if given_number < least:
+            raise InvalidValueError(f"choosing among measures needs {least} {name} or more, got {given_number}")
+    how: dict[str, Any] = {"resamples": resamples, "seed": seed} | ({} if metric is None else {"metric": metric})
     if error is not None:
         result = selective_prediction(scores.columns, error=error, **how)
     else:
         result = ood_detection(scores.columns, ood, **how)
-    simplest = sorted(scores.names, key=lambda name: simplicity(name, result.task))
-    duplicates = _duplicates(scores, simplest, same, seed)
-    kept = [name for name in scores.names if name not in duplicates]
-    good = set(_only(result, kept).not_worse(level))
-    candidates = tuple(name for name in simplest if name in good)
-    reason = _reason(result, candidates, len(kept), level)
+    good = sorted(result.not_worse(level, margin), key=lambda name: simplicity(name, result.task))
+    duplicates = _duplicates(_all_points(scores, ood), good, same, seed)
+    candidates = tuple(name for name in good if name not in duplicates)
+    reason = _reason(result, candidates, len(good), level)
     return Selection(candidates[0], reason, candidates, duplicates, result)
 
 
@@ -133,15 +150,25 @@ def simplicity(name: str, task: str) -> tuple[int, ...]:
     )
 
 
-def _duplicates(scores: Scores, simplest: list[str], same: float, seed: int) -> dict[str, str]:
-    """Measures that rank as a simpler one does."""
+def _all_points(scores: Scores, ood: Any) -> dict[str, np.ndarray]:
+    """The columns, with the points from outside if there are some: measures that rank the known points alike may part there."""
+    if ood is None:
+        return dict(scores.columns)
+    several = isinstance(ood, Mapping) and all(map(is_table, ood.values()))
+    outside = [as_scores(table).columns for table in (ood.values() if several else [ood])]
+    return {name: np.concatenate([column, *(each[name] for each in outside)]) for name, column in scores.columns.items()}
+
+
+def _duplicates(columns: Mapping[str, np.ndarray], good: list[str], same: float, seed: int) -> dict[str, str]:
+    """Of these measures, the simplest first, those that rank the points as a simpler one does."""
     rows: Any = slice(None)
-    if scores.n_points > POINTS_COMPARED:
-        rows = np.random.default_rng(seed).choice(scores.n_points, POINTS_COMPARED, replace=False)
-    tau = rank_correlation({name: column[rows] for name, column in scores.columns.items()})
+    n_points = len(next(iter(columns.values())))
+    if n_points > POINTS_COMPARED:
+        rows = np.random.default_rng(seed).choice(n_points, POINTS_COMPARED, replace=False)
+    tau = rank_correlation({name: columns[name][rows] for name in good})
     kept: list[str] = []
     found = {}
-    for name in simplest:
+    for name in good:
         twin = next((other for other in kept if tau[name, other] >= same), None)
         if twin is None:
             kept.append(name)
@@ -150,34 +177,30 @@ def _duplicates(scores: Scores, simplest: list[str], same: float, seed: int) -> 
     return found
 
 
-def _only(result: TaskResult, names: list[str]) -> TaskResult:
-    """The result of these measures alone."""
-    at = [list(result).index(name) for name in names]
-    replicates = None if result.replicates is None else result.replicates[:, at]
-    return dataclasses.replace(
-        result, measured={name: result[name] for name in names}, replicates=replicates, metrics={}, curves={}, parts={}
-    )
-
-
-def _reason(result: TaskResult, candidates: tuple[str, ...], distinct: int, level: float) -> str:
+def _reason(result: TaskResult, candidates: tuple[str, ...], good: int, level: float) -> str:
     chosen, spread = candidates[0], result.spread()
-    best = min(candidates, key=result.ranked().index)
+    best = result.best()
 
     def told(name: str) -> str:
         return f"{result.metric} {result[name]:.4f} +- {spread[name]:.4f}"
 
-    head = f"Of {len(result)} measures, {distinct} rank the points differently"
-    if best == chosen:
-        return f"{head}; {chosen} is the best of them ({told(chosen)})."
-    return (
-        f"{head}, and {len(candidates)} of these are not significantly worse than the best, {best} ({told(best)}), at the "
-        f"{level:.0%} level. {chosen} is the simplest of them ({told(chosen)})."
-    )
+    if best == chosen and good == 1:
+        found = f"Of {len(result)} measures, {chosen} is the best ({told(chosen)}), all others are significantly worse."
+    else:
+        found = (
+            f"Of {len(result)} measures, {good} are not significantly worse than the best, {best} ({told(best)}), at the "
+            f"{level:.0%} level; they rank the points in {len(candidates)} ways. {chosen} is the simplest ({told(chosen)})."
+        )
+    chance, sign = CHANCE.get(result.metric), 1.0 if result.higher_is_better else -1.0
+    if chance is not None and sign * (result[chosen] - chance) <= 0.0:
+        found += f" It is no better than chance ({chance:g}) on these points, so none of this says much."
+    return found
 
 
+CHANCE = {"prr_paper": 1.0, "prr": 1.0, "prr_malinin": 0.0, "auroc": 0.5}
 COMMAND = Command(
     "select",
     select_measure,
     {"table": "table", "error": "error?", "ood": "tables?"},
-    options=("resamples", "seed"),
+    options=("metric", "margin", "resamples", "seed"),
 )

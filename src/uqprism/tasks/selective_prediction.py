@@ -10,8 +10,8 @@ from uqprism.errors import InvalidValueError
 from uqprism.tasks.command import Command
 from uqprism.tasks.ranking import Ranking
 from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Resampling
-from uqprism.tasks.result import TaskResult
-from uqprism.tasks.retention import GRID, Kept, Metric, Population, metrics, resolve_metric
+from uqprism.tasks.result import TaskResult, with_references
+from uqprism.tasks.retention import GRID, ROUNDING, Kept, Metric, Population, metrics, resolve_metric, resolve_retentions
 from uqprism.tasks.scores import as_scores, errors_of
 
 
@@ -67,16 +67,22 @@ def selective_prediction(
     done = scores.each(judge)
     replicates = np.stack([found[2] for found in done.values()], axis=1)
     random = Kept.at_random(best).mean_at(GRID)[0]
-    curves = {"retention": GRID, "oracle": best.mean_at(GRID)[0], "random": random}
+    references = {"retention": GRID, "oracle order": best.mean_at(GRID)[0], "random order": random}
     return TaskResult(
         task="selective_prediction",
         metric=chosen.name,
         higher_is_better=chosen.higher_is_better,
         measured={name: found[0][0] for name, found in done.items()},
-        replicates=replicates[~np.isnan(replicates).any(axis=1)] if resamples else None,
+        replicates=replicates if resamples else None,
         metrics={m.name: {name: found[0][i + 1] for name, found in done.items()} for i, m in enumerate(others)},
-        curves=curves | {name: found[1] for name, found in done.items()},
-        settings={"points": len(wrong), "mean_error": float(wrong.mean()), "resamples": resamples, "seed": seed},
+        curves=with_references(references, {name: found[1] for name, found in done.items()}),
+        settings={
+            "points": len(wrong),
+            "mean_error": float(wrong.mean()),
+            "resamples": int(resamples),
+            "seed": int(seed),
+            "retentions": None if retentions is None else resolve_retentions(retentions).tolist(),
+        },
         figure="retention_curves",
     )
 
@@ -89,9 +95,9 @@ def _value(metric: Metric, kept: Kept, best: Kept) -> np.ndarray:
 
 
 def _check_errors(error: np.ndarray, metric: Metric) -> None:
-    if error.min() == error.max():
+    if np.ptp(error) <= ROUNDING * np.abs(error).max():
         raise InvalidValueError(
-            f"error must differ between points, all {len(error)} are {error[0]:g}: no order is better than another; "
+            f"error must differ between points, up to rounding all {len(error)} are {error[0]:g}: any order is as good; "
             "check that it is the error of each point and not their mean"
         )
     if metric.needs_positive and error.min() < 0.0:

@@ -36,8 +36,8 @@ def retention_curves(result: TaskResult, measures: Names = None, ax: Any = None)
     with axes_or_new(ax, 4.2) as axes:
         for name, look in zip(chosen, _looks(), strict=False):
             axes.plot(kept, _curve(result, name), label=f"{name} ({short(result.metric)} {result[name]:.3f})", **look)
-        axes.plot(kept, _curve(result, "random"), color="black", linestyle=DASHED, linewidth=1.0, label="random order")
-        axes.plot(kept, _curve(result, "oracle"), color="black", linewidth=1.0, label="oracle: largest errors go first")
+        axes.plot(kept, _curve(result, "random order"), color="black", linestyle=DASHED, linewidth=1.0, label="random order")
+        axes.plot(kept, _curve(result, "oracle order"), color="black", linewidth=1.0, label="oracle: largest errors go first")
         axes.set(xlabel="points kept, the most certain first (%)", ylabel="mean error of the points kept", xlim=(0, 100))
         _legend_above(axes, explained(result.metric))
     return axes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from uqprism.errors import InvalidValueError
@@ -37,7 +38,8 @@ def intervals(result: TaskResult, top: int = 20, ax: Any = None) -> Any:
                 axes.plot(values, rows, "o", color=colour, markerfacecolor=face, markersize=5, label=label)
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.set_xlabel(with_direction(result.metric, higher_is_better=result.higher_is_better))
+        title = with_direction(result.metric, higher_is_better=result.higher_is_better)
+        axes.set_xlabel(textwrap.fill(title, 60))  # the axis is narrower than the figure: names stand beside it
         if len(names) < len(result):
             axes.set_title(f"the best {len(names)} of {len(result)} measures", loc="left", pad=20 if result.has_spread else None)
         if result.has_spread:

@@ -5,6 +5,7 @@ from __future__ import annotations
 SHORT = {
     "prr_paper": "PRR",
     "prr_malinin": "PRR",
+    "prr": "PRR",
     "aurc": "AURC",
     "ause": "AUSE",
     "auroc": "AUROC",
@@ -13,6 +14,7 @@ SHORT = {
 }
 MEANING = {
     "prr_paper": "prediction rejection ratio, 0: oracle, 1: random",
+    "prr": "prediction rejection ratio, 0: oracle, 1: random",
     "prr_malinin": "prediction rejection ratio, 1: oracle, 0: random",
     "aurc": "area under the retention curve",
     "ause": "area between retention curve and oracle, 0: oracle",

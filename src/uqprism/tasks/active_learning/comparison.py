@@ -108,7 +108,7 @@ def compare_acquisitions(
             where = None if folder is None else Path(folder) / f"seed_{seed}" / _file_name(name)
             runs.append(_Run(seed, name, Loop.of(maker, pool, settings, where)))
     with bar(len(runs) * common.rounds, progress) as tell:
-        _advance_all(runs, maker, common.rounds, tell)
+        _advance_all(runs, maker, common.rounds, metric, tell)
     return _result(runs, metric, common)
 
 
@@ -130,7 +130,7 @@ class _Run:
         self.metrics.append(state.metrics)
 
 
-def _advance_all(runs: Sequence[_Run], fit: Fit, rounds: int, tell: Callable[[int], None]) -> None:
+def _advance_all(runs: Sequence[_Run], fit: Fit, rounds: int, metric: str, tell: Callable[[int], None]) -> None:
     for run in runs:
         run.loop.open()
     for number in range(rounds):
@@ -145,6 +145,9 @@ def _advance_all(runs: Sequence[_Run], fit: Fit, rounds: int, tell: Callable[[in
             for run in group:
                 run.advance(run.loop.conclude(number, seen))
                 tell(1)
+        if metric not in runs[0].metrics[0]:  # before more is trained
+            known = ", ".join(runs[0].metrics[0])
+            raise ArgumentError(f"metric {metric!r} is not there for these predictions; take one of {known}")
 
 
 def _replayed(run: _Run, number: int) -> bool:
@@ -168,8 +171,6 @@ def _fit_seed(run: _Run, number: int) -> int:
 
 def _result(runs: Sequence[_Run], metric: str, settings: Settings) -> TaskResult:
     known = runs[0].metrics[0]
-    if metric not in known:
-        raise ArgumentError(f"metric {metric!r} is not there for these predictions; take one of {', '.join(known)}")
     parts = {}
     for seed in dict.fromkeys(run.seed for run in runs):
         own = {run.name: run for run in runs if run.seed == seed}
