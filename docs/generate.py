@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 import uqprism as up
+from uqprism.experiments.overview import overview
 
-PAGE = Path(__file__).parent / "catalogue.md"
+DOCS = Path(__file__).parent
 
 
 def catalogue_page() -> str:
@@ -36,13 +37,22 @@ def catalogue_page() -> str:
     )
 
 
+def results_page() -> str:
+    """What came out of the experiments whose results are stored here."""
+    return overview(sorted(path.parent for path in DOCS.glob("results/*/result.json")))
+
+
+PAGES = {"catalogue.md": catalogue_page, "results/README.md": results_page}
+
+
 def main() -> None:
     """Write, or check."""
-    page = catalogue_page()
-    if "--check" not in sys.argv:
-        PAGE.write_text(page)
-    elif not PAGE.exists() or PAGE.read_text() != page:
-        sys.exit(f"{PAGE.name} is out of date; run: python docs/generate.py")
+    for name, write in PAGES.items():
+        page, path = write(), DOCS / name
+        if "--check" not in sys.argv:
+            path.write_text(page)
+        elif not path.exists() or path.read_text() != page:
+            sys.exit(f"{name} is out of date; run: python docs/generate.py")
 
 
 if __name__ == "__main__":

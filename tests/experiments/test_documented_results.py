@@ -20,8 +20,9 @@ STORED = sorted(path.parent for path in DOCS.glob("results/*/result.json"))
 def test_the_page_shows_the_stored_claims(folder: Path) -> None:
     record = json.loads((folder / "result.json").read_text())
     table = claims_table([Claim(**claim) for claim in record["claims"]])
-    assert table in (DOCS / "reproduce.md").read_text()
+    assert table in folder.with_suffix(".md").read_text()
     assert table in (folder / "report.md").read_text()
+    assert table in (DOCS / "results" / "README.md").read_text()
 
 
 @pytest.mark.parametrize("folder", STORED, ids=lambda folder: folder.name)
@@ -36,4 +37,4 @@ def test_pictures_are_small_and_on_the_page(folder: Path) -> None:
     assert pictures
     for picture in pictures:
         assert picture.stat().st_size < 150_000
-        assert f"(results/{folder.name}/{picture.name})" in (DOCS / "reproduce.md").read_text()
+        assert f"({folder.name}/{picture.name})" in folder.with_suffix(".md").read_text()

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -181,6 +182,10 @@ def test_the_plan_counts_what_is_done_and_guesses_from_what_that_took(tmp_path: 
     assert str(later).splitlines()[2].split() == ["done", "30", "s", "part", "1"]
     produce(EXPERIMENT, "tiny", out=tmp_path / "run")
     assert "6 jobs, 6 done, nothing left to do" in str(run.plan())
+    shutil.rmtree(tmp_path / "run" / "_work")
+    assert "6 jobs, 6 done, nothing left to do" in str(run.plan())
+    with pytest.raises(ArgumentError, match="other settings"):
+        Run.of(EXPERIMENT, "slow", out=tmp_path / "run").plan()
 
 
 def test_the_longest_job_bounds_the_time_left() -> None:

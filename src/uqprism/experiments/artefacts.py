@@ -42,6 +42,7 @@ class Kind(NamedTuple):
 
 
 KINDS = {
+    "dataset": Kind("uqprism.data", "Dataset"),
     "members": Kind("uqprism.training", "DeepEnsemble", "safetensors"),
     "predictions": Kind("uqprism.ensemble", "EnsemblePrediction"),
     "measures": Kind("uqprism.measures", "MeasureTable"),

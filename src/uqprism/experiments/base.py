@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from uqprism.errors import ArgumentError
 from uqprism.experiments.artefacts import Artefact, Store
 from uqprism.experiments.jobs import Job
+from uqprism.experiments.paper import Agreement
 from uqprism.registry import unknown
 
 Config = TypeVar("Config")
@@ -45,7 +46,8 @@ class Result:
         tables: rows by column, each table under its title; in the report, and each as a Parquet file.
         notes: paragraphs that explain the numbers.
         arrays: what the pictures show.
-        data: SHA-256 of each data set that was used, by name (`artefacts.checksum`, or of the file it was read from).
+        data: SHA-256 of each data set that was used, by name (`Dataset.checksum`, or `artefacts.checksum` of arrays).
+        agreements: how well our numbers agree with a table of the paper, by what is compared (`paper.agreement`).
     """
 
     config: Mapping[str, Any]
@@ -55,6 +57,7 @@ class Result:
     notes: tuple[str, ...] = ()
     arrays: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, str] = field(default_factory=dict)
+    agreements: Mapping[str, Agreement] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ def carry_out(work: Work, plan: Plan, store: Store, shown: bool) -> None:
                 failures[job.name] = failure
                 watcher.failed(job)
     if failures:
-        raise JobError(_told(failures, len(plan.jobs)))
+        in_order = {job.name: failures[job.name] for job in plan.jobs if job.name in failures}
+        raise JobError(_told(in_order, len(plan.jobs)))
 
 
 def attempt(work: Work, job: Job, store: Store) -> str | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from uqprism.errors import FileError, InvalidValueError
 from uqprism.experiments.base import Claim, Experiment, Result
+from uqprism.experiments.paper import Agreement
 from uqprism.experiments.provenance import versions
 from uqprism.experiments.report import page
 from uqprism.storage import atomic, read_npz, require, write_npz, write_text
@@ -35,6 +36,7 @@ def write(experiment: Experiment[Any], preset: str, result: Result, folder: Path
         **{each.name: getattr(result, each.name) for each in dataclasses.fields(Result) if each.name != "arrays"},
     }
     record["claims"] = [dataclasses.asdict(claim) for claim in result.claims]
+    record["agreements"] = {name: dataclasses.asdict(each) for name, each in result.agreements.items()}
     write_npz(folder / ARRAYS, KIND, {"experiment": experiment.name}, dict(result.arrays))
     (folder / TABLES).mkdir(exist_ok=True)
     for title, rows in result.tables.items():
@@ -55,6 +57,7 @@ def load(folder: str | os.PathLike[str]) -> tuple[Result, dict[str, Any]]:
         raise FileError(f"there is no {where / ARRAYS}: the result is not complete, make it again with --overwrite")
     _, arrays = read_npz(where / ARRAYS, KIND)
     record["claims"] = tuple(Claim(**claim) for claim in record["claims"])
+    record["agreements"] = {name: Agreement(**each) for name, each in record.get("agreements", {}).items()}
     record["notes"] = tuple(record["notes"])
     names = {each.name for each in dataclasses.fields(Result)} & set(record)
     result = Result(**{name: record.pop(name) for name in names}, arrays=arrays)

@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from uqprism.experiments.base import Claim, Experiment, Result
+from uqprism.experiments.paper import Agreement
 
 
 def page(experiment: Experiment[Any], result: Result, record: Mapping[str, Any], captions: Mapping[str, str]) -> str:
     """The whole of report.md."""
     parts = [f"# {experiment.name}", experiment.summary, claims_table(result.claims)]
+    if result.agreements:
+        parts += ["## Agreement with the paper's tables", agreements_table(result.agreements)]
     parts += [f"![{caption}]({name}.png)\n\n*{caption}*" for name, caption in captions.items()]
     for title, rows in result.tables.items():
         parts += [f"## {title}", rows_table(rows)]
@@ -25,6 +28,21 @@ def claims_table(claims: Sequence[Claim]) -> str:
     rows = [
         {"the paper": claim.paper, "here": "holds" if claim.holds else "**does not hold**", "measured": claim.measured}
         for claim in claims
+    ]
+    return rows_table(rows)
+
+
+def agreements_table(agreements: Mapping[str, Agreement]) -> str:
+    """How well the numbers agree with the paper's, a row for each that was compared."""
+    rows = [
+        {
+            "compared": name,
+            "measures": each.n_measures,
+            "Spearman correlation": round(each.spearman, 3),
+            "mean absolute difference": each.mean_absolute_difference,
+            "largest": each.largest_difference,
+        }
+        for name, each in agreements.items()
     ]
     return rows_table(rows)
 

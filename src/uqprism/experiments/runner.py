@@ -15,7 +15,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from uqprism.errors import ArgumentError, FileError
 from uqprism.experiments.artefacts import Store, as_data
 from uqprism.experiments.base import Experiment, Result
 from uqprism.experiments.engine import carry_out
-from uqprism.experiments.files import RECORD, REPORT, WORK, load, read_record, write
+from uqprism.experiments.files import RECORD, REPORT, TABLES, WORK, load, read_record, write
 from uqprism.experiments.jobs import Plan
 from uqprism.experiments.provenance import hardware
 from uqprism.storage import require
@@ -86,9 +86,12 @@ class Run:
         return cls(experiment, preset, experiment.config(preset, seed), folder, store, jobs)
 
     def plan(self) -> Plan:
-        """What there is to do."""
+        """What there is to do; nothing where the result is there already."""
         title = f"{self.experiment.name}, preset {self.preset}"
-        return Plan.of(title, self.experiment.jobs(self.config), self.store, self.processes)
+        plan = Plan.of(title, self.experiment.jobs(self.config), self.store, self.processes)
+        if self.finished() is not None:  # what it was made from may have been deleted
+            return replace(plan, taken={job.name: plan.taken.get(job.name, 0.0) for job in plan.jobs})
+        return plan
 
     def carry_out(self, shown: bool) -> Outcome:
         """Do the jobs that are left, gather what they found, draw and write it."""
@@ -124,7 +127,8 @@ class Run:
     def discard(self) -> None:
         """Remove the result and all that it was made from."""
         (self.folder / RECORD).unlink(missing_ok=True)
-        shutil.rmtree(self.folder / WORK, ignore_errors=True)
+        for name in (TABLES, WORK):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def _account(self, plan: Plan, started: float) -> dict[str, Any]:
         """How long it took, how much of it was there already, and on what machine."""

@@ -39,7 +39,7 @@ from uqprism.tasks.result import TaskResult
 from uqprism.tasks.selective_prediction import selective_prediction
 
 Array = Any
-CURVES = ("retention", "oracle", "random")
+CURVES = {"retention": "retention", "oracle": "oracle order", "random": "random order"}  # ours, and the task's
 Found = Mapping[str, Mapping[int, TaskResult]]  # by data set and seed
 
 
@@ -175,7 +175,7 @@ def _arrays(found: Found) -> dict[str, Array]:
     for name, seeds in found.items():
         arrays[f"{name}_prr"] = np.array([list(run.measured.values()) for run in seeds.values()])
         run = next(iter(seeds.values()))
-        arrays |= {f"{name}_{curve}": np.asarray(run.curves[curve]) for curve in CURVES}
+        arrays |= {f"{name}_{ours}": np.asarray(run.curves[theirs]) for ours, theirs in CURVES.items()}
         arrays[f"{name}_curves"] = np.array([run.curves[measure] for measure in run.measured])
     return arrays
 

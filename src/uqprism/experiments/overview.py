@@ -1,0 +1,54 @@
+"""A page over the results of several experiments: what holds, how well numbers agree, when and where each was run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from uqprism.experiments.base import Claim
+from uqprism.experiments.files import read_record
+from uqprism.experiments.jobs import duration
+from uqprism.experiments.paper import Agreement
+from uqprism.experiments.report import agreements_table, claims_table, rows_table
+
+
+def overview(folders: Iterable[Path]) -> str:
+    """Markdown, from the records in these folders; links lead to the page NAME.md beside each."""
+    records = {folder.name: read_record(folder) for folder in folders}
+    claims = {name: [Claim(**claim) for claim in record["claims"]] for name, record in records.items()}
+    held, count = (sum(each) for each in zip(*((_held(found), len(found)) for found in claims.values()), strict=True))
+    agreements = {
+        f"[{name}]({name}.md), {what}": Agreement(**each)
+        for name, record in records.items()
+        for what, each in record.get("agreements", {}).items()
+    }
+    parts = [
+        "# Results",
+        "Written by `docs/generate.py` from the result.json of each experiment.",
+        f"Of {count} sentences of the paper that were held against our numbers, {held} hold.",
+        rows_table([_line(name, record, claims[name]) for name, record in records.items()]),
+    ]
+    if agreements:
+        parts += ["## Agreement with the paper's tables", agreements_table(agreements)]
+    parts += ["## Every sentence"]
+    for name, found in claims.items():
+        parts += [f"### [{name}]({name}.md)", claims_table(found)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _line(name: str, record: dict[str, Any], claims: list[Claim]) -> dict[str, Any]:
+    machine = record["hardware"]
+    device = machine["accelerator"] if machine["accelerator"] != "none" else f"{machine['processor']}, {machine['cores']} cores"
+    return {
+        "experiment": f"[{name}]({name}.md)",
+        "sentences that hold": f"{_held(claims)} of {len(claims)}",
+        "preset": record["preset"],
+        "device": device,
+        "wall time": duration(record["seconds"]),
+        "date": record["finished"].split("T")[0],
+    }
+
+
+def _held(claims: list[Claim]) -> int:
+    return sum(claim.holds for claim in claims)

@@ -1,0 +1,55 @@
+"""The page over several results, and agreement with the paper on its way through the files."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.toy import EXPERIMENT, LOG, gather
+from uqprism.experiments import paper
+from uqprism.experiments.artefacts import Store
+from uqprism.experiments.base import Result
+from uqprism.experiments.files import load
+from uqprism.experiments.overview import overview
+from uqprism.experiments.paper import Cell
+from uqprism.experiments.runner import produce
+
+AGREEMENT = paper.agreement(
+    {"crps.bayes.members": 1.5, "crps.bayes.pooled": 2.5, "log.bayes.pooled": 2.0},
+    {"crps.bayes.members": Cell(1.0, 0.0), "crps.bayes.pooled": Cell(2.0, 0.0), "log.bayes.pooled": Cell(3.0, 0.0)},
+)
+
+
+def agreeing(config: object, store: Store) -> Result:
+    found = gather(config, store)  # type: ignore[arg-type]
+    false = dataclasses.replace(found.claims[0], name="other", paper="The mean is one.", holds=False)
+    return dataclasses.replace(found, claims=(*found.claims, false), agreements={"the mean": AGREEMENT})
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    where = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(LOG, str(where / "log"))
+        produce(EXPERIMENT, "tiny", out=where / "first")
+        produce(dataclasses.replace(EXPERIMENT, gather=agreeing), "tiny", out=where / "second")
+    return [where / "first", where / "second"]
+
+
+def test_it_counts_the_sentences_that_hold(folders: list[Path]) -> None:
+    text = overview(folders)
+    assert "Of 3 sentences of the paper that were held against our numbers, 2 hold." in text
+    assert "| [first](first.md) | 1 of 1 | tiny |" in text
+    assert "| [second](second.md) | 1 of 2 | tiny |" in text
+    assert "| The mean is one. | **does not hold** | it is |" in text
+
+
+def test_agreement_is_in_the_record_the_report_and_the_overview(folders: list[Path]) -> None:
+    assert load(folders[1])[0].agreements == {"the mean": AGREEMENT}
+    assert load(folders[0])[0].agreements == {}
+    row = "| 3 | 0.5 | 0.667 | 1 |"
+    assert f"| the mean {row}" in (folders[1] / "report.md").read_text()
+    assert f"| [second](second.md), the mean {row}" in overview(folders)
+    assert "Agreement" not in overview(folders[:1])
