@@ -137,6 +137,15 @@ class Store:
             raise FileError(f"there are no {artefact.kind} of {as_data(artefact.key)} in {self.folder}")
         return json.loads(path.with_suffix(".json").read_text())
 
+    def devices(self) -> dict[str, float]:
+        """Seconds that each accelerator (or `none`) was at work on what is here; making one thing may include making another."""
+        found: dict[str, dict[str, float]] = {}
+        for path in sorted(self.folder.glob("*/*.json")):
+            record = json.loads(path.read_text())
+            kinds = found.setdefault(record["accelerator"], {})
+            kinds[record["kind"]] = kinds.get(record["kind"], 0.0) + record["seconds"]
+        return {device: round(max(kinds.values()), 1) for device, kinds in found.items()}
+
     def sweep(self) -> None:
         """Remove what killed processes left half-written; for a time when nobody writes."""
         shutil.rmtree(self.folder / UNFINISHED, ignore_errors=True)

@@ -45,7 +45,7 @@ def _line(name: str, record: dict[str, Any], claims: list[Claim]) -> dict[str, A
         "sentences that hold": f"{_held(claims)} of {len(claims)}",
         "preset": record["preset"],
         "device": device,
-        "wall time": duration(record["seconds"]),
+        "time": duration(max(record["seconds"], *record.get("devices", {}).values(), 0.0)),
         "date": record["finished"].split("T")[0],
     }
 

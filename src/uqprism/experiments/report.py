@@ -58,7 +58,8 @@ def rows_table(rows: Sequence[Mapping[str, Any]]) -> str:
 def _provenance(record: Mapping[str, Any]) -> str:
     machine = record["hardware"]
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
-    accelerator = "" if machine["accelerator"] == "none" else f", {machine['accelerator']}"
+    devices = {name: seconds for name, seconds in record.get("devices", {}).items() if name != "none"}
+    accelerator = "".join(f", and {seconds:.0f} s of work on {name}" for name, seconds in devices.items())
     jobs = record["jobs"]
     earlier = f", {jobs['found done']} of them by an earlier run" if jobs["found done"] else ""
     lines = [

@@ -133,7 +133,7 @@ class Run:
     def _account(self, plan: Plan, started: float) -> dict[str, Any]:
         """How long it took, how much of it was there already, and on what machine."""
         records = [self.store.record(job.artefact) for job in plan.jobs]
-        devices = sorted({record["accelerator"] for record in records} - {"none"})
+        devices = self.store.devices()
         return {
             "seconds": round(time.perf_counter() - started, 1),
             "jobs": {
@@ -142,7 +142,8 @@ class Run:
                 "processes": self.processes,
                 "seconds of work": round(sum(record["seconds"] for record in records), 1),
             },
-            "hardware": {**hardware(), "accelerator": ", ".join(devices) or "none"},
+            "devices": devices,
+            "hardware": {**hardware(), "accelerator": ", ".join(sorted(set(devices) - {"none"})) or "none"},
         }
 
 
