@@ -89,24 +89,9 @@ def wide(name: str, ours: Cells, papers: Mapping[str, paper.Cell]) -> list[dict[
     return rows
 
 
-def agreements(ours: Mapping[str, Cells], papers: Mapping[str, Mapping[str, paper.Cell]]) -> list[dict[str, Any]]:
+def agreements(ours: Mapping[str, Cells], papers: Mapping[str, Mapping[str, paper.Cell]]) -> dict[str, paper.Agreement]:
     """How well each row agrees with the paper's of the same name."""
-    rows = []
-    for name, cells in papers.items():
-        found = paper.agreement(ours[name].value, cells)
-        excess = [each for each in of_risk("excess") if each in cells]
-        near = [abs(ours[name][paper.printed_as(each)] - cells[each].value) <= NEAR for each in excess]
-        rows.append(
-            {
-                "data": name,
-                "measures": found.n_measures,
-                "Spearman": found.spearman,
-                "mean absolute difference": found.mean_absolute_difference,
-                "largest difference": found.largest_difference,
-                f"excess cells within {NEAR:g}": f"{sum(near)} of {len(near)}",
-            }
-        )
-    return rows
+    return {name: paper.agreement(ours[name].value, cells) for name, cells in papers.items()}
 
 
 def slip(metric: str) -> str:

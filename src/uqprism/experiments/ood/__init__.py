@@ -148,6 +148,7 @@ def gather(config: Config, store: Store) -> Result:
         notes=notes(ours, papers, records),
         arrays=_arrays(found, rows),
         data={f"seed {seed}": each["data"] for seed, each in records.items()},
+        agreements=agreements({"mean": mean, **rows}, {"mean": averages, **papers} if papers else {}),
     )
 
 
@@ -158,8 +159,6 @@ def _row(name: str) -> str:
 
 def _tables(ours: Rows, papers: Mapping[str, paper.Table], averages: paper.Table, records: Mapping[int, Any]) -> dict[str, Any]:
     tables = {"AUROC, mean over the sets": beside(ours.mean, averages)}
-    if papers:
-        tables["Agreement with the paper"] = agreements({"mean": ours.mean, **ours.rows}, {"mean": averages, **papers})
     tables["AUROC by set"] = [row for name, cells in ours.rows.items() for row in wide(name, cells, papers.get(name, {}))]
     shown = ("best epochs", "epochs", "restarts", "error", "spread of targets")
     tables["Training"] = [{"seed": seed, **{name: record[name] for name in shown}} for seed, record in records.items()]

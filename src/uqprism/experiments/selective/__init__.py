@@ -144,6 +144,7 @@ def gather(config: Config, store: Store) -> Result:
         data={
             f"{name}, seed {seed}": run.settings["record"]["data"] for name, seeds in found.items() for seed, run in seeds.items()
         },
+        agreements=agreements({"mean": mean, **rows}, {"mean": averages, **papers}),
     )
 
 
@@ -162,7 +163,6 @@ def _tables(found: Found, mean: Cells, rows: Mapping[str, Cells], papers: Mappin
     ]
     return {
         "PRR, mean over the data sets": beside(mean, papers["mean"]),
-        "Agreement with the paper": agreements({"mean": mean, **rows}, papers),
         "PRR by data set": [row for name, cells in rows.items() for row in wide(name, cells, papers[name])],
         "Training": trained,
     }
