@@ -45,6 +45,13 @@ def test_the_readme_shows_what_the_demo_prints() -> None:
     assert printed in (ROOT / "README.md").read_text()
 
 
+def test_the_advice_in_the_documentation_is_what_the_command_prints() -> None:
+    from uqprism.cli import app
+
+    printed = CliRunner().invoke(app, ["recommend", "ood_detection"]).output
+    assert printed in (ROOT / "docs" / "choose.md").read_text()
+
+
 def test_every_command_is_documented() -> None:
     from uqprism.cli import app
 

@@ -26,6 +26,14 @@ def test_best_follows_the_direction_and_ties_go_to_the_first() -> None:
     assert dict(result(values)) == values
 
 
+def test_a_selection_of_measures_keeps_their_numbers() -> None:
+    whole = result({"a": 1.0, "b": 2.0, "c": 3.0}, metrics={"other": {"a": 4.0, "b": 5.0, "c": 6.0}})
+    part = whole.select(["c", "a"])
+    assert dict(part) == {"c": 3.0, "a": 1.0}
+    assert part.spread()["a"] == whole.spread()["a"]
+    assert part.metrics["other"] == {"c": 6.0, "a": 4.0}
+
+
 def test_an_unknown_measure_suggests_the_nearest() -> None:
     with pytest.raises(KeyError, match=r"did you mean 'crps\.bayes\.members'"):
         result({"crps.bayes.members": 1.0, "log.bayes.members": 2.0})["crps.bays.members"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,6 +114,19 @@ class TaskResult(Mapping[str, float]):
     def has_spread(self) -> bool:
         """Whether there are resamples to tell a spread from."""
         return self.replicates is not None and int((~np.isnan(self.replicates).any(axis=1)).sum()) > 1
+
+    def select(self, measures: Iterable[object]) -> TaskResult:
+        """The same of these measures alone, in this order; curves stay as they are."""
+        names = [str(measure) for measure in measures]
+        measured = {name: self[name] for name in names}
+        at = [list(self.measured).index(name) for name in names]
+        return dataclasses.replace(
+            self,
+            measured=measured,
+            replicates=None if self.replicates is None else self.replicates[:, at],
+            metrics={metric: {name: values[name] for name in names} for metric, values in self.metrics.items()},
+            parts={name: part.select(names) for name, part in self.parts.items()},
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per measure, the best first: all there is to say about it, by column."""

@@ -68,8 +68,9 @@ class Selection:
         return json.dumps({**about, "task": self.result.task, "metric": self.result.metric, "measures": self.rows()}, indent=2)
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
-        """The values of all measures with their intervals; returns the axes."""
-        return dataclasses.replace(self.result, figure="intervals").plot(ax, **options)
+        """The values of all measures but duplicates, with their intervals; returns the axes."""
+        distinct = self.result.select(name for name in self.result if name not in self.duplicates)
+        return dataclasses.replace(distinct, figure="intervals").plot(ax, **options)
 
     def __str__(self) -> str:
         return f"{self.measure}\n{self.reason}"
