@@ -48,8 +48,8 @@ def _detection(rng: np.random.Generator) -> list[Row]:
             f"scikit-learn {other:.2f} s*",
             f"{other / ours:.1f}",
         ),
-        ("the same with 200 resamples", spread, "", ""),
-        ("selective prediction, 10 million points, all metrics, 200 resamples", selective, "", ""),
+        ("the same with 500 resamples", spread, "", ""),
+        ("selective prediction, 10 million points, all metrics, 500 resamples", selective, "", ""),
     ]
 
 
@@ -59,7 +59,7 @@ def _all_measures(rng: np.random.Generator) -> list[Row]:
         table = {f"m{i}": rng.normal(size=n) for i in range(MEASURES)}
         error = rng.exponential(size=n)
         seconds = _seconds(lambda table=table, error=error: up.selective_prediction(table, error=error))
-        found.append((f"selective prediction, {n:,} points, 144 measures, 200 resamples", seconds, "", ""))
+        found.append((f"selective prediction, {n:,} points, 144 measures, 500 resamples", seconds, "", ""))
     return found
 
 
