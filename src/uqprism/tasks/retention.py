@@ -92,6 +92,31 @@ class Metric:
     needs_positive: bool = False
 
 
+@dataclass(frozen=True)
+class Course:
+    """Points with their best order, to hold other orders against.
+
+    Attributes:
+        points: the points.
+        best: kept in the order of their errors.
+    """
+
+    points: Population
+    best: Kept
+
+    @classmethod
+    def of(cls, error: np.ndarray, counts: np.ndarray | None = None, most_steps: int | None = None) -> Course:
+        """Points with these errors, (points,); each once unless counted."""
+        points = Population.of(error, counts)
+        return cls(points, Kept.by(Ranking.of(error, most_steps), points))
+
+    def value(self, metric: Metric, kept: Kept) -> np.ndarray:
+        """The metric of an order in each resample; NaN in one that drew the same error throughout."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = metric.value(*(metric.area(curve) for curve in (kept, self.best, Kept.at_random(self.best))))
+        return np.where(np.isfinite(found), found, np.nan)
+
+
 def _mean_over(retentions: np.ndarray) -> Callable[[Kept], np.ndarray]:
     return lambda kept: kept.mean_at(retentions).mean(axis=1)
 
@@ -203,8 +228,8 @@ def retention_curve(error: Any, uncertainty: Any, retentions: Any = None) -> Ret
         raise ArgumentError(f"uncertainty must be of one measure, got {len(scores.names)}; selective_prediction takes tables")
     wrong = errors_of(error, scores)
     grid = GRID if retentions is None else resolve_retentions(retentions)
-    points = Population.of(wrong)
+    course = Course.of(wrong)
     (column,) = scores.columns.values()
-    kept, oracle = (Kept.by(Ranking.of(score), points) for score in (column, wrong))
-    means = [curve.mean_at(grid)[0] for curve in (kept, oracle, Kept.at_random(oracle))]
+    kept = Kept.by(Ranking.of(column), course.points)
+    means = [curve.mean_at(grid)[0] for curve in (kept, course.best, Kept.at_random(course.best))]
     return RetentionCurve(grid, *means)

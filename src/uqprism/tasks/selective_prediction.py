@@ -11,7 +11,7 @@ from uqprism.tasks.command import Command
 from uqprism.tasks.ranking import Ranking
 from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Resampling
 from uqprism.tasks.result import TaskResult, with_references
-from uqprism.tasks.retention import GRID, ROUNDING, Kept, Metric, Population, metrics, resolve_metric, resolve_retentions
+from uqprism.tasks.retention import GRID, ROUNDING, Course, Kept, Metric, metrics, resolve_metric, resolve_retentions
 from uqprism.tasks.scores import as_scores, errors_of
 
 
@@ -50,24 +50,21 @@ def selective_prediction(
     chosen = resolve_metric(metric, retentions)
     _check_errors(wrong, chosen)
     others = [m for m in metrics().values() if m.name != chosen.name and not (m.needs_positive and wrong.min() < 0.0)]
-    points, oracle = Population.of(wrong), Ranking.of(wrong)
-    best = Kept.by(oracle, points)
+    course = Course.of(wrong)
     drawn = Resampling.of(len(wrong), resamples, seed)
-    part = wrong[drawn.rows]
-    resampled = [Population.of(part, drawn.counts), Population.of(part)]
-    resampled_best = [Kept.by(Ranking.of(part, MOST_STEPS), each) for each in resampled]
+    again = [Course.of(wrong[drawn.rows], counts, MOST_STEPS) for counts in (drawn.counts, None)]
 
     def judge(_name: str, column: np.ndarray) -> tuple[list[float], np.ndarray, np.ndarray]:
-        kept = Kept.by(Ranking.of(column), points)
-        found = [float(_value(m, kept, best)[0]) for m in (chosen, *others)]
+        kept = Kept.by(Ranking.of(column), course.points)
+        found = [float(course.value(m, kept)[0]) for m in (chosen, *others)]
         steps = Ranking.of(column[drawn.rows], MOST_STEPS)
-        noisy = [_value(chosen, Kept.by(steps, each), top) for each, top in zip(resampled, resampled_best, strict=True)]
+        noisy = [each.value(chosen, Kept.by(steps, each.points)) for each in again]
         return found, kept.mean_at(GRID)[0], drawn.replicates(found[0], *noisy)
 
     done = scores.each(judge)
     replicates = np.stack([found[2] for found in done.values()], axis=1)
-    random = Kept.at_random(best).mean_at(GRID)[0]
-    references = {"retention": GRID, "oracle order": best.mean_at(GRID)[0], "random order": random}
+    oracle, random = (kept.mean_at(GRID)[0] for kept in (course.best, Kept.at_random(course.best)))
+    references = {"retention": GRID, "oracle order": oracle, "random order": random}
     return TaskResult(
         task="selective_prediction",
         metric=chosen.name,
@@ -85,13 +82,6 @@ def selective_prediction(
         },
         figure="retention_curves",
     )
-
-
-def _value(metric: Metric, kept: Kept, best: Kept) -> np.ndarray:
-    """The metric in each resample; NaN in one that drew the same error throughout."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found = metric.value(*(metric.area(curve) for curve in (kept, best, Kept.at_random(best))))
-    return np.where(np.isfinite(found), found, np.nan)
 
 
 def _check_errors(error: np.ndarray, metric: Metric) -> None:
