@@ -8,8 +8,8 @@
 | GAP | 2 | pixels at least between the edges of two dots |
 | MARGIN | 0.5 | pixels at least between a dot's edge and the border |
 | TRIES | 16 | places tried for a dot; one that fits nowhere is left out, and not counted |
-| BRIGHTNESS | 0.4 to 1 | of white, uniform for each dot; the background is black |
-| NOISE | 0.05 | of white, standard deviation of the Gaussian noise of every pixel; the result is cut to black and white |
+| BRIGHTNESS | 0.1 to 1 | of white, uniform for each dot; the background is black |
+| NOISE | 0.1 | of white, standard deviation of the Gaussian noise of every pixel; the result is cut to black and white |
 | SIZES | 10,000, 2,000, 5,000 | images to train on, to stop on, to test on |
 
 A pixel at distance d from a dot's centre shows max(0, min(1, radius + 0.5 - d)) of its brightness, which softens the edge.
@@ -35,8 +35,8 @@ RADIUS = (1.0, 2.5)
 GAP = 2.0
 MARGIN = 0.5
 TRIES = 16
-BRIGHTNESS = (0.4, 1.0)
-NOISE = 0.05
+BRIGHTNESS = (0.1, 1.0)
+NOISE = 0.1
 SIZES = (10_000, 2_000, 5_000)
 REACH = int(RADIUS[1] + 1.5)  # pixels from the one a dot's centre is in to the last one that it touches
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ SKY = "#56B4E9"
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
 PAGE_WIDTH = 7.0  # inches: drawn at the size at which it is read
 DOTS_PER_INCH = 130
+PALETTE = 128  # colours of a .png
 
 STYLE = {
     "font.size": 9.0,
@@ -76,6 +78,14 @@ def save(figure: Any, path: Path) -> None:
 
 def save_as(figure: Any, path: Path) -> None:
     """As the kind of file its ending names: .png, .svg or .pdf; whole or not at all."""
+    from PIL import Image
+
     ending = path.suffix.removeprefix(".")
-    with styled(), atomic(path) as file:
-        figure.savefig(file, format=ending, dpi=DOTS_PER_INCH, metadata=METADATA[ending])
+    drawn = BytesIO()
+    with styled():
+        figure.savefig(drawn, format=ending, dpi=DOTS_PER_INCH, metadata=METADATA[ending])
+    with atomic(path) as file:
+        if ending == "png":  # a third of the size, and lines look the same
+            Image.open(drawn).convert("RGB").quantize(PALETTE).save(file, format="png", optimize=True)
+        else:
+            file.write(drawn.getvalue())

@@ -56,7 +56,7 @@ class Config:
         targets: the classes whose pixels are counted, each a data set.
         n_scene_seeds: ensembles on each of these.
         scene_training: of these.
-        seed: the first one.
+        seed: the first one; on 0 the constants of the generators were chosen.
     """
 
     generated: tuple[str, ...] = ("dots", "arrow")
@@ -67,7 +67,7 @@ class Config:
     targets: tuple[str, ...] = ("street", "building", "sky", "car", "vegetation")
     n_scene_seeds: int = 2
     scene_training: Training = Training(network=LARGE, max_epochs=30, patience=8)  # noqa: RUF009  frozen
-    seed: int = 0
+    seed: int = 1
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,8 @@ def _retention(arrays: Any, measures: list[str], row: str) -> Picture:
             ax.plot(kept[shown], arrays[f"{row}_oracle"][shown], color="black", linewidth=1.0)
             ax.plot(kept[shown], arrays[f"{row}_random"][shown], color="black", linewidth=1.0, linestyle=(0, (5, 3)))
             ax.set_title(RULES[rule])
-            ax.legend(title="PRR", loc="lower right", fontsize=6.5, title_fontsize=6.5)
+            ax.legend(title="PRR", loc="upper left", fontsize=6.5, title_fontsize=6.5, ncols=2, alignment="left")
+        axes[0, 0].set_ylim(top=1.45 * arrays[f"{row}_random"][shown].max())  # room for the legend above all curves
         for ax in axes[1]:
             ax.set_xlabel("points kept, the most certain first (%)")
         for ax in axes[:, 0]:
