@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import sys
 from pathlib import Path
 from typing import Any, get_args
@@ -17,6 +18,9 @@ from uqprism.experiments.overview import overview
 
 DOCS = Path(__file__).parent
 EXAMPLES = DOCS.parent / "examples"
+
+EVIDENCE = ("<!-- evidence: written by docs/generate.py -->", "<!-- end of the evidence -->")
+EXPERIMENTS = {"selective_prediction": "selective", "ood_detection": "ood", "active_learning": "active"}
 
 # The page that tells more about a command.
 TOLD_IN = {
@@ -59,6 +63,35 @@ def catalogue_page() -> str:
 def results_page() -> str:
     """What came out of the experiments whose results are stored here."""
     return overview(sorted(path.parent for path in DOCS.glob("results/*/result.json")))
+
+
+def choose_page() -> str:
+    """The page as it stands, with the evidence between its two marks written anew."""
+    page = (DOCS / "choose.md").read_text()
+    before, rest = page.split(f"{EVIDENCE[0]}\n", 1)
+    _, after = rest.split(f"{EVIDENCE[1]}\n", 1)
+    tables = "\n".join(_evidence(task) for task in EXPERIMENTS)
+    return f"{before}{EVIDENCE[0]}\n\n{tables}\n{EVIDENCE[1]}\n{after}"
+
+
+def _evidence(task: str) -> str:
+    """What the paper found, beside what our own run of it found, where one is stored."""
+    advice = up.recommend(task)
+    folder = DOCS / "results" / EXPERIMENTS[task]
+    ours: dict[str, float] = {}
+    if (folder / "result.json").exists():
+        tables = json.loads((folder / "result.json").read_text())["tables"]
+        rows = next((rows for name, rows in tables.items() if "mean over" in name or "Average ranks" in name), [])
+        ours = {row["measure"]: row["ours"] for row in rows if {"measure", "ours"} <= row.keys()}
+    title = task.replace("_", " ").replace("ood", "out-of-distribution").capitalize()
+    lines = [f"*{title}.* {advice.metric}.", "", "| measure | the paper |", "|---|---|"]
+    rows = [f"| `{each.measure}` | {each.value:.3f} ± {each.spread:.3f} |" for each in advice.evidence]
+    if ours:
+        page = f"[our run](results/{folder.name}.md)"
+        lines[-2:] = [f"| measure | the paper | {page} |", "|---|---|---|"]
+        found = [ours.get(each.measure) for each in advice.evidence]
+        rows = [f"{row} {'' if value is None else f'{value:.3f}'} |" for row, value in zip(rows, found, strict=True)]
+    return "\n".join([*lines, *rows, ""])
 
 
 def command_line_page() -> str:
@@ -160,6 +193,7 @@ def _body(code: str) -> list[str]:
 
 PAGES = {
     "catalogue.md": catalogue_page,
+    "choose.md": choose_page,
     "command_line.md": command_line_page,
     "gallery.md": gallery_page,
     "results/README.md": results_page,
