@@ -107,8 +107,8 @@ def command_line_page() -> str:
         "|---|---|",
         *(f"| [`{name}`](#uqprism-{name}) | {_cell(inspect.getdoc(each.callback))} |" for name, each in commands.items()),
         "",
-        "Messages are one line on standard error. Exit codes: 0 done; 1 bad data, or a file that cannot be read or written; 2 wrong",
-        "usage; 130 interrupted.",
+        "Messages are one line on standard error. Exit codes: 0 done; 1 bad data, or a file that cannot be read or written;",
+        "2 wrong usage; 130 interrupted.",
         "",
     ]
     for name, command in commands.items():

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 GALLERY = "docs/gallery.md"  # its code is that of the examples, which have tests of their own
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
 PAGES.remove(GALLERY)
-SHELL_PAGES = ["README.md", "docs/index.md"]
+SHELL_PAGES = ["README.md", "CONTRIBUTING.md", "docs/index.md"]
 TOO_LONG = {"demo", "reproduce", "app"}  # for this test: others run them; here their options are checked
 
 
@@ -155,6 +155,15 @@ def test_every_public_name_is_in_the_reference(home: str) -> None:
     assert not missing, sorted(missing)
 
 
-def test_every_local_link_of_the_readme_leads_somewhere() -> None:
-    for target in re.findall(r"\]\((?!http)([^)#]+)", (ROOT / "README.md").read_text()):
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_every_local_link_leads_somewhere(page: str) -> None:
+    """The site's own links are checked when it is built."""
+    for target in re.findall(r"\]\((?!http)([^)#]+)", (ROOT / page).read_text()):
         assert (ROOT / target).exists(), target
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    """Every page but the reference, which is made when the site is built, and the results' own."""
+    readme = (ROOT / "README.md").read_text()
+    missing = [page for page in PAGES[1:] if f"({page})" not in readme]
+    assert missing in ([], ["docs/api.md"])
