@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import html
 import inspect
 import json
 import sys
@@ -21,6 +22,8 @@ EXAMPLES = DOCS.parent / "examples"
 
 EVIDENCE = ("<!-- evidence: written by docs/generate.py -->", "<!-- end of the evidence -->")
 EXPERIMENTS = {"selective_prediction": "selective", "ood_detection": "ood", "active_learning": "active"}
+
+FIRST = {"plot_decomposition"}  # in the gallery; the others by name
 
 # The page that tells more about a command.
 TOLD_IN = {
@@ -139,10 +142,15 @@ def _written(name: str, kind: Any, about: Any) -> tuple[str, str]:
     """How an argument or option is typed; and, for an argument, its place in the line."""
     value = about.metavar or {int: "INTEGER", float: "FLOAT"}.get(next(iter(get_args(kind)), kind), "TEXT")
     if isinstance(about, ArgumentInfo):
-        return f"`{_cell(value)}`", value
+        return _code(value), value
     given = (about.default, *(about.param_decls or ()))  # Typer sorts the first of them out later
     names = [each for each in given if str(each).startswith("-")] or [f"--{name.replace('_', '-')}"]
-    return f"`{', '.join(names)}{'' if kind is bool else ' ' + _cell(value)}`", ""
+    return _code(", ".join(names) + ("" if kind is bool else f" {value}")), ""
+
+
+def _code(text: str) -> str:
+    """Code in a cell of a table, where a bar would end the cell."""
+    return f"<code>{html.escape(text).replace('|', '&#124;')}</code>"
 
 
 def _cell(text: str | None) -> str:
@@ -152,7 +160,8 @@ def _cell(text: str | None) -> str:
 
 def gallery_page() -> str:
     """The examples: a picture of each on top, then what each shows, and its code."""
-    examples = {path: path.read_text() for path in sorted(EXAMPLES.glob("plot_*.py"))}
+    paths = sorted(EXAMPLES.glob("plot_*.py"), key=lambda path: (path.stem not in FIRST, path.stem))
+    examples = {path: path.read_text() for path in paths}
     titles = {path: ast.get_docstring(ast.parse(code)).split("\n\n", 1) for path, code in examples.items()}  # type: ignore[union-attr]
     cards = [
         f"[![{title.rstrip('.')}]({_picture(path)})<br>{title.rstrip('.')}](#{_anchor(path)})"
