@@ -1,8 +1,8 @@
 """Noise, and what more data would remove.
 
 Ten networks learn a sine from 150 points, noisy on the right and missing in the middle. The expected penalty (here the CRPS, in
-units of y) splits at every x: the noise follows the truth of the data, and what more data would remove is large exactly where
-there are none.
+units of y) splits at every x: the noise follows the truth of the data, and what more data would remove is large where there
+are none.
 """
 
 import sys
