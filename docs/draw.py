@@ -1,10 +1,13 @@
-"""Draw the pictures of the task pages: the code of those pages, with the figures saved. Run after changing a figure."""
+"""Draw the pictures of the task pages and the gallery; run after changing a figure. With names of examples, only theirs."""
 
 from __future__ import annotations
 
+import runpy
+import sys
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 import uqprism as up
 from uqprism import tasks
@@ -12,10 +15,27 @@ from uqprism.data.synthetic import sine
 from uqprism.report.drawing import save_as
 
 PICTURES = Path(__file__).parent / "pictures"
+EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 def main() -> None:
-    """Every picture, from one ensemble; the learning curves from loops of their own."""
+    """All of them, or those of the examples that were named."""
+    PICTURES.mkdir(exist_ok=True)
+    if not sys.argv[1:]:
+        _tasks()
+    for name in sys.argv[1:] or sorted(path.stem.removeprefix("plot_") for path in EXAMPLES.glob("plot_*.py")):
+        _example(name)
+
+
+def _example(name: str) -> None:
+    """The picture of an example, in 128 colours: a page of them should load at once."""
+    path = PICTURES / f"gallery_{name}.png"
+    save_as(runpy.run_path(str(EXAMPLES / f"plot_{name}.py"))["draw"](), path)
+    Image.open(path).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def _tasks() -> None:
+    """The pictures of the tasks' pages, from one ensemble; the learning curves from loops of their own."""
     inputs, targets = sine(150, seed=0)
     held, truth = sine(1000, seed=1)
     model = up.DeepEnsembleRegressor(n_members=10, random_state=0).fit(inputs, targets)
@@ -30,7 +50,6 @@ def main() -> None:
         "intervals": up.select_measure(table, error=error),
         "learning": _comparison(),
     }
-    PICTURES.mkdir(exist_ok=True)
     for name, result in drawn.items():
         save_as(result.plot().figure, PICTURES / f"{name}.png")
 

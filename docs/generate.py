@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
+import ast
+import html
+import inspect
+import json
 import sys
 from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
+from typer.models import ArgumentInfo
 
 import uqprism as up
+from uqprism.cli import app
 from uqprism.experiments.overview import overview
 
 DOCS = Path(__file__).parent
+EXAMPLES = DOCS.parent / "examples"
+
+EVIDENCE = ("<!-- evidence: written by docs/generate.py -->", "<!-- end of the evidence -->")
+EXPERIMENTS = {"selective_prediction": "selective", "ood_detection": "ood", "active_learning": "active"}
+
+FIRST = {"plot_decomposition"}  # in the gallery; the others by name
+
+# The page that tells more about a command.
+TOLD_IN = {
+    "active": "active_learning.md",
+    "catalogue": "catalogue.md",
+    "correlation": "rank_correlation.md",
+    "ood": "ood_detection.md",
+    "recommend": "choose.md",
+    "reproduce": "reproduce.md",
+    "score": "scale.md",
+    "select": "choose.md#ask-your-own-data",
+    "selective": "selective_prediction.md",
+}
 
 
 def catalogue_page() -> str:
@@ -42,7 +68,145 @@ def results_page() -> str:
     return overview(sorted(path.parent for path in DOCS.glob("results/*/result.json")))
 
 
-PAGES = {"catalogue.md": catalogue_page, "results/README.md": results_page}
+def choose_page() -> str:
+    """The page as it stands, with the evidence between its two marks written anew."""
+    page = (DOCS / "choose.md").read_text()
+    before, rest = page.split(f"{EVIDENCE[0]}\n", 1)
+    _, after = rest.split(f"{EVIDENCE[1]}\n", 1)
+    tables = "\n".join(_evidence(task) for task in EXPERIMENTS)
+    return f"{before}{EVIDENCE[0]}\n\n{tables}\n{EVIDENCE[1]}\n{after}"
+
+
+def _evidence(task: str) -> str:
+    """What the paper found, beside what our own run of it found, where one is stored."""
+    advice = up.recommend(task)
+    folder = DOCS / "results" / EXPERIMENTS[task]
+    ours: dict[str, float] = {}
+    if (folder / "result.json").exists():
+        tables = json.loads((folder / "result.json").read_text())["tables"]
+        rows = next((rows for name, rows in tables.items() if "mean over" in name or "Average ranks" in name), [])
+        ours = {row["measure"]: row["ours"] for row in rows if {"measure", "ours"} <= row.keys()}
+    title = task.replace("_", " ").replace("ood", "out-of-distribution").capitalize()
+    lines = [f"*{title}.* {advice.metric}.", "", "| measure | the paper |", "|---|---|"]
+    rows = [f"| `{each.measure}` | {each.value:.3f} ± {each.spread:.3f} |" for each in advice.evidence]
+    if ours:
+        page = f"[our run](results/{folder.name}.md)"
+        lines[-2:] = [f"| measure | the paper | {page} |", "|---|---|---|"]
+        found = [ours.get(each.measure) for each in advice.evidence]
+        rows = [f"{row} {'' if value is None else f'{value:.3f}'} |" for row, value in zip(rows, found, strict=True)]
+    return "\n".join([*lines, *rows, ""])
+
+
+def command_line_page() -> str:
+    """Every command with its arguments and options, in the words of its own help."""
+    named = {each.name or each.callback.__name__: each for each in app.registered_commands}  # type: ignore[union-attr]
+    commands = dict(sorted(named.items()))
+    lines = [
+        "# Command line",
+        "",
+        "What `uqprism COMMAND --help` says. The commands come with the extra `cli`.",
+        "",
+        "| command | |",
+        "|---|---|",
+        *(f"| [`{name}`](#uqprism-{name}) | {_cell(inspect.getdoc(each.callback))} |" for name, each in commands.items()),
+        "",
+        "Messages are one line on standard error. Exit codes: 0 done; 1 bad data, or a file that cannot be read or written;",
+        "2 wrong usage; 130 interrupted.",
+        "",
+    ]
+    for name, command in commands.items():
+        lines += _command(name, command)
+    return "\n".join(lines)
+
+
+def _command(name: str, command: Any) -> list[str]:
+    rows, usage = [], []
+    for parameter in inspect.signature(command.callback, eval_str=True).parameters.values():
+        kind, about = get_args(parameter.annotation)
+        written, place = _written(parameter.name, kind, about)
+        default = "required" if parameter.default is parameter.empty else ""
+        if parameter.default not in (parameter.empty, None, False, ""):
+            default = f"`{parameter.default}`"
+        rows.append(f"| {written} | {_cell(about.help)} | {default} |")
+        if place:
+            usage.append(place if default == "required" else f"[{place}]")
+    more = f" More on [its page]({TOLD_IN[name]})." if name in TOLD_IN else ""
+    lines = [f"## uqprism {name}", "", _cell(inspect.getdoc(command.callback)) + more, ""]
+    lines += ["```console", " ".join(["$ uqprism", name, *(["[OPTIONS]"] if len(rows) > len(usage) else []), *usage]), "```", ""]
+    if rows:
+        lines += ["| | | default |", "|---|---|---|", *rows, ""]
+    return lines + ([_cell(command.epilog), ""] if command.epilog else [])
+
+
+def _written(name: str, kind: Any, about: Any) -> tuple[str, str]:
+    """How an argument or option is typed; and, for an argument, its place in the line."""
+    value = about.metavar or {int: "INTEGER", float: "FLOAT"}.get(next(iter(get_args(kind)), kind), "TEXT")
+    if isinstance(about, ArgumentInfo):
+        return _code(value), value
+    given = (about.default, *(about.param_decls or ()))  # Typer sorts the first of them out later
+    names = [each for each in given if str(each).startswith("-")] or [f"--{name.replace('_', '-')}"]
+    return _code(", ".join(names) + ("" if kind is bool else f" {value}")), ""
+
+
+def _code(text: str) -> str:
+    """Code in a cell of a table, where a bar would end the cell."""
+    return f"<code>{html.escape(text).replace('|', '&#124;')}</code>"
+
+
+def _cell(text: str | None) -> str:
+    """Text for a table: one line, and no bar that would end the cell."""
+    return " ".join((text or "").split()).replace("|", "\\|")
+
+
+def gallery_page() -> str:
+    """The examples: a picture of each on top, then what each shows, and its code."""
+    paths = sorted(EXAMPLES.glob("plot_*.py"), key=lambda path: (path.stem not in FIRST, path.stem))
+    examples = {path: path.read_text() for path in paths}
+    titles = {path: ast.get_docstring(ast.parse(code)).split("\n\n", 1) for path, code in examples.items()}  # type: ignore[union-attr]
+    cards = [
+        f"[![{title.rstrip('.')}]({_picture(path)})<br>{title.rstrip('.')}](#{_anchor(path)})"
+        for path, (title, _) in titles.items()
+    ]
+    lines = [
+        "# Gallery",
+        "",
+        "Short scripts, one idea each. Run one as `python examples/plot_decomposition.py picture.png`. They need the extras",
+        "`report`, `sklearn` and `deep`, and one of them NGBoost.",
+        "",
+        '<div class="gallery" markdown>',
+        "",
+        *[f"{card}\n" for card in cards],
+        "</div>",
+        "",
+    ]
+    for path, (title, text) in titles.items():
+        code = "\n".join(f"    {line}".rstrip() for line in _body(examples[path]))
+        lines += [f"## {title.rstrip('.')} {{ #{_anchor(path)} }}", "", text, "", f"![{title.rstrip('.')}]({_picture(path)})", ""]
+        lines += [f'??? example "examples/{path.name}"', "", "    ```python", code, "    ```", ""]
+    return "\n".join(lines)
+
+
+def _anchor(path: Path) -> str:
+    return path.stem.removeprefix("plot_").replace("_", "-")
+
+
+def _picture(path: Path) -> str:
+    return f"pictures/gallery_{path.stem.removeprefix('plot_')}.png"
+
+
+def _body(code: str) -> list[str]:
+    """The lines after the docstring, which stands above them on the page."""
+    docstring = ast.parse(code).body[0]
+    return code.splitlines()[docstring.end_lineno :][1:]
+
+
+PAGES = {
+    "catalogue.md": catalogue_page,
+    "choose.md": choose_page,
+    "command_line.md": command_line_page,
+    "gallery.md": gallery_page,
+    "results/README.md": results_page,
+}
 
 
 def main() -> None:

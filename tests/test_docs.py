@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import doctest
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 ROOT = Path(__file__).parent.parent
+GALLERY = "docs/gallery.md"  # its code is that of the examples, which have tests of their own
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+PAGES.remove(GALLERY)
+SHELL_PAGES = ["README.md", "CONTRIBUTING.md", "docs/index.md"]
+TOO_LONG = {"demo", "reproduce", "app"}  # for this test: others run them; here their options are checked
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -52,15 +59,111 @@ def test_the_advice_in_the_documentation_is_what_the_command_prints() -> None:
     assert printed in (ROOT / "docs" / "choose.md").read_text()
 
 
-def test_every_command_is_documented() -> None:
+def shell_lines(page: str) -> list[str]:
+    """The commands that a page tells people to type, without comments."""
+    lines = [line for block in blocks(page, "console") for line in block.splitlines() if line.startswith("$ ")]
+    return [shlex.join(shlex.split(line[2:], comments=True)) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the pages' commands read."""
+    path = tmp_path_factory.mktemp("shell")
+    rng = np.random.default_rng(0)
+    columns = {"y": rng.normal(size=60)}
+    for i in range(3):
+        columns |= {f"mean_{i}": rng.normal(size=60), f"variance_{i}": np.exp(rng.normal(size=60))}
+    frame = pd.DataFrame(columns)
+    frame.to_csv(path / "predictions.csv", index=False)
+    frame.to_parquet(path / "predictions.parquet")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("page", "line"), [(page, line) for page in SHELL_PAGES for line in shell_lines(page) if line.startswith("uqprism ")]
+)
+def test_the_commands_of_a_page_work(page: str, line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each does its work on a small file and writes what it says; long ones are asked for help with the same options."""
     from uqprism.cli import app
 
-    quickstart = (ROOT / "docs" / "index.md").read_text()
-    for command in app.registered_commands:
-        assert command.callback is not None
-        assert f"uqprism {command.callback.__name__}" in quickstart
+    monkeypatch.chdir(folder)
+    _, *words = shlex.split(line)
+    named = re.findall(r"(?:-o|--output|--plot) (\S+)", line)
+    for name in named:
+        (folder / name).unlink(missing_ok=True)
+    result = CliRunner().invoke(app, [*words, "--help"] if words[0] in TOO_LONG else words)
+    assert result.exit_code == 0, result.output
+    if words[0] in TOO_LONG:
+        assert all(option in result.output for option in words if option.startswith("--"))
+    else:
+        assert all((folder / name).stat().st_size > 0 for name in named)
 
 
-def test_every_local_link_of_the_readme_leads_somewhere() -> None:
-    for target in re.findall(r"\]\((?!http)([^)#]+)", (ROOT / "README.md").read_text()):
+@pytest.mark.parametrize("page", SHELL_PAGES)
+def test_other_shell_lines_name_targets_and_extras_that_exist(page: str) -> None:
+    """What is not ours to run is held against the Makefile and the list of extras."""
+    import tomllib
+
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for line in shell_lines(page):
+        program, *words = shlex.split(line)
+        assert program in {"uqprism", "make", "pip", "python"}, line
+        if program == "make":
+            assert set(words) <= set(targets), line
+        if program == "pip":
+            assert set(re.findall(r"\[([\w,]+)\]", line)[0].split(",")) <= set(extras), line
+        if program == "python":
+            assert (ROOT / words[0]).exists(), line
+
+
+def test_every_command_and_every_option_is_documented() -> None:
+    """The page that is written from the commands' own words leaves nothing out that they understand."""
+    from typer.main import get_command
+
+    from uqprism.cli import app
+
+    page = (ROOT / "docs" / "command_line.md").read_text()
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        section = page.split(f"## uqprism {name}\n")[1].split("\n## ")[0]
+        for parameter in command.params:
+            for option in getattr(parameter, "opts", []):
+                assert option in section or not option.startswith("-"), (name, option)
+
+
+PUBLIC = ("uqprism", *(f"uqprism.{name}" for name in ("tasks", "rules", "families", "training", "data", "scale", "experiments")))
+
+
+@pytest.mark.parametrize("home", PUBLIC)
+def test_every_public_name_is_in_the_reference(home: str) -> None:
+    """By itself, or in a module that is described whole; submodules have tests and pages of their own."""
+    import importlib
+    import inspect
+
+    described = set(re.findall(r"^::: ([\w.]+)$", (ROOT / "docs" / "api.md").read_text(), flags=re.MULTILINE))
+    told = {name.rsplit(".", 1)[-1] for name in described}
+    for name in described:
+        try:
+            inside = vars(importlib.import_module(name))
+        except ImportError:  # a class or a function, not a module
+            continue
+        told |= {each for each, what in inside.items() if getattr(what, "__module__", "").startswith(name)}
+    module = importlib.import_module(home)
+    public = {*module.__all__, *dir(module)} if home == "uqprism" else set(module.__all__)
+    kinds = {name: getattr(module, name) for name in public}
+    missing = {name for name, what in kinds.items() if inspect.isclass(what) or inspect.isroutine(what)} - told
+    assert not missing, sorted(missing)
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_every_local_link_leads_somewhere(page: str) -> None:
+    """The site's own links are checked when it is built."""
+    for target in re.findall(r"\]\((?!http)([^)#]+)", (ROOT / page).read_text()):
         assert (ROOT / target).exists(), target
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    """Every page but the reference, which is made when the site is built, and the results' own."""
+    readme = (ROOT / "README.md").read_text()
+    missing = [page for page in PAGES[1:] if f"({page})" not in readme]
+    assert missing in ([], ["docs/api.md"])

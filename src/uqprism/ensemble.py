@@ -25,10 +25,10 @@ FORMAT = "uqprism.EnsemblePrediction"
 class EnsemblePrediction(Doors):
     """The predictions of several models for the same points, as distributions of one family.
 
-    Build it with `gaussian`, `natural`, `laplace`, `logistic`, `student_t` or `samples`, or from models and posteriors of other
-    libraries with `from_sklearn` and `from_samples`. Arrays are (members, *points), or have
-    the members along `member_axis`; NumPy, PyTorch and JAX arrays are kept as they are, lists and tables become NumPy. Values
-    are checked once, here; `check=False` skips that.
+    Build it with `gaussian`, `natural`, `laplace`, `logistic`, `student_t` or `samples`, from a table with `from_frame`, or
+    from models and posteriors of other libraries with `from_sklearn`, `from_torch` and `from_samples`. Arrays are (members,
+    *points), or have the members along `member_axis`; NumPy, PyTorch and JAX arrays are kept as they are, lists and tables
+    become NumPy. Values are checked once, here; `check=False` skips that.
 
     Attributes:
         members: the distributions, with a batch of (members, *points).

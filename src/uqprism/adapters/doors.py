@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from uqprism.arrays import Array
@@ -12,6 +13,37 @@ if TYPE_CHECKING:
 
 class Doors:
     """What `EnsemblePrediction` inherits to be made from other libraries' models."""
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        mean_columns: str | Sequence[str] | None = None,
+        variance_columns: str | Sequence[str] | None = None,
+        scale_columns: str | Sequence[str] | None = None,
+        weights: Array = None,
+    ) -> EnsemblePrediction:
+        """Gaussian members from a table with a row per point: the columns `uqprism score` reads, without the file.
+
+        Members are found by the names of their columns, `mean_0`, `mean_1` and so on, with `variance_0` or `scale_0` (standard
+        deviations) and so on, and ordered by the numbers. Other columns, such as the target, do not matter.
+
+        Args:
+            frame: a pandas or Polars data frame, an Arrow table, or a mapping of names to columns.
+            mean_columns: a pattern such as `mu{i}`, names with commas between, or a list of them; by default `mean_{i}`.
+            variance_columns: the same for variances, by default `variance_{i}`.
+            scale_columns: the same for standard deviations, by default `scale_{i}`; give at most one of the two.
+            weights: one per member, summing to one; None means equal.
+
+        Raises:
+            InvalidValueError: columns that are missing or do not fit together, or a row with a number missing, a mean that is not
+                finite or a variance not above zero; named with row and column.
+        """
+        from uqprism.adapters.frames import from_frame
+        from uqprism.scale.options import Columns
+
+        return from_frame(frame, Columns(mean_columns, variance_columns, scale_columns), weights)
 
     @classmethod
     def from_sklearn(

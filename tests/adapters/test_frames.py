@@ -1,0 +1,90 @@
+"""Tables in memory: members are found by the names of their columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+
+import uqprism as up
+from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, UqprismError
+
+from_frame = up.EnsemblePrediction.from_frame
+RNG = np.random.default_rng(3)
+MEAN, VARIANCE = RNG.normal(size=(3, 4)), np.exp(RNG.normal(size=(3, 4)))
+COLUMNS = {"y": RNG.normal(size=4)} | {
+    name: column
+    for i in (2, 0, 1)  # not in the order of the members
+    for name, column in ((f"variance_{i}", VARIANCE[i]), (f"mean_{i}", MEAN[i]))
+}
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pa.table, dict], ids=["pandas", "arrow", "mapping"])
+def test_members_are_found_by_the_numbers_in_their_names(kind: type) -> None:
+    ens = from_frame(kind(COLUMNS))
+    assert_array_equal(ens.members.mean, MEAN)
+    assert_array_equal(ens.members.variance, VARIANCE)
+
+
+def test_a_csv_file_gives_the_members_that_the_command_reads(tmp_path) -> None:
+    """Frame and command agree on every default measure of one file."""
+    from uqprism import scale
+
+    path, scored = tmp_path / "predictions.csv", tmp_path / "scored.parquet"
+    pd.DataFrame(COLUMNS).to_csv(path, index=False)
+    scale.score(path, scored)
+    expected = pd.read_parquet(scored).drop(columns="y")
+    table = up.evaluate(from_frame(pd.read_csv(path)), list(expected.columns))
+    for name in expected:
+        np.testing.assert_allclose(table[name], expected[name], rtol=1e-12)
+
+
+def test_other_names_scales_and_weights() -> None:
+    frame = pd.DataFrame({"a": MEAN[0], "b": MEAN[1], "s1": VARIANCE[0], "s2": VARIANCE[1]})
+    ens = from_frame(frame, mean_columns="a,b", scale_columns="s{i}", weights=[0.25, 0.75])
+    assert_array_equal(ens.members.mean, MEAN[:2])
+    assert_array_equal(ens.members.scale, VARIANCE[:2])
+    assert_array_equal(ens.weights, [0.25, 0.75])
+
+
+@pytest.mark.parametrize(("given", "wanted"), [("float32", "float32"), ("Float32", "float32"), ("int64", "float64")])
+def test_the_precision_of_the_columns_is_kept(given: str, wanted: str) -> None:
+    frame = pd.DataFrame({"mean_0": [1, 2], "scale_0": [1, 3]}).astype(given)
+    assert from_frame(frame).members.mean.dtype == wanted
+
+
+def test_a_row_index_does_not_matter() -> None:
+    assert_array_equal(from_frame(pd.DataFrame(COLUMNS, index=list("dcba"))).members.mean, MEAN)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"mean_1": [0.0, np.nan, 0.0, np.inf]}, r"row 1: mean_1 must be finite, got nan \(2 such rows\)"),
+        ({"variance_2": [1.0, 1.0, 1.0, 0.0]}, "row 3: variance_2 must be finite and greater than zero, got 0.0"),
+        ({"mean_0": pd.array([1.0, None, 1.0, 1.0], "Float64")}, "row 1: mean_0 must be finite, got nan"),
+        ({"mean_0": list("abcd")}, "column 'mean_0' must hold numbers, its type is object"),
+        ({"mean_3": [0.0] * 4}, "member 3 has a mean but no variance column"),
+    ],
+)
+def test_bad_tables_are_refused_with_row_and_column(changed: dict, message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        from_frame(pd.DataFrame({**COLUMNS, **changed}))
+
+
+def test_what_is_no_table_is_told_where_to_go() -> None:
+    import dask.dataframe as dd
+
+    cases: list[tuple[object, type[UqprismError], str]] = [
+        ("predictions.csv", ArrayTypeError, "read_csv"),
+        (MEAN, ArrayTypeError, "EnsemblePrediction.gaussian"),
+        (dd.from_pandas(pd.DataFrame(COLUMNS), npartitions=1), ArrayTypeError, "uqprism.scale.evaluate"),
+        (pd.DataFrame({"mean": [1.0]}), InvalidValueError, "mean_columns"),
+    ]
+    for frame, error, advice in cases:
+        with pytest.raises(error, match=advice):
+            from_frame(frame)
+    with pytest.raises(ArgumentError, match="not both"):
+        from_frame(pd.DataFrame(COLUMNS), variance_columns="v{i}", scale_columns="s{i}")

@@ -1,0 +1,40 @@
+"""The gallery's examples run, at a small size, and each is on the page with a picture."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_draws(path: Path) -> None:
+    """Every panel shows something, and says what its axes are."""
+    figure = runpy.run_path(str(path))["draw"](quick=True)
+    panels = [axes for axes in figure.axes if axes.get_label() != "<colorbar>"]
+    assert all(axes.has_data() for axes in panels)
+    assert any(axes.get_xlabel() or axes.get_xticklabels() for axes in panels)
+    figure.canvas.draw()  # whatever only fails when it is laid out
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_is_short_and_in_the_gallery(path: Path) -> None:
+    code = path.read_text()
+    assert len(code.splitlines()) < 60
+    picture = ROOT / "docs" / "pictures" / f"gallery_{path.stem.removeprefix('plot_')}.png"
+    assert picture.stat().st_size < 60_000
+    gallery = (ROOT / "docs" / "gallery.md").read_text()
+    assert f"pictures/{picture.name}" in gallery
+    assert path.name in gallery
+
+
+def test_an_example_saves_its_picture_where_it_is_told(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / "plot_rules_disagree.py"), "picture.png"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
