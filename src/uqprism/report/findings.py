@@ -129,5 +129,5 @@ def _sentences(subject: Subject, parts: Parts, results: Mapping[str, Any], found
     if found is not None:
         told["calibration"] = sentences.calibrated(found)
     if "ood" in results:
-        told["outside"] = sentences.detected(results["ood"], lead(results["ood"], subject))
+        told["outside"] = sentences.detected(results["ood"], lead(results["ood"], subject), next(iter(subject.outside)))
     return {name: sentence for name, sentence in told.items() if sentence}

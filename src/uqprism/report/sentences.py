@@ -194,20 +194,18 @@ def _exact(share: float) -> str:
     return f"{100.0 * share:.1f}{SPACE}%"
 
 
-def detected(result: TaskResult, measure: str) -> str:
-    """How well rows from outside are told from the known ones, for each data set."""
-    parts: Mapping[str, TaskResult] = result.parts or {"": result}
+def detected(result: TaskResult, measure: str, name: str = "outside") -> str:
+    """How well rows from outside are told from the known ones, for each data set; `name` is that of a single one."""
+    parts: Mapping[str, TaskResult] = result.parts or {name: result}
     told: list[str] = []
-    for name, part in parts.items():
+    for each, part in parts.items():
         ends = part.interval()[measure] if part.has_spread else None
         between = f", 95 % interval {ends[0]:.3f} to {ends[1]:.3f}" if ends else ""
         rows = count(int(part.settings["points_out"]), "row")
         often = f"{percent(part[measure])} of the time (AUROC {part[measure]:.3f}{between})"
-        told.append(
-            f"one from {name} ({rows}) {often}"
-            if told
-            else f"a row from {name or 'outside'} ({rows}) looks more uncertain than a known one {often}"
-        )
+        where = "outside" if each == "outside" else f"“{each}”"
+        head = f"one from {where} ({rows})" if told else f"a row from {where} ({rows}) looks more uncertain than a known one"
+        told.append(f"{head} {often}")
     what = f"the {measure_in_words(measure)}" if measure_in_words(measure) else measure
     listed = ", ".join(told)
     return f"{listed[0].upper()}{listed[1:]}. That is by {what}; a coin toss gives 50 %."

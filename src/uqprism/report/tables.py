@@ -121,6 +121,10 @@ def _short(metric: str) -> str:
     return short(metric)
 
 
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, str) and (cell[:1] in "-0123456789" or cell in {"infinite", "unknown"})
+
+
 def _of(caption: str, columns: Mapping[str, Sequence[Any]], *, first: int = FIRST, words: Sequence[str] = ()) -> Table:
-    heads = tuple(Column(name, numeric=name not in words) for name in columns)
+    heads = tuple(Column(name, numeric=name not in words and all(map(_is_number, cells))) for name, cells in columns.items())
     return Table(caption, heads, tuple(zip(*columns.values(), strict=True)), first)

@@ -111,9 +111,16 @@ def _levels(levels: Levels) -> np.ndarray:
 
 
 def _binomial(shares: np.ndarray, n_points: int, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    from scipy.stats import binom
-
     if not 0.0 < confidence < 1.0:
         raise InvalidValueError(f"confidence must be between 0 and 1, got {confidence}; 0.95 is usual")
     outside = (1.0 - confidence) / 2.0
-    return binom.ppf(outside, n_points, shares) / n_points, binom.ppf(1.0 - outside, n_points, shares) / n_points
+    return _binomial_quantile(outside, n_points, shares) / n_points, _binomial_quantile(1.0 - outside, n_points, shares) / n_points
+
+
+def _binomial_quantile(level: float, n: int, share: np.ndarray) -> np.ndarray:
+    """The smallest count that is not exceeded with this probability; as `scipy.stats.binom.ppf`, which takes a second to import."""
+    from scipy.special import bdtr, bdtrik
+
+    found = np.ceil(bdtrik(level, n, share))
+    below = np.maximum(found - 1.0, 0.0)
+    return np.where(bdtr(below, n, share) >= level, below, found)

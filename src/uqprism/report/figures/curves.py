@@ -19,6 +19,7 @@ from uqprism.tasks.result import TaskResult
 Names = str | Iterable[str | Measure] | None
 
 BEST = 3
+NEW_LINE = "\n"
 ALIKE = 0.005  # of a curve's height, on average: nearer ones would hide each other
 DASHED, DOTTED = (0, (5, 3)), (0, (1, 1.5))
 STROKES = ("solid", DOTTED, "dashdot")  # dashes are for chance
@@ -41,7 +42,7 @@ def retention_curves(result: TaskResult, measures: Names = None, ax: Any = None,
         axes.plot(kept, _curve(result, "random order"), color="black", linestyle=DASHED, linewidth=1.0, label="random order")
         axes.plot(kept, _curve(result, "oracle order"), color="black", linewidth=1.0, label="oracle: largest errors go first")
         axes.set(xlabel="points kept, the most certain first (%)", xlim=(0, 100))
-        axes.set_ylabel(textwrap.fill(f"{error} of the points kept", 40))
+        axes.set_ylabel(f"{error}{' ' if len(error) < 20 else NEW_LINE}of the points kept")
         _legend_above(axes, explained(result.metric))
     return axes
 
@@ -98,7 +99,7 @@ def learning_curves(comparison: TaskResult, acquisitions: Names = None, ax: Any 
 
 def _legend_above(axes: Any, title: str | None) -> None:
     """A legend over the axes, where no curve can run through it."""
-    width = int(11 * axes.figure.get_size_inches()[0])  # in letters
+    width = int(12.5 * axes.figure.get_size_inches()[0])  # in letters
     title = textwrap.fill(title, width) if title is not None else None
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), title=title, alignment="left", borderaxespad=0.2)
 
