@@ -51,8 +51,8 @@ class Demo:
     def __str__(self) -> str:
         sizes = self.sizes
         head = (
-            f"{sizes.n_members} small networks learned {sizes.n_training:,} points between x = -4 and 4, then predicted new points there, "
-            "and points to the left and right, where they had seen none."
+            f"{sizes.n_members} small networks learned {sizes.n_training:,} points between x = -4 and 4, then predicted new "
+            "points there, and points to the left and right, where they had seen none."
         )
         told = [self.report.sentences[name] for name in FINDINGS if name in self.report.sentences]
         lines = [textwrap.fill(head, 100), ""]

@@ -63,8 +63,8 @@ def scatter(subject: Subject) -> Chart:
     dots = "".join(f"M{x:g} {y:g}h0" for x, y in spots)
     svg = svg.replace("</svg>", f'<path class="dots" d="{dots}"/><circle class="ring" r="4.5" cx="-9" cy="-9"/></svg>')
     some = (
-        f"Grey shows all {subject.n_rows:,} rows, the darker the more; {len(drawn):,} of them, sampled for drawing with the most "
-        "uncertain of either kind always among them, are dots."
+        f"Grey shows all {subject.n_rows:,} rows, the stronger the more; {len(drawn):,} of them, sampled for drawing with the "
+        "most uncertain of either kind always among them, are dots."
     )
     caption = f"{'Each dot is a row.' if all_drawn else some} Point at a dot, or tap it, to see which row it is."
     return Chart("scatter", "Each row, by the two kinds of uncertainty", caption, svg, data=_dots(subject, drawn, spots))

@@ -136,7 +136,7 @@ def _with_members(subject: Subject, points: Points, request: Request) -> Subject
 def _shown_of(points: Points, request: Request) -> list[str]:
     """Columns that tell rows apart: those asked for, or the first few that are neither members nor measures."""
     if request.show is not None:
-        points.take(list(request.show), np.array([], dtype=np.intp)) if request.show else None
+        points.take(request.show, np.array([], dtype=np.intp))  # an unknown one is refused before any work
         return list(request.show)
     taken = {*points.scored, request.target, request.prediction, request.error_column}
     with suppress(InvalidValueError):  # a scored file need not have members

@@ -174,5 +174,10 @@ def _tiles(parts: Parts, findings: Findings) -> list[Tile]:
             Tile(number(parts.removable), "of it more data would remove", unit),
         ]
     if findings.calibration is not None:
-        found.append(Tile(percent(float(findings.calibration.coverage(0.9)[0])), f"of the targets lie in 90{SPACE}% intervals"))
+        found.append(
+            Tile(
+                f"{100.0 * float(findings.calibration.coverage(0.9)[0]):.1f}{SPACE}%",
+                f"of the targets lie in 90{SPACE}% intervals",
+            )
+        )
     return found

@@ -200,7 +200,7 @@ def detected(result: TaskResult, measure: str, name: str = "outside") -> str:
     told: list[str] = []
     for each, part in parts.items():
         ends = part.interval()[measure] if part.has_spread else None
-        between = f", 95 % interval {ends[0]:.3f} to {ends[1]:.3f}" if ends else ""
+        between = f", 95 % interval {ends[0]:.3f} to {ends[1]:.3f}" if ends and ends[0] < ends[1] else ""
         rows = count(int(part.settings["points_out"]), "row")
         often = f"{percent(part[measure])} of the time (AUROC {part[measure]:.3f}{between})"
         where = "outside" if each == "outside" else f"“{each}”"

@@ -65,7 +65,12 @@ def places(axes: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def _for_page(text: str, name: str) -> str:
     text = text[text.index("<svg") :]
-    for unwanted in (r"<metadata>.*?</metadata>", r"<!--.*?-->", r"<style[^>]*>.*?</style>", r" (?:version|xmlns)=\"[^\"]*\""):
+    for unwanted in (
+        r"<metadata>.*?</metadata>",
+        r"<!--.*?-->",
+        r"<style[^>]*>.*?</style>",
+        r" (?:version|xmlns(?::xlink)?)=\"[^\"]*\"",
+    ):
         text = re.sub(unwanted, "", text, flags=re.DOTALL)
     text = re.sub(r'(<svg[^>]*?) (?:width|height)="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) (?:width|height)="[^"]*"', r"\1", text, count=1)

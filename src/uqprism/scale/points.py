@@ -77,6 +77,14 @@ class Points:
     def read(self, names: Iterable[str]) -> dict[str, np.ndarray]:
         """These columns as numbers, nulls as NaN."""
         wanted = list(names)
+        tables = self._tables(wanted)
+        if tables and not any(table.num_rows for table in tables):
+            raise InvalidValueError(f"{self.title}: has no rows, only the names of its columns")
+        return {name: self._numbers(name, [table.column(name) for table in tables]) for name in wanted}
+
+    def _tables(self, names: Sequence[str]) -> list[Any]:
+        """These columns of each file, as they stand there."""
+        wanted = list(names)
         for name in wanted:
             if name not in self.names:
                 raise InvalidValueError(f"{self.title}: {unknown('column', name, self.names)}")
@@ -85,9 +93,7 @@ class Points:
             with naming(path, "read"):
                 table = pq.read_table(path, columns=wanted, partitioning=None) if _is_parquet(path) else _whole(path)
                 tables.append(table.select(wanted))
-        if tables and not any(table.num_rows for table in tables):
-            raise InvalidValueError(f"{self.title}: has no rows, only the names of its columns")
-        return {name: self._numbers(name, [table.column(name) for table in tables]) for name in wanted}
+        return tables
 
     def _numbers(self, name: str, chunks: Sequence[Any]) -> np.ndarray:
         try:
@@ -125,11 +131,7 @@ class Points:
 
     def take(self, names: Sequence[str], rows: np.ndarray) -> dict[str, list[Any]]:
         """What stands in these columns at some rows, of whatever type."""
-        tables = []
-        for path in self.paths:
-            with naming(path, "read"):
-                table = pq.read_table(path, columns=list(names), partitioning=None) if _is_parquet(path) else _whole(path)
-                tables.append(table.select(list(names)))
+        tables = self._tables(names)
         chunks = {name: pa.chunked_array([part for table in tables for part in table.column(name).chunks]) for name in names}
         return {name: chunk.take(pa.array(rows)).to_pylist() for name, chunk in chunks.items()}
 

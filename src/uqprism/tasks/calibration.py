@@ -114,11 +114,13 @@ def _binomial(shares: np.ndarray, n_points: int, confidence: float) -> tuple[np.
     if not 0.0 < confidence < 1.0:
         raise InvalidValueError(f"confidence must be between 0 and 1, got {confidence}; 0.95 is usual")
     outside = (1.0 - confidence) / 2.0
-    return _binomial_quantile(outside, n_points, shares) / n_points, _binomial_quantile(1.0 - outside, n_points, shares) / n_points
+    return _binomial_quantile(outside, n_points, shares) / n_points, _binomial_quantile(
+        1.0 - outside, n_points, shares
+    ) / n_points
 
 
 def _binomial_quantile(level: float, n: int, share: np.ndarray) -> np.ndarray:
-    """The smallest count that is not exceeded with this probability; as `scipy.stats.binom.ppf`, which takes a second to import."""
+    """The smallest count not exceeded with this probability: `scipy.stats.binom.ppf`, without its slow import."""
     from scipy.special import bdtr, bdtrik
 
     found = np.ceil(bdtrik(level, n, share))

@@ -34,7 +34,7 @@ def noise_and_ignorance(
         rule: of both, for the axes.
         unit: of the target, for the axes.
         drawn: which points are dots; by default up to 3,000, see `sample`; an empty list for none.
-        density: whether grey cells show all points, the darker the more; by default where not all are dots.
+        density: whether grey cells show all points, the stronger the more; by default where not all are dots.
         ax: axes to draw on; None for a new figure.
     """
     noise, ignorance = _both(aleatoric, epistemic)
@@ -49,7 +49,7 @@ def noise_and_ignorance(
         if rule in {"crps", "squared_error"}:  # elsewhere zero is no natural end, and equal parts mean nothing
             _equal_parts(axes)
         axes.set_xlabel(f"{NOISE}: {quantity(rule, unit)}")
-        axes.set_ylabel(f"{EPISTEMIC}: {quantity(rule, unit)}")
+        axes.set_ylabel(f"{EPISTEMIC}:\n{quantity(rule, unit)}")
     return axes
 
 
@@ -84,7 +84,7 @@ def sample(aleatoric: Any, epistemic: Any, most: int = DRAWN, *, seed: int = 0) 
     noise, ignorance = _both(aleatoric, epistemic)
     if len(noise) <= most:
         return np.arange(len(noise))
-    top = most // 6
+    top = most // 20
     extreme = np.unique(np.concatenate([np.argpartition(values, -top)[-top:] for values in (noise, ignorance)]))
     others = np.setdiff1d(np.arange(len(noise)), extreme, assume_unique=True)
     drawn = np.random.default_rng(seed).choice(others, most - len(extreme), replace=False)
@@ -99,7 +99,7 @@ def _both(aleatoric: Any, epistemic: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _density(axes: Any, noise: np.ndarray, ignorance: np.ndarray) -> None:
-    """Grey cells, the darker the more points, on a log scale of counts: a few lone points still show."""
+    """Grey cells, the stronger the more points, on a log scale of counts: a few lone points still show."""
     edges = [spaced(*bounds(values), CELLS, wide=is_wide(values)) for values in (noise, ignorance)]
     counts = np.histogram2d(noise, ignorance, bins=edges)[0].T
     shade = np.log1p(counts) / max(np.log1p(counts.max(initial=0.0)), 1e-300)
