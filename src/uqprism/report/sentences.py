@@ -99,9 +99,10 @@ class Parts:
 def overall(parts: Parts) -> str:
     """How much is noise and how much more data would remove."""
     unit, rule = parts.risk_unit, RULES.get(parts.rule, parts.rule)
-    rows, total = count(parts.n_rows, "row"), amount(parts.total, unit)
-    head = f"Over {rows} the expected penalty" if parts.n_rows > 1 else "In the only row the expected penalty"
-    head += f" ({rule}) is {total}{' on average' if parts.n_rows > 1 else ''}"
+    several = parts.n_rows > 1
+    head = f"Over {count(parts.n_rows, 'row')}" if several else "In the only row"
+    head += f" the model{' expects' if parts.n_members == 1 else 's expect'} a penalty ({rule}) of {amount(parts.total, unit)}"
+    head += " on average" if several else ""
     if parts.n_members == 1:
         return (
             f"{head}, all of it noise as far as one model can tell. What more data would remove cannot be seen: that takes "

@@ -58,7 +58,7 @@ def roc_curves(result: TaskResult, measures: Names = None, ax: Any = None) -> An
     alarms = 100.0 * _curve(result, "false_positive_rate")
     chosen = _chosen(result, measures, recommended=recommend("ood_detection").measure)
     auroc = result.metrics.get("auroc", result)
-    with axes_or_new(ax, 4.2) as axes:
+    with axes_or_new(ax, 4.8) as axes:
         for name, look in zip(chosen, _looks(), strict=False):
             axes.plot(alarms, 100.0 * _curve(result, name), label=f"{name} (AUROC {auroc[name]:.3f})", **look)
         axes.plot([0, 100], [0, 100], color="black", linestyle=DASHED, linewidth=1.0, label="chance (AUROC 0.500)")
