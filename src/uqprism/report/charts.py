@@ -107,7 +107,7 @@ def of_result(command: str, result: Any, subject: Subject) -> Chart:
         )
     if isinstance(result, RankCorrelation):
         named = len(result.names) <= figures.MOST_NAMES
-        size = {"width": 7.2, "height": 5.4} if named else {"height": 4.6}
+        size = {"width": 7.2, "height": 5.4} if named else {"width": 5.4, "height": 4.0}
         return chart(
             command, "Kendall's tau between all pairs of measures", "", lambda ax: result.plot(ax=ax), wide=named, **size
         )

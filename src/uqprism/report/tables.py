@@ -15,6 +15,7 @@ from uqprism.tasks.result import TaskResult
 
 MOST_UNCERTAIN = 10
 FIRST = 8
+NAMED = 6
 LONGEST = 60  # characters of a cell
 
 
@@ -92,10 +93,19 @@ def of_result(result: Any) -> Table | None:
         rows = [row for row in result.summary() if row["measures"] > 1]
         if not rows:
             return None
-        cells = {"measures": [str(row["measures"]) for row in rows], "order the rows alike": [row["rank_alike"] for row in rows]}
+        cells = {
+            "measures": [str(row["measures"]) for row in rows],
+            "order the rows alike": [_listed(row["rank_alike"]) for row in rows],
+        }
         return _of("Measures with the same order of the rows", cells, words=("order the rows alike",))
     rows = getattr(result, "summary", result.rows)()
     return _of("", {name: [text(row[name]) for row in rows] for name in rows[0]}) if rows else None
+
+
+def _listed(names: str) -> str:
+    """The first few of many names."""
+    every = names.split(", ")
+    return names if len(every) <= NAMED else f"{', '.join(every[:NAMED])} and {len(every) - NAMED} more"
 
 
 def _of_measures(result: TaskResult) -> Table:
