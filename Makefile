@@ -1,6 +1,6 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
-# One PyTorch for all checks; the package itself allows a range.
+# One PyTorch for demo and checks; the package itself allows a range.
 TORCH := torch==2.13.0
 
 .PHONY: demo test lint types docs bench clean
@@ -16,8 +16,13 @@ TORCH := torch==2.13.0
 	$(BIN)/python -m pip install --quiet --editable '.[cli,fast,deep,sklearn,scale,report,jax,docs,test]'
 	touch $@
 
-## demo: split the uncertainty of an embedded ensemble, under all four rules
-demo: .venv/base
+.venv/demo: .venv/base
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet --editable '.[cli,fast,deep,report]'
+	touch $@
+
+## demo: train an ensemble on the paper's synthetic set and write demo/report.html
+demo: .venv/demo
 	$(BIN)/uqprism demo
 
 ## test: every check there is: lint, types, tests, documentation
@@ -45,4 +50,4 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,7 +11,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess:
 
 
 def test_demo_prints_a_row_for_each_rule_and_trip() -> None:
-    result = run("demo")
+    result = run("demo", "deliveries")
     assert result.returncode == 0
     rows = [line for line in result.stdout.splitlines() if line.endswith(tuple("0123456789")) and "." in line]
     assert len(rows) == 16

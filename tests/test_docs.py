@@ -48,7 +48,7 @@ def test_code_runs(page: str, tmp_path: Path) -> None:
 def test_the_readme_shows_what_the_demo_prints() -> None:
     from uqprism.cli import app
 
-    printed = CliRunner().invoke(app, ["demo"]).output
+    printed = CliRunner().invoke(app, ["demo", "deliveries"]).output
     assert printed in (ROOT / "README.md").read_text()
 
 

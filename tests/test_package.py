@@ -51,11 +51,12 @@ LATER = [
     ("torch", "DeepEnsembleRegressor", "deep"),
     ("sklearn", "DeepEnsembleRegressor", "sklearn"),
     ("torch", "DeepEnsemble", "deep"),
+    ("matplotlib", "write_report", "report"),
 ]
 
 
 @pytest.mark.parametrize(("package", "name", "extra"), LATER)
-def test_missing_packages_of_training_name_their_extra(package: str, name: str, extra: str) -> None:
+def test_missing_packages_of_later_parts_name_their_extra(package: str, name: str, extra: str) -> None:
     code = f"""
 import sys; sys.modules[{package!r}] = None
 from uqprism import *

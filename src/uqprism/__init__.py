@@ -16,6 +16,7 @@ from uqprism.quadrature import Exactness
 if TYPE_CHECKING:
     from uqprism import tasks
     from uqprism.tasks.active_learning import ActiveLearner
+    from uqprism.tasks.calibration import Calibration, calibration
     from uqprism.tasks.ood_detection import ood_detection
     from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
     from uqprism.tasks.recommendation import recommend
@@ -30,8 +31,10 @@ __version__ = "0.1.0"
 _LATER = dict.fromkeys(
     (
         "ActiveLearner",
+        "Calibration",
         "RankCorrelation",
         "TaskResult",
+        "calibration",
         "ood_detection",
         "rank_correlation",
         "recommend",
@@ -41,16 +44,18 @@ _LATER = dict.fromkeys(
     ),
     "uqprism.tasks",
 )
-# These need PyTorch or scikit-learn too, and are left out by `from uqprism import *`.
+# These need further packages, and are left out by `from uqprism import *`.
 _WITH_EXTRAS = {
     "DeepEnsemble": "uqprism.training",
     "DeepEnsembleRegressor": "uqprism.training.estimators",
     "EvidentialRegressor": "uqprism.training.estimators",
     "MCDropoutRegressor": "uqprism.training.estimators",
+    "write_report": "uqprism.report.page",
 }
 
 __all__ = [
     "ActiveLearner",
+    "Calibration",
     "Decomposition",
     "Empirical",
     "EnsemblePrediction",
@@ -68,6 +73,7 @@ __all__ = [
     "UqprismError",
     "__version__",
     "approximations",
+    "calibration",
     "catalogue",
     "decompose",
     "evaluate",
@@ -87,7 +93,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name in {"tasks", "training"}:
+    if name in {"report", "tasks", "training"}:
         return importlib.import_module(f"uqprism.{name}")
     home = (_LATER | _WITH_EXTRAS).get(name)
     if home is not None:
@@ -96,4 +102,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_WITH_EXTRAS, "training"])
+    return sorted([*__all__, *_WITH_EXTRAS, "report", "training"])

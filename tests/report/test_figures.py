@@ -5,18 +5,23 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import same_color, to_rgba
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import uqprism as up
 from tests.tasks.problems import ensemble
-from uqprism.errors import ArgumentError, InvalidValueError, UnknownNameError
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnknownNameError
 from uqprism.report import figures
+from uqprism.report.charts import WIDTH
 from uqprism.report.drawing import BLUE, GREY, ORANGE
+from uqprism.report.svg import render
 from uqprism.tasks import TaskResult, ood_detection, prediction_error, selective_prediction
 from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
 
@@ -306,3 +311,130 @@ def test_drawing_leaves_the_state_of_pyplot_and_the_settings_alone() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
+
+
+# The two kinds of uncertainty, and calibration ------------------------------------------------------------------------
+
+
+def test_all_points_are_dots_if_they_are_few_and_a_sample_over_a_density_if_not() -> None:
+    rng = np.random.default_rng(0)
+    noise, ignorance = np.exp(rng.normal(size=(2, 5000)) * 2.0)
+    few = figures.noise_and_ignorance(noise[:50], ignorance[:50], unit="km")
+    assert not few.collections
+    dots = few.get_lines()[0]
+    np.testing.assert_array_equal(np.sort(dots.get_xdata()), np.sort(noise[:50]))
+    many = figures.noise_and_ignorance(noise, ignorance, unit="km")
+    assert len(many.collections) == 1
+    drawn = set(zip(*many.get_lines()[0].get_data(), strict=True))
+    assert len(drawn) == 3000
+    assert (noise.max(), ignorance[np.argmax(noise)]) in drawn
+    assert (noise[np.argmax(ignorance)], ignorance.max()) in drawn
+    assert many.get_xlabel() == "noise (aleatoric): CRPS, km"
+    assert many.get_ylabel() == "removable by data (epistemic):\nCRPS, km"
+    assert many.get_xscale() == many.get_yscale() == "log"
+
+
+def test_cells_of_the_density_hold_every_point_once() -> None:
+    rng = np.random.default_rng(0)
+    noise, ignorance = rng.uniform(1.0, 2.0, size=(2, 4000))
+    axes = figures.noise_and_ignorance(noise, ignorance, drawn=[])
+    shade = axes.collections[0].get_array()
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    edges = np.linspace(left, right, 49), np.linspace(bottom, top, 49)
+    counts = np.histogram2d(noise, ignorance, bins=edges)[0].T
+    assert counts.sum() == 4000
+    np.testing.assert_allclose(shade.filled(0.0).reshape(counts.shape), np.log1p(counts) / np.log1p(counts.max()))
+
+
+def test_the_line_of_equal_parts_is_for_rules_whose_parts_are_shares() -> None:
+    values = np.linspace(1.0, 2.0, 30)
+    for rule, lines in (("crps", 2), ("squared_error", 2), ("log", 1), ("quadratic", 1)):
+        assert len(figures.noise_and_ignorance(values, values, rule=rule).get_lines()) == lines
+
+
+def test_distributions_are_shares_of_the_points_in_common_bins() -> None:
+    rng = np.random.default_rng(0)
+    noise, ignorance = np.exp(rng.normal(size=(2, 300)))
+    axes = figures.distributions(noise, ignorance, rule="squared_error", unit="km")
+    outlines = [patch for patch in axes.patches if not patch.get_fill()]
+    assert len(outlines) == 2
+    for patch, values in zip(outlines, (noise, ignorance), strict=True):
+        shares, edges, _ = patch.get_data()
+        np.testing.assert_allclose(shares, 100.0 * np.histogram(values, edges)[0] / 300)
+        assert shares.sum() == pytest.approx(100.0)
+    assert axes.get_xlabel() == "squared error, km²"
+    assert legend(axes) == ["noise (aleatoric)", "removable by data (epistemic)"]
+
+
+def test_coverage_and_its_histogram_are_those_of_the_calibration() -> None:
+    found = up.calibration(*ensemble(300))
+    axes = figures.coverage(found)
+    drawn = lines(axes)
+    np.testing.assert_allclose(drawn["found"].get_ydata(), 100.0 * found.coverage())
+    assert list(drawn["as"].get_ydata()) == [0, 100]
+    bars = figures.pit_histogram(found, bins=10).patches[0].get_data()
+    np.testing.assert_allclose(bars.values, found.histogram(10) / 3.0)
+
+
+def test_errors_are_means_of_points_that_are_about_equally_uncertain() -> None:
+    doubt = np.random.default_rng(0).permutation(100) / 10.0
+    axes = figures.error_against_uncertainty(doubt, doubt**2, kind="squared", unit="km", label="doubt (km)")
+    x, y = axes.get_lines()[0].get_data()
+    groups = np.arange(100).reshape(10, 10) / 10.0
+    np.testing.assert_allclose(x, groups.mean(axis=1))
+    np.testing.assert_allclose(y, np.sqrt((groups**2).mean(axis=1)))
+    assert axes.get_xlabel() == "doubt (km)"
+    assert axes.get_ylabel() == "root mean squared error (km)"
+
+
+def test_new_figures_refuse_what_does_not_fit() -> None:
+    with pytest.raises(ShapeError, match="of the same points"):
+        figures.noise_and_ignorance(np.ones(3), np.ones(4))
+    with pytest.raises(ShapeError, match="of the same points"):
+        figures.error_against_uncertainty(np.ones(3), np.ones(4))
+    with pytest.raises(InvalidValueError, match="at least 1"):
+        figures.error_against_uncertainty([], [])
+
+
+def on_a_page(draw: Any, *, width: float = WIDTH, height: float = 4.4) -> Any:
+    return render(draw, name="test", width=width, height=height)[1]
+
+
+def visible_texts(axes: Any) -> list[Text]:
+    """All texts but the labels of ticks beyond the ends of an axis, which are not drawn."""
+    hidden = set()
+    for axis, (low, high) in ((axes.xaxis, sorted(axes.get_xlim())), (axes.yaxis, sorted(axes.get_ylim()))):
+        ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+        hidden |= {text for tick in ticks for text in (tick.label1, tick.label2) if not low <= tick.get_loc() <= high}
+    return [text for text in axes.findobj(Text) if text.get_visible() and text.get_text() and text not in hidden]
+
+
+def test_on_a_page_no_text_overlaps_another_or_leaves_the_figure(
+    selective: TaskResult, detection: TaskResult, correlation: RankCorrelation
+) -> None:
+    ens, y = ensemble(300)
+    d, found = up.decompose(ens), up.calibration(ens, y)
+    long = "kilowatt hours"
+    drawn = {
+        "scatter": on_a_page(lambda ax: figures.noise_and_ignorance(d.aleatoric, d.epistemic, unit=long, ax=ax), height=4.0),
+        "unnamed": on_a_page(lambda ax: figures.noise_and_ignorance(d.aleatoric, d.epistemic, ax=ax), height=4.0),
+        "distributions": on_a_page(lambda ax: figures.distributions(d.aleatoric, d.epistemic, unit=long, ax=ax), height=3.2),
+        "retention": on_a_page(lambda ax: figures.retention_curves(selective, ax=ax, error=f"mean squared error ({long}²)")),
+        "roc": on_a_page(lambda ax: figures.roc_curves(detection, ax=ax), height=4.9),
+        "coverage": on_a_page(lambda ax: figures.coverage(found, ax=ax), height=4.2),
+        "pit": on_a_page(lambda ax: figures.pit_histogram(found, ax=ax), height=3.6),
+        "alike": on_a_page(lambda ax: figures.rank_correlation(correlation, ax=ax)),
+    }
+    for name, axes in drawn.items():
+        canvas = FigureCanvasAgg(axes.figure)
+        canvas.draw()
+        renderer = canvas.get_renderer()
+        texts = visible_texts(axes)
+        boxes = {text: text.get_window_extent(renderer) for text in texts}
+        frame = axes.figure.bbox.padded(2.0)
+        for text, box in boxes.items():
+            assert frame.x0 <= box.x0 <= box.x1 <= frame.x1, (name, text.get_text())
+            assert frame.y0 <= box.y0 <= box.y1 <= frame.y1, (name, text.get_text())
+        for text, other in combinations(texts, 2):
+            inside = [boxes[each].expanded(0.9, 0.9) for each in (text, other)]
+            assert not inside[0].overlaps(inside[1]), (name, text.get_text(), other.get_text())

@@ -13,7 +13,8 @@ import pytest
 import uqprism as up
 from tests.tasks.problems import ensemble
 from uqprism import tasks
-from uqprism.scale.points import Points, is_measure
+from uqprism.scale.options import is_measure
+from uqprism.scale.points import Points
 
 MEASURE = "crps.total.members.members"
 

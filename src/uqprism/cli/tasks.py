@@ -12,7 +12,22 @@ import numpy as np
 import typer
 
 from uqprism.cli.application import app, interruptible
-from uqprism.cli.columns import MeanColumns, ScaleColumns, VarianceColumns
+from uqprism.cli.columns import (
+    MEASURES,
+    OUTSIDE,
+    ErrorColumn,
+    ErrorKind,
+    File,
+    MeanColumns,
+    OnBad,
+    Outside,
+    Prediction,
+    Resamples,
+    ScaleColumns,
+    Seed,
+    Target,
+    VarianceColumns,
+)
 from uqprism.cli.output import Format, Output, Plot, Top, check, draw, write
 from uqprism.errors import ArgumentError
 from uqprism.tasks.command import Command, Kind, commands
@@ -21,39 +36,22 @@ from uqprism.tasks.resampling import RESAMPLES
 Parameter = tuple[Any, Any]  # its annotation and its default
 REQUIRED = inspect.Parameter.empty
 
-FILE = "A Parquet, CSV or NPZ file, a folder or a pattern: with columns of measures (uqprism score), or of members."
-OUTSIDE = "Files of points from outside, each a data set of its own."
-MEASURES = "Measures or columns to use, or patterns such as 'crps.*'; may be repeated or have commas. By default all measures."
-
 # How each kind of input is asked for.
 READS: dict[Kind, dict[str, Parameter]] = {
     "table": {
-        "file": (Annotated[str, typer.Argument(metavar="FILE", help=FILE)], REQUIRED),
+        "file": (File, REQUIRED),
         "mean_columns": (MeanColumns, None),
         "variance_columns": (VarianceColumns, None),
         "scale_columns": (ScaleColumns, None),
-        "on_bad": (
-            Annotated[
-                str, typer.Option(metavar="error|drop", help="What to do with rows that lack a number or have bad members.")
-            ],
-            "error",
-        ),
+        "on_bad": (OnBad, "error"),
     },
     "tables": {"outside": (Annotated[list[str], typer.Argument(metavar="OUTSIDE...", help=OUTSIDE)], REQUIRED)},
-    "tables?": {"ood": (Annotated[list[str] | None, typer.Option(metavar="FILE", help=OUTSIDE + " May be repeated.")], None)},
+    "tables?": {"ood": (Outside, None)},
     "error": {
-        "error_column": (Annotated[str | None, typer.Option(metavar="COLUMN", help="The error of each point.")], None),
-        "target": (Annotated[str | None, typer.Option(metavar="COLUMN", help="What happened, to make errors from.")], None),
-        "prediction": (
-            Annotated[str | None, typer.Option(metavar="COLUMN", help="What was predicted. By default the members' mean.")],
-            None,
-        ),
-        "error": (
-            Annotated[
-                str, typer.Option(metavar="squared|absolute|nll|crps", help="Which error to make; nll and crps need members.")
-            ],
-            "squared",
-        ),
+        "error_column": (ErrorColumn, None),
+        "target": (Target, None),
+        "prediction": (Prediction, None),
+        "error": (ErrorKind, "squared"),
     },
 }
 READS["error?"] = READS["error"]
@@ -62,8 +60,8 @@ READS["error?"] = READS["error"]
 OPTIONS: dict[str, Parameter] = {
     "metric": (Annotated[str | None, typer.Option(metavar="NAME", help="What to rank by. By default the task's.")], None),
     "margin": (Annotated[float, typer.Option(min=0.0, help="Leads up to this do not count, however certain.")], 0.0),
-    "resamples": (Annotated[int, typer.Option(min=0, help="Of the points, for spreads; 0 for none.")], RESAMPLES),
-    "seed": (Annotated[int, typer.Option(min=0, help="Of the resamples.")], 0),
+    "resamples": (Resamples, RESAMPLES),
+    "seed": (Seed, 0),
 }
 COMMON: dict[str, Parameter] = {
     "measures": (Annotated[list[str] | None, typer.Option(metavar="NAME", help=MEASURES)], None),

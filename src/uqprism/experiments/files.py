@@ -15,9 +15,9 @@ from typing import Any
 from uqprism.errors import FileError, InvalidValueError
 from uqprism.experiments.base import Claim, Experiment, Result
 from uqprism.experiments.paper import Agreement
-from uqprism.experiments.provenance import versions
 from uqprism.experiments.report import page
 from uqprism.storage import atomic, read_npz, require, write_npz, write_text
+from uqprism.versions import versions
 
 RECORD, ARRAYS, REPORT, TABLES, WORK = "result.json", "arrays.npz", "report.md", "tables", "_work"
 KIND = "uqprism.experiments.Result"

@@ -1,28 +1,12 @@
-"""Where and with what a result was made."""
+"""On what machine a result was made."""
 
 from __future__ import annotations
 
 import os
 import platform
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-
-from uqprism import __version__
-
-PACKAGES = ("numpy", "scipy", "numba", "torch", "matplotlib")
-
-
-def versions() -> dict[str, str]:
-    """Of this package, Python and what the numbers depend on."""
-    found = {"uqprism": __version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def hardware() -> dict[str, Any]:

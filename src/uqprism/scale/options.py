@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
+from uqprism.approximations import approximations
 from uqprism.errors import ArgumentError, InvalidValueError, UnknownNameError
-from uqprism.measures import Measure, catalogue
+from uqprism.measures import RISKS, Measure, catalogue
 from uqprism.registry import unknown
 from uqprism.rules import PAPER, rules
 
@@ -114,6 +115,14 @@ def _named(text: str) -> list[Measure]:
         else:
             found.append(Measure.parse(name))
     return found
+
+
+def is_measure(name: str) -> bool:
+    """Whether a column has the name of a measure, of a rule that is known."""
+    rule, risk, *roles = [*name.split("."), "", ""]
+    named = [role for role in roles if role]
+    right = len(named) == (1 if risk == "bayes" else 2) and all(role in approximations for role in named)
+    return rule in rules and risk in RISKS and right
 
 
 def resolve(columns: Columns, names: Sequence[str], where: object) -> Layout:

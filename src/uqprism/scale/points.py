@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.approximations import approximations
 from uqprism.ensemble import FORMAT, EnsemblePrediction
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.evaluation import evaluate
-from uqprism.measures import RISKS, catalogue
+from uqprism.measures import catalogue
+from uqprism.quadrature import Exactness
 from uqprism.registry import unknown
-from uqprism.rules import rules
 from uqprism.scale.inputs import find
-from uqprism.scale.options import Columns, Layout, resolve
+from uqprism.scale.options import Columns, Layout, is_measure, resolve
 from uqprism.scale.rows import good_rows, numbers
 from uqprism.scale.sources import arrow_csv, naming, pa, pq, stored_weights
 from uqprism.tasks.prediction_error import prediction_error
@@ -78,6 +77,14 @@ class Points:
     def read(self, names: Iterable[str]) -> dict[str, np.ndarray]:
         """These columns as numbers, nulls as NaN."""
         wanted = list(names)
+        tables = self._tables(wanted)
+        if tables and not any(table.num_rows for table in tables):
+            raise InvalidValueError(f"{self.title}: has no rows, only the names of its columns")
+        return {name: self._numbers(name, [table.column(name) for table in tables]) for name in wanted}
+
+    def _tables(self, names: Sequence[str]) -> list[Any]:
+        """These columns of each file, as they stand there."""
+        wanted = list(names)
         for name in wanted:
             if name not in self.names:
                 raise InvalidValueError(f"{self.title}: {unknown('column', name, self.names)}")
@@ -86,9 +93,7 @@ class Points:
             with naming(path, "read"):
                 table = pq.read_table(path, columns=wanted, partitioning=None) if _is_parquet(path) else _whole(path)
                 tables.append(table.select(wanted))
-        if tables and not any(table.num_rows for table in tables):
-            raise InvalidValueError(f"{self.title}: has no rows, only the names of its columns")
-        return {name: self._numbers(name, [table.column(name) for table in tables]) for name in wanted}
+        return tables
 
     def _numbers(self, name: str, chunks: Sequence[Any]) -> np.ndarray:
         try:
@@ -102,17 +107,33 @@ class Points:
         Args:
             wanted: names or patterns such as `crps.*`, with commas between if you like, or `all`; also names of other columns.
         """
+        return self.measured(wanted)[0]
+
+    def measured(self, wanted: Sequence[str] | None = None) -> tuple[dict[str, np.ndarray], dict[str, Exactness]]:
+        """The same, and how exact those are that were computed here."""
         patterns = [part.strip() for text in wanted or ["all"] for part in text.split(",") if part.strip()]
         columns = [name for name in patterns if name in self.names]
-        scored = [name for name in self.names if is_measure(name)]
+        scored = self.scored
         others = [pattern for pattern in patterns if pattern not in columns]
         known = scored or ([measure.name for measure in catalogue()] if others else [])
         chosen = _matching(others, known, self.title)
-        found = self.read([*columns, *(chosen if scored else [])])
+        found, exactness = self.read([*columns, *(chosen if scored else [])]), {}
         if chosen and not scored:
             table = evaluate(self.ensemble(), chosen)
             found |= {name: self._in_all_rows(np.asarray(table[name])) for name in chosen}
-        return {name: found[name] for name in dict.fromkeys([*columns, *chosen])}
+            exactness = table.exactness
+        return {name: found[name] for name in dict.fromkeys([*columns, *chosen])}, exactness
+
+    @property
+    def scored(self) -> list[str]:
+        """The columns that hold measures."""
+        return [name for name in self.names if is_measure(name)]
+
+    def take(self, names: Sequence[str], rows: np.ndarray) -> dict[str, list[Any]]:
+        """What stands in these columns at some rows, of whatever type."""
+        tables = self._tables(names)
+        chunks = {name: pa.chunked_array([part for table in tables for part in table.column(name).chunks]) for name in names}
+        return {name: chunk.take(pa.array(rows)).to_pylist() for name, chunk in chunks.items()}
 
     @cached_property
     def layout(self) -> Layout:
@@ -175,14 +196,6 @@ class Points:
             raise ArgumentError(f"--error {kind} needs the members, not --prediction; leave it out, or take squared or absolute")
         apart = np.abs(self.read([prediction])[prediction] - y)
         return apart**2 if kind == "squared" else apart
-
-
-def is_measure(name: str) -> bool:
-    """Whether a column has the name of a measure, of a rule that is known."""
-    rule, risk, *roles = [*name.split("."), "", ""]
-    named = [role for role in roles if role]
-    right = len(named) == (1 if risk == "bayes" else 2) and all(role in approximations for role in named)
-    return rule in rules and risk in RISKS and right
 
 
 def _matching(patterns: Sequence[str], names: Sequence[str], where: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Measures put to work: selective prediction, out-of-distribution detection, active learning, rank correlation, choosing."""
 
 from uqprism.tasks.active_learning import ActiveLearner, LearningState, average_ranks, compare_acquisitions
+from uqprism.tasks.calibration import Calibration, calibration
 from uqprism.tasks.ood_detection import ood_detection
 from uqprism.tasks.prediction_error import prediction_error
 from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
@@ -12,6 +13,7 @@ from uqprism.tasks.selective_prediction import selective_prediction
 
 __all__ = [
     "ActiveLearner",
+    "Calibration",
     "LearningState",
     "RankCorrelation",
     "Recommendation",
@@ -19,6 +21,7 @@ __all__ = [
     "Selection",
     "TaskResult",
     "average_ranks",
+    "calibration",
     "compare_acquisitions",
     "ood_detection",
     "prediction_error",

@@ -1,4 +1,4 @@
-"""What the command line needs to know of a task: a module of this folder that sets `COMMAND` gets a command by itself."""
+"""What command line and report need to know of a task: a module of this folder that sets `COMMAND` gets both by itself."""
 
 from __future__ import annotations
 
@@ -12,6 +12,19 @@ Kind = Literal["table", "tables", "tables?", "error", "error?"]
 
 
 @dataclass(frozen=True)
+class Section:
+    """A task as a part of the report: its figure and its table, under a heading.
+
+    Attributes:
+        title: the heading, for people who know nothing of the task.
+        about: a paragraph that says what is shown and defines the words in it.
+    """
+
+    title: str
+    about: str
+
+
+@dataclass(frozen=True)
 class Command:
     """A task as a command.
 
@@ -22,6 +35,7 @@ class Command:
             `error` (of each point); with a question mark where it may be left out.
         metrics: what its argument `metric` may be, the default first; empty if it has none.
         options: which of its other arguments can be set: names that `uqprism.cli.tasks.OPTIONS` describes.
+        section: of the report, which appears where there is all that the task reads; None for none.
     """
 
     name: str
@@ -29,6 +43,7 @@ class Command:
     reads: Mapping[str, Kind]
     metrics: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    section: Section | None = None
 
 
 def commands() -> list[Command]:

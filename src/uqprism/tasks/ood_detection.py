@@ -10,7 +10,7 @@ import numpy as np
 
 from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
-from uqprism.tasks.command import Command
+from uqprism.tasks.command import Command, Section
 from uqprism.tasks.ranking import Ranking
 from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Resampling
 from uqprism.tasks.result import TaskResult, with_references
@@ -171,5 +171,15 @@ def _check_measures(known: Scores, alien: Scores) -> None:
 
 
 COMMAND = Command(
-    "ood", ood_detection, {"table_in": "table", "table_out": "tables"}, metrics=tuple(METRICS), options=("resamples", "seed")
+    "ood",
+    ood_detection,
+    {"table_in": "table", "table_out": "tables"},
+    metrics=tuple(METRICS),
+    options=("resamples", "seed"),
+    section=Section(
+        "Are rows from outside noticed?",
+        "Rows of another kind than the models were trained for (out of distribution) should look more uncertain than the known "
+        "ones. Take one row from outside and one known row: the AUROC says how often the one from outside is the more "
+        "uncertain of the two. 1 is always, 0.5 is a coin toss.",
+    ),
 )

@@ -15,7 +15,7 @@ from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.measures import Measure
 from uqprism.registry import unknown
 from uqprism.storage import read_npz, require, write_npz, write_text
-from uqprism.tasks.command import Command
+from uqprism.tasks.command import Command, Section
 from uqprism.tasks.kendall import tau_matrix
 from uqprism.tasks.scores import as_scores
 
@@ -196,4 +196,14 @@ def rank_correlation(table: Any) -> RankCorrelation:
     return RankCorrelation(scores.names, tau_matrix(scores.columns.values()))
 
 
-COMMAND = Command("correlation", rank_correlation, {"table": "table"})
+COMMAND = Command(
+    "correlation",
+    rank_correlation,
+    {"table": "table"},
+    section=Section(
+        "Which measures tell the same story",
+        "Uncertainty can be measured in many ways; what counts for a decision is the order in which a measure puts the rows. "
+        "Kendall's tau compares two orders: 1 if they are the same, -1 if they are opposite, near 0 if they are unrelated. "
+        "Measures in one dark blue block are interchangeable.",
+    ),
+)

@@ -124,6 +124,20 @@ def select_measure(
         result = selective_prediction(scores.columns, error=error, **how)
     else:
         result = ood_detection(scores.columns, ood, **how)
+    return choose(scores, result, ood=ood, same=same, level=level, margin=margin, seed=seed)
+
+
+def choose(
+    scores: Scores,
+    result: TaskResult,
+    *,
+    ood: Any = None,
+    same: float = 0.99,
+    level: float = 0.95,
+    margin: float = 0.0,
+    seed: int = 0,
+) -> Selection:
+    """The same for a task that has been run on these scores, with resamples; arguments as in `select_measure`."""
     good = sorted(result.not_worse(level, margin), key=lambda name: simplicity(name, result.task))
     duplicates = _duplicates(_all_points(scores, ood), good, same, seed)
     candidates = tuple(name for name in good if name not in duplicates)

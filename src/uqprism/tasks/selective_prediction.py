@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import InvalidValueError
-from uqprism.tasks.command import Command
+from uqprism.tasks.command import Command, Section
 from uqprism.tasks.ranking import Ranking
 from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Resampling
 from uqprism.tasks.result import TaskResult, with_references
@@ -103,4 +103,11 @@ COMMAND = Command(
     {"table": "table", "error": "error"},
     metrics=("paper", "malinin", "aurc", "ause", "error_at_90"),
     options=("resamples", "seed"),
+    section=Section(
+        "Does the uncertainty find the errors?",
+        "Keep the rows that a measure of uncertainty is sure of and hand the rest to a person or a better model: how much of "
+        "the error goes with them? The oracle is the best that any order can do, since it knows the errors; a random order "
+        "gains nothing. The prediction rejection ratio (PRR) says where a measure stands between the two: 0 is the oracle, 1 "
+        "is random.",
+    ),
 )

@@ -32,6 +32,7 @@ from uqprism.experiments.training import trained
 
 if TYPE_CHECKING:
     from uqprism import EnsemblePrediction, MeasureTable
+    from uqprism.training import Settings
 
 OUTSIDE = ((-8.0, -5.5), (5.5, 8.0))
 TEST_REGIONS = (OUTSIDE[0], TWO_CURVES_REGION, OUTSIDE[1])
@@ -107,6 +108,22 @@ class Trial:
         """Likewise, in all regions."""
         return two_curves(self.config.n_test, self.seeds.test, regions=TEST_REGIONS)
 
+    def settings(self) -> Settings:
+        """Of the training."""
+        from uqprism.training import MLP
+
+        return {
+            "n_members": self.config.n_members,
+            "network": MLP(hidden=self.config.hidden, activation="silu"),
+            "head": "natural",
+            "seed": self.seeds.networks,
+            "max_epochs": self.config.epochs,
+            "batch_size": self.config.batch_size,
+            "learning_rate": self.config.learning_rate,
+            "patience": None,
+            "validation_fraction": 0.0,
+        }
+
 
 def jobs(config: Config) -> list[Job]:
     """Every trial at every learning rate."""
@@ -145,23 +162,7 @@ def _predictions(trial: Trial, store: Store) -> EnsemblePrediction:
 
 
 def _members(trial: Trial, store: Store) -> Any:
-    from uqprism.training import MLP
-
-    config = trial.config
-    return trained(
-        store,
-        trial.members,
-        *trial.training_data(),
-        n_members=config.n_members,
-        network=MLP(hidden=config.hidden, activation="silu"),
-        head="natural",
-        seed=trial.seeds.networks,
-        max_epochs=config.epochs,
-        batch_size=config.batch_size,
-        learning_rate=config.learning_rate,
-        patience=None,
-        validation_fraction=0.0,
-    )
+    return trained(store, trial.members, *trial.training_data(), **trial.settings())
 
 
 def gather(config: Config, store: Store) -> Result:

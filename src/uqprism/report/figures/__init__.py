@@ -1,7 +1,22 @@
 """Figures of what tasks found: each function draws a result, on given axes or on a new figure, and returns the axes."""
 
-from uqprism.report.figures.correlation import rank_correlation
+from uqprism.report.figures.calibration import coverage, error_against_uncertainty, pit_histogram
+from uqprism.report.figures.correlation import MOST_NAMES, rank_correlation
 from uqprism.report.figures.curves import learning_curves, retention_curves, roc_curves
 from uqprism.report.figures.intervals import intervals
+from uqprism.report.figures.split import distributions, noise_and_ignorance, sample
 
-__all__ = ["intervals", "learning_curves", "rank_correlation", "retention_curves", "roc_curves"]
+__all__ = [
+    "MOST_NAMES",
+    "coverage",
+    "distributions",
+    "error_against_uncertainty",
+    "intervals",
+    "learning_curves",
+    "noise_and_ignorance",
+    "pit_histogram",
+    "rank_correlation",
+    "retention_curves",
+    "roc_curves",
+    "sample",
+]

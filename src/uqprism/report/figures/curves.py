@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import cycle, product
 from typing import Any
@@ -18,18 +19,20 @@ from uqprism.tasks.result import TaskResult
 Names = str | Iterable[str | Measure] | None
 
 BEST = 3
+NEW_LINE = "\n"
 ALIKE = 0.005  # of a curve's height, on average: nearer ones would hide each other
 DASHED, DOTTED = (0, (5, 3)), (0, (1, 1.5))
 STROKES = ("solid", DOTTED, "dashdot")  # dashes are for chance
 
 
-def retention_curves(result: TaskResult, measures: Names = None, ax: Any = None) -> Any:
+def retention_curves(result: TaskResult, measures: Names = None, ax: Any = None, *, error: str = "mean error") -> Any:
     """The mean error of the points kept, as the most uncertain ones are handed on, beside the oracle and a random order.
 
     Args:
         result: of `selective_prediction`.
         measures: those to draw; by default the recommended one and the best of each risk that looks different.
         ax: axes to draw on; None for a new figure.
+        error: what the mean is called, with its unit.
     """
     kept = 100.0 * _curve(result, "retention")
     chosen = _chosen(result, measures, recommended=recommend("selective_prediction").measure)
@@ -38,7 +41,8 @@ def retention_curves(result: TaskResult, measures: Names = None, ax: Any = None)
             axes.plot(kept, _curve(result, name), label=f"{name} ({short(result.metric)} {result[name]:.3f})", **look)
         axes.plot(kept, _curve(result, "random order"), color="black", linestyle=DASHED, linewidth=1.0, label="random order")
         axes.plot(kept, _curve(result, "oracle order"), color="black", linewidth=1.0, label="oracle: largest errors go first")
-        axes.set(xlabel="points kept, the most certain first (%)", ylabel="mean error of the points kept", xlim=(0, 100))
+        axes.set(xlabel="points kept, the most certain first (%)", xlim=(0, 100))
+        axes.set_ylabel(f"{error}{' ' if len(error) < 20 else NEW_LINE}of the points kept")
         _legend_above(axes, explained(result.metric))
     return axes
 
@@ -54,14 +58,14 @@ def roc_curves(result: TaskResult, measures: Names = None, ax: Any = None) -> An
     alarms = 100.0 * _curve(result, "false_positive_rate")
     chosen = _chosen(result, measures, recommended=recommend("ood_detection").measure)
     auroc = result.metrics.get("auroc", result)
-    with axes_or_new(ax, 4.2) as axes:
+    with axes_or_new(ax, 4.8) as axes:
         for name, look in zip(chosen, _looks(), strict=False):
             axes.plot(alarms, 100.0 * _curve(result, name), label=f"{name} (AUROC {auroc[name]:.3f})", **look)
         axes.plot([0, 100], [0, 100], color="black", linestyle=DASHED, linewidth=1.0, label="chance (AUROC 0.500)")
         axes.set(xlim=(0, 100), ylim=(0, 101))
         axes.set_xlabel("known points flagged by mistake (%): false positive rate")
         axes.set_ylabel("points from outside found (%): true positive rate")
-        axes.legend(loc="lower right", title=explained("auroc"), alignment="left")
+        _legend_above(axes, explained("auroc"))
     return axes
 
 
@@ -95,6 +99,8 @@ def learning_curves(comparison: TaskResult, acquisitions: Names = None, ax: Any 
 
 def _legend_above(axes: Any, title: str | None) -> None:
     """A legend over the axes, where no curve can run through it."""
+    width = int(12.5 * axes.figure.get_size_inches()[0])  # in letters
+    title = textwrap.fill(title, width) if title is not None else None
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), title=title, alignment="left", borderaxespad=0.2)
 
 

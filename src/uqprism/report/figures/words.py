@@ -54,3 +54,20 @@ def explained(metric: str) -> str:
 def with_direction(metric: str, *, higher_is_better: bool) -> str:
     """The same for an axis."""
     return f"{explained(metric)} ({'higher' if higher_is_better else 'lower'} is better)"
+
+
+NOISE, EPISTEMIC = "noise (aleatoric)", "removable by data (epistemic)"
+OF_RULE = {"crps": ("CRPS", "{}"), "squared_error": ("squared error", "{}²"), "quadratic": ("quadratic score", "1/{}")}
+
+
+def quantity(rule: str, unit: str = "") -> str:
+    """What the risks of a rule are in, for an axis: `CRPS, minutes`."""
+    if rule == "log":
+        return "log score, nats"
+    name, form = OF_RULE.get(rule, (f"{rule.replace('_', ' ')} score", ""))
+    if not form:
+        return name
+    return f"{name}, {form.format(unit)}" if unit else f"{name}, {UNNAMED[form]}"
+
+
+UNNAMED = {"{}": "units of the target", "{}²": "squared units of the target", "1/{}": "1/units of the target"}

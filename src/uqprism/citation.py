@@ -1,0 +1,35 @@
+"""How to cite the paper and this package, said once."""
+
+from __future__ import annotations
+
+from uqprism import __version__
+
+PAPER_TITLE = "Uncertainty Quantification for Regression Using Proper Scoring Rules"
+PAPER_AUTHORS = (
+    ("Alexander", "Fishkov"),
+    ("Kajetan", "Schweighofer"),
+    ("Mykyta", "Ielanskyi"),
+    ("Nikita", "Kotelevskii"),
+    ("Mohsen", "Guizani"),
+    ("Maxim", "Panov"),
+)
+SOFTWARE_TITLE = "uqprism: the uncertainty of a regression ensemble, split exactly"
+SOFTWARE_AUTHORS = "The uqprism authors"
+
+
+def citation() -> str:
+    """Both as BibTeX: the framework is the paper's, the program is this package."""
+    authors = " and ".join(f"{family}, {given}" for given, family in PAPER_AUTHORS)
+    paper = {"title": f"{{{PAPER_TITLE}}}", "author": authors}
+    software = {
+        "title": f"{{{SOFTWARE_TITLE}}}",
+        "author": f"{{{SOFTWARE_AUTHORS}}}",
+        "version": __version__,
+        "note": "MIT licence",
+    }
+    return _entry("misc", "fishkov_uncertainty", paper) + "\n" + _entry("software", "uqprism", software)
+
+
+def _entry(kind: str, key: str, fields: dict[str, str]) -> str:
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
+    return "\n".join([f"@{kind}{{{key},", *lines, "}", ""])

@@ -1,0 +1,159 @@
+"""The figures of a report, drawn at the size of a phone's screen, of which two stand side by side on a wide one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uqprism.report import figures
+from uqprism.report.figures.errors import ErrorWords
+from uqprism.report.figures.words import quantity
+from uqprism.report.findings import Findings, lead
+from uqprism.report.subject import Subject
+from uqprism.report.svg import places, render
+from uqprism.report.tables import details
+from uqprism.report.words import SPACE, count, measure_in_words, number
+from uqprism.tasks.rank_correlation import RankCorrelation
+
+WIDTH = 4.4  # inches
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure of the page.
+
+    Attributes:
+        name: of its own.
+        title: above it.
+        caption: below it.
+        svg: the drawing.
+        wide: whether it needs the width of the page.
+        data: what the page's script knows of its points, as JSON; empty if it has none.
+    """
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+    wide: bool = False
+    data: str = ""
+
+
+def chart(
+    name: str, title: str, caption: str, draw: Callable[[Any], Any], *, height: float, width: float = WIDTH, wide: bool = False
+) -> Chart:
+    """One figure."""
+    return Chart(name, title, caption, render(draw, name=name, width=width, height=height)[0], wide)
+
+
+def scatter(subject: Subject) -> Chart:
+    """Noise against what more data would remove: all rows as a density, some as dots that tell which they are."""
+    noise, removable = subject.noise, subject.removable
+    drawn = figures.sample(noise, removable)
+    all_drawn = len(drawn) == subject.n_rows
+    how: dict[str, Any] = {"rule": subject.split.rule, "unit": subject.unit, "drawn": [], "density": not all_drawn}
+    svg, axes = render(
+        lambda ax: figures.noise_and_ignorance(noise, removable, **how, ax=ax), name="scatter", width=WIDTH, height=4.0
+    )
+    spots = places(axes, noise[drawn], removable[drawn]).round(1)
+    dots = "".join(f"M{x:g} {y:g}h0" for x, y in spots)
+    svg = svg.replace("</svg>", f'<path class="dots" d="{dots}"/><circle class="ring" r="4.5" cx="-9" cy="-9"/></svg>')
+    some = (
+        f"Grey shows all {subject.n_rows:,} rows, the stronger the more; {len(drawn):,} of them, sampled for drawing with the "
+        "most uncertain of either kind always among them, are dots."
+    )
+    caption = f"{'Each dot is a row.' if all_drawn else some} Point at a dot, or tap it, to see which row it is."
+    return Chart("scatter", "Each row, by the two kinds of uncertainty", caption, svg, data=_dots(subject, drawn, spots))
+
+
+def _dots(subject: Subject, drawn: np.ndarray, spots: np.ndarray) -> str:
+    """Where the dots are and what they are, for the script; nothing in it can end the script's element."""
+    columns = {
+        "row": [str(row) for row in subject.numbers[drawn]],
+        **details(subject, drawn, interval=False),
+        "noise": [number(float(x)) for x in subject.noise[drawn]],
+        "removable part": [number(float(x)) for x in subject.removable[drawn]],
+    }
+    found = {"x": spots[:, 0].tolist(), "y": spots[:, 1].tolist(), "names": list(columns), "values": list(columns.values())}
+    return json.dumps(found, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+
+
+def distributions(subject: Subject) -> Chart:
+    """How both kinds are distributed."""
+    how = {"rule": subject.split.rule, "unit": subject.unit}
+    return chart(
+        "distributions",
+        "How both are distributed over the rows",
+        f"All {count(subject.n_rows, 'row')}, in bins that both share.",
+        lambda ax: figures.distributions(subject.noise, subject.removable, **how, ax=ax),
+        height=3.2,
+    )
+
+
+def of_result(command: str, result: Any, subject: Subject) -> Chart:
+    """What a task found, as the result draws itself."""
+    words = ErrorWords.of(subject.error_kind, subject.unit)
+    if command == "selective":
+        return chart(
+            "retention",
+            "The error of the rows that are kept",
+            "From right to left the most uncertain rows are handed over. All rows count.",
+            lambda ax: figures.retention_curves(result, ax=ax, error=words.mean_axis),
+            height=4.4,
+        )
+    if isinstance(result, RankCorrelation):
+        named = len(result.names) <= figures.MOST_NAMES
+        size = {"width": 7.2, "height": 5.4} if named else {"width": 5.4, "height": 4.0}
+        return chart(
+            command, "Kendall's tau between all pairs of measures", "", lambda ax: result.plot(ax=ax), wide=named, **size
+        )
+    title = "Rows from outside found, for each share of false alarms" if command == "ood" else ""
+    return chart(command, title, "", lambda ax: result.plot(ax=ax), height=4.9)
+
+
+def errors(subject: Subject, findings: Findings) -> Chart:
+    """The error where the uncertainty is low, and where it is high."""
+    measure = lead(findings.results["selective"], subject)
+    bins = min(10, max(1, subject.n_rows // 5))
+    rule = measure.split(".")[0]
+    how = {
+        "kind": subject.error_kind,
+        "unit": subject.unit,
+        "label": f"{measure_in_words(measure)}: {quantity(rule, subject.unit).split(', ')[-1]}",
+    }
+    return chart(
+        "errors",
+        "The error against the uncertainty",
+        f"Rows in order of {measure}, in {bins} groups of as many rows each; bars are 95{SPACE}% intervals of the group's mean. "
+        "A measure that knows where errors are large rises from left to right.",
+        lambda ax: figures.error_against_uncertainty(subject.measures[measure], subject.error, **how, bins=bins, ax=ax),
+        height=3.6,
+    )
+
+
+def calibration(findings: Findings) -> list[Chart]:
+    """Where targets fell, and how many intervals hold."""
+    found = findings.calibration
+    assert found is not None  # noqa: S101 (asked for only where there is one)
+    bins = int(np.clip(found.n_points // 20, 5, 20))
+    return [
+        chart(
+            "coverage",
+            "Do intervals hold what they promise?",
+            "Below the dashed line intervals are too narrow, above it too wide.",
+            lambda ax: figures.coverage(found, ax=ax),
+            height=4.2,
+        ),
+        chart(
+            "pit",
+            "Where in the predicted range did the targets fall?",
+            "Level bars are right. High ends: the predictions are too sure. High middle: not sure enough. A slope: they are "
+            "too high or too low.",
+            lambda ax: figures.pit_histogram(found, bins, ax=ax),
+            height=3.6,
+        ),
+    ]

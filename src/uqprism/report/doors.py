@@ -1,0 +1,267 @@
+"""Where the subject of a report comes from: a file, an ensemble, a table of measures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uqprism.arrays import to_numpy
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.errors import ArgumentError, InvalidValueError, UqprismError
+from uqprism.evaluation import evaluate
+from uqprism.measures import MeasureTable
+from uqprism.report.subject import Split, Subject, Table, split_among, usual
+from uqprism.rules import PAPER
+from uqprism.scale.options import Columns, is_measure, select
+from uqprism.tasks.prediction_error import prediction_error
+from uqprism.tasks.scores import as_scores, errors_of, is_table, numbers
+
+if TYPE_CHECKING:
+    from uqprism.scale.points import Points
+
+MOST_MEASURES = 24  # of a scored file; of one with more, the usual ones
+SHOWN_COLUMNS = 4
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a report is asked for; `write_report` describes each."""
+
+    target: Any = None
+    prediction: Any = None
+    error: Any = "squared"
+    error_column: str | None = None
+    ood: Any = None
+    measures: str | Sequence[str] | None = None
+    rule: str = "crps"
+    unit: str = ""
+    title: str | None = None
+    show: Sequence[str] | None = None
+    columns: Columns = field(default_factory=Columns)
+    on_bad: str = "error"
+
+
+def subject_of(source: Any, request: Request) -> Subject:
+    """The subject, whatever the source is."""
+    if isinstance(source, EnsemblePrediction):
+        return _from_ensemble(source, request)
+    if is_table(source):
+        return _from_table(source, request)
+    if isinstance(source, str | os.PathLike) or (isinstance(source, Sequence) and source):
+        return _from_files(source, request)
+    raise ArgumentError(
+        f"source must be a file, an EnsemblePrediction or a table of measures, got {type(source).__name__}; "
+        "EnsemblePrediction.gaussian(mean=, variance=) makes an ensemble of arrays"
+    )
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+
+def _from_files(source: Any, request: Request) -> Subject:
+    from uqprism.scale.points import Points
+
+    points = Points.of(source, request.columns, request.on_bad)
+    wanted, split = _wanted_of(points, request)
+    measures, exactness = points.measured(wanted)
+    has_error = request.error_column is not None or request.target is not None
+    error = _error_of(points, request) if has_error else None
+    n_given = len(next(iter(measures.values())))
+    given = {name: points.read([name])[name] for name in (request.target, request.prediction) if name is not None}
+    shown = _shown_of(points, request)
+    subject = Subject(
+        title=request.title or points.paths[0].name,
+        measures=measures,
+        split=split,
+        exactness=exactness,
+        numbers=np.arange(n_given),
+        n_given=n_given,
+        target=given.get(request.target),
+        prediction=given.get(request.prediction),
+        error=error,
+        error_kind=request.error if request.error_column is None else request.error_column,
+        target_name=request.target or "target",
+        unit=request.unit,
+        outside=_outside_files(request, wanted),
+        others=lambda places: points.take(shown, places) if shown else {},
+    )
+    return _with_members(subject, points, request)
+
+
+def _wanted_of(points: Points, request: Request) -> tuple[list[str], Split]:
+    """Names and patterns of measures, with those of the split among them."""
+    asked = [request.measures] if isinstance(request.measures, str) else list(request.measures or [])
+    if not points.scored:
+        split = Split.of(request.rule)
+        select([split.bayes])  # an unknown rule suggests the nearest
+        return list(dict.fromkeys([*(asked or usual()), split.bayes, split.excess])), split
+    split = split_among(points.scored, request.rule, points.title)
+    few = points.scored if len(points.scored) <= MOST_MEASURES else [name for name in usual() if name in points.scored]
+    return list(dict.fromkeys([*(asked or few), split.bayes, split.excess])), split
+
+
+def _error_of(points: Points, request: Request) -> np.ndarray:
+    return points.error(column=request.error_column, target=request.target, prediction=request.prediction, kind=request.error)
+
+
+def _with_members(subject: Subject, points: Points, request: Request) -> Subject:
+    """Without bad rows, and with the members where the file has them: a scored file need not."""
+    try:
+        points.layout  # noqa: B018 (asked for, to see whether there is one)
+    except InvalidValueError:
+        if not points.scored or request.columns != Columns():
+            raise
+        return subject.whole() if request.on_bad == "drop" else subject
+    good, ensemble = points.good, points.ensemble()
+    mean = np.full(subject.n_given, np.nan)
+    mean[good] = to_numpy(ensemble.mixture.mean)
+    if request.on_bad == "error":
+        return replace(subject, ensemble=ensemble, prediction=mean if subject.prediction is None else subject.prediction)
+    # Bad rows have no members; some distribution stands in until they are left out.
+    places = np.maximum(np.cumsum(good) - 1, 0)
+    marked = replace(
+        subject,
+        ensemble=ensemble[places] if len(ensemble) else None,
+        prediction=mean if subject.prediction is None else np.where(good, subject.prediction, np.nan),
+    )
+    return marked.whole()
+
+
+def _shown_of(points: Points, request: Request) -> list[str]:
+    """Columns that tell rows apart: those asked for, or the first few that are neither members nor measures."""
+    if request.show is not None:
+        points.take(request.show, np.array([], dtype=np.intp))  # an unknown one is refused before any work
+        return list(request.show)
+    taken = {*points.scored, request.target, request.prediction, request.error_column}
+    with suppress(InvalidValueError):  # a scored file need not have members
+        taken |= {*points.layout.mean, *points.layout.spread}
+    return [name for name in points.names if name not in taken][:SHOWN_COLUMNS]
+
+
+def _outside_files(request: Request, wanted: Sequence[str]) -> dict[str, Table]:
+    if request.ood is None or (not isinstance(request.ood, str | os.PathLike) and not len(request.ood)):
+        return {}
+    from uqprism.scale.points import Points
+
+    paths = [request.ood] if isinstance(request.ood, str | os.PathLike) else list(request.ood)
+    names = [Path(path).stem for path in paths]
+    names = names if len(set(names)) == len(names) else [str(path) for path in paths]
+    if len(set(names)) < len(names):
+        raise ArgumentError(f"files of points from outside must differ, got {', '.join(names)}")
+    return {
+        name: Points.of(path, request.columns, request.on_bad).measures(wanted) for name, path in zip(names, paths, strict=True)
+    }
+
+
+# Python ---------------------------------------------------------------------------------------------------------------
+
+
+def _from_ensemble(ensemble: EnsemblePrediction, request: Request) -> Subject:
+    flat = ensemble.flat()
+    split = Split.of(request.rule)
+    asked = list(dict.fromkeys([*_asked(request, flat), split.bayes, split.excess]))
+    table = evaluate(flat, asked)
+    target = None if request.target is None else numbers(request.target, "target", finite=True)
+    error = None if target is None else prediction_error(ensemble, request.target, request.error)
+    measures = _flat(table)
+    return Subject(
+        title=request.title or "an ensemble",
+        measures=measures,
+        split=split,
+        exactness=table.exactness,
+        numbers=np.arange(flat.n_points),
+        n_given=flat.n_points,
+        ensemble=flat,
+        prediction=to_numpy(flat.mixture.mean).astype(np.float64),
+        target=target,
+        error=error,
+        error_kind=request.error,
+        unit=request.unit,
+        outside=_outside(
+            request.ood, lambda other: _flat(evaluate(other, asked)) if isinstance(other, EnsemblePrediction) else None
+        ),
+    )
+
+
+def _asked(request: Request, ensemble: EnsemblePrediction) -> list[str]:
+    """The measures asked for, or the usual ones of all rules that these members have: samples have no density, for one."""
+    if request.measures is not None:
+        return [measure.name for measure in select(request.measures)]
+    return usual([rule for rule in PAPER if _has(rule, ensemble)])
+
+
+def _has(rule: str, ensemble: EnsemblePrediction) -> bool:
+    try:
+        found = evaluate(ensemble[:1], usual([rule]))
+    except UqprismError:
+        return False
+    return all(bool(np.isfinite(to_numpy(column)).all()) for column in found.values())
+
+
+def _from_table(source: Any, request: Request) -> Subject:
+    measures = dict(as_scores(source, "source").columns)
+    split = split_among([name for name in measures if is_measure(name)], request.rule, "source")
+    if request.measures is not None:
+        names = [request.measures] if isinstance(request.measures, str) else list(request.measures)
+        measures = {name: measures[name] for name in dict.fromkeys([*names, split.bayes, split.excess])}
+    n_rows = len(measures[split.bayes])
+    target = None if request.target is None else numbers(request.target, "target", finite=True)
+    prediction = None if request.prediction is None else numbers(request.prediction, "prediction", finite=True)
+    return Subject(
+        title=request.title or "a table of measures",
+        measures=measures,
+        split=split,
+        exactness=getattr(source, "exactness", {}),
+        numbers=np.arange(n_rows),
+        n_given=n_rows,
+        target=target,
+        prediction=prediction,
+        error=_error(request, target, prediction, source),
+        error_kind=request.error if isinstance(request.error, str) else "error",
+        unit=request.unit,
+        outside=_outside(request.ood, lambda other: dict(as_scores(other).columns) if is_table(other) else None),
+    )
+
+
+def _error(request: Request, target: Any, prediction: Any, source: Any) -> np.ndarray | None:
+    if not isinstance(request.error, str):
+        return errors_of(request.error, as_scores(source, "source"))
+    if target is None:
+        return None
+    if prediction is None:
+        raise ArgumentError("a table of measures has no predictions; give prediction= beside target=, or error= as an array")
+    if request.error not in {"squared", "absolute"}:
+        raise ArgumentError(f"error={request.error!r} needs the members; give an ensemble, or take 'squared' or 'absolute'")
+    apart = np.abs(target - prediction)
+    return apart**2 if request.error == "squared" else apart
+
+
+def _outside(ood: Any, measured: Callable[[Any], Table | None]) -> dict[str, Table]:
+    """Tables of rows from outside by name; one without a name is called so."""
+    if ood is None:
+        return {}
+    found = {}
+    for name, each in (ood if _several(ood) else {"outside": ood}).items():
+        table = measured(each)
+        if table is None:
+            raise ArgumentError(f"ood must be of the kind of the source, or several such by name, got {type(each).__name__}")
+        found[str(name)] = table
+    return found
+
+
+def _several(ood: Any) -> bool:
+    return (
+        isinstance(ood, Mapping)
+        and not isinstance(ood, MeasureTable)
+        and all(is_table(each) or isinstance(each, EnsemblePrediction) for each in ood.values())
+    )
+
+
+def _flat(table: MeasureTable) -> dict[str, np.ndarray]:
+    return {name: to_numpy(column).reshape(-1).astype(np.float64, copy=False) for name, column in table.items()}

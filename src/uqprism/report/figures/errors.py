@@ -1,0 +1,50 @@
+"""How errors of each kind are told: which mean, under which name, in which unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class ErrorWords:
+    """What to call the mean of errors of one kind, and how to show it.
+
+    Attributes:
+        name: of the mean, in a sentence.
+        unit: what it is in, empty if it has none.
+        root: whether the root of the mean is shown, which is in the target's units where the mean is not.
+    """
+
+    name: str
+    unit: str
+    root: bool = False
+
+    @classmethod
+    def of(cls, kind: str, unit: str = "") -> ErrorWords:
+        """For `squared`, `absolute`, `nll` or `crps`; any other name is told as it is."""
+        known = {
+            "squared": cls("root mean squared error", unit, root=True),
+            "absolute": cls("mean absolute error", unit),
+            "crps": cls("mean CRPS", unit),
+            "nll": cls("mean negative log-likelihood", "nats"),
+        }
+        return known.get(kind, cls(f"mean {kind}", ""))
+
+    @property
+    def mean_axis(self) -> str:
+        """The same for an axis of the mean itself, before any root."""
+        if not self.root:
+            return self.axis
+        return f"mean squared error ({self.unit}²)" if self.unit else "mean squared error"
+
+    @property
+    def axis(self) -> str:
+        """For an axis."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    def shown(self, mean: Any) -> Any:
+        """The number that goes with the name, from the mean of the errors."""
+        return np.sqrt(np.maximum(mean, 0.0)) if self.root else mean

@@ -1,0 +1,121 @@
+"""The two kinds of uncertainty: of each point against each other, and how each is distributed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from uqprism.errors import ShapeError
+from uqprism.report.drawing import BLUE, GREY, ORANGE, axes_or_new, matplotlib
+from uqprism.report.figures.axes import bounds, is_wide, scaled, spaced
+from uqprism.report.figures.words import EPISTEMIC, NOISE, quantity
+
+CELLS = 48  # of the density, to a side
+DRAWN = 3_000  # points; more hide each other
+BARS = 40
+
+
+def noise_and_ignorance(
+    aleatoric: Any,
+    epistemic: Any,
+    *,
+    rule: str = "crps",
+    unit: str = "",
+    drawn: Any = None,
+    density: bool | None = None,
+    ax: Any = None,
+) -> Any:
+    """Noise and what more data would remove at every point: as dots or, of very many points, as a density with some as dots.
+
+    Args:
+        aleatoric: the Bayes risk, (points,).
+        epistemic: the excess risk, (points,).
+        rule: of both, for the axes.
+        unit: of the target, for the axes.
+        drawn: which points are dots; by default up to 3,000, see `sample`; an empty list for none.
+        density: whether grey cells show all points, the stronger the more; by default where not all are dots.
+        ax: axes to draw on; None for a new figure.
+    """
+    noise, ignorance = _both(aleatoric, epistemic)
+    rows = sample(noise, ignorance) if drawn is None else np.asarray(drawn, dtype=np.intp)
+    with axes_or_new(ax, 4.6) as axes:
+        for which, values in (("x", noise), ("y", ignorance)):
+            scaled(axes, which, values)
+        if density or (density is None and len(rows) < len(noise)):
+            _density(axes, noise, ignorance)
+        if len(rows):
+            axes.plot(noise[rows], ignorance[rows], "o", color=BLUE, markersize=2.2, markeredgewidth=0, alpha=0.55)
+        if rule in {"crps", "squared_error"}:  # elsewhere zero is no natural end, and equal parts mean nothing
+            _equal_parts(axes)
+        axes.set_xlabel(f"{NOISE}: {quantity(rule, unit)}")
+        axes.set_ylabel(f"{EPISTEMIC}:\n{quantity(rule, unit)}")
+    return axes
+
+
+def distributions(aleatoric: Any, epistemic: Any, *, rule: str = "crps", unit: str = "", ax: Any = None) -> Any:
+    """How noise and what more data would remove are distributed over the points, in bins that both share.
+
+    Args:
+        aleatoric: the Bayes risk, (points,).
+        epistemic: the excess risk, (points,).
+        rule: of both, for the axes.
+        unit: of the target, for the axes.
+        ax: axes to draw on; None for a new figure.
+    """
+    noise, ignorance = _both(aleatoric, epistemic)
+    together = np.concatenate([noise, ignorance])
+    edges = spaced(*bounds(together), BARS, wide=is_wide(together))
+    with axes_or_new(ax, 3.2) as axes:
+        scaled(axes, "x", together)
+        for values, colour, label in ((noise, BLUE, NOISE), (ignorance, ORANGE, EPISTEMIC)):
+            shares = 100.0 * np.histogram(values, edges)[0] / max(1, len(values))
+            axes.stairs(shares, edges, color=colour, fill=True, alpha=0.35)
+            axes.stairs(shares, edges, color=colour, linewidth=1.4, label=label)
+        axes.set_xlabel(quantity(rule, unit))
+        axes.set_ylabel("points (%)")
+        axes.set_ylim(bottom=0.0)
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
+    return axes
+
+
+def sample(aleatoric: Any, epistemic: Any, most: int = DRAWN, *, seed: int = 0) -> np.ndarray:
+    """Which points to draw if there are too many: the most uncertain of either kind, and others at random; sorted."""
+    noise, ignorance = _both(aleatoric, epistemic)
+    if len(noise) <= most:
+        return np.arange(len(noise))
+    top = most // 20
+    extreme = np.unique(np.concatenate([np.argpartition(values, -top)[-top:] for values in (noise, ignorance)]))
+    others = np.setdiff1d(np.arange(len(noise)), extreme, assume_unique=True)
+    drawn = np.random.default_rng(seed).choice(others, most - len(extreme), replace=False)
+    return np.sort(np.concatenate([extreme, drawn]))
+
+
+def _both(aleatoric: Any, epistemic: Any) -> tuple[np.ndarray, np.ndarray]:
+    noise, ignorance = (np.asarray(values, dtype=np.float64).reshape(-1) for values in (aleatoric, epistemic))
+    if noise.shape != ignorance.shape:
+        raise ShapeError(f"aleatoric and epistemic must be of the same points, got {noise.shape} and {ignorance.shape}")
+    return noise, ignorance
+
+
+def _density(axes: Any, noise: np.ndarray, ignorance: np.ndarray) -> None:
+    """Grey cells, the stronger the more points, on a log scale of counts: a few lone points still show."""
+    edges = [spaced(*bounds(values), CELLS, wide=is_wide(values)) for values in (noise, ignorance)]
+    counts = np.histogram2d(noise, ignorance, bins=edges)[0].T
+    shade = np.log1p(counts) / max(np.log1p(counts.max(initial=0.0)), 1e-300)
+    clear = matplotlib.colors.LinearSegmentedColormap.from_list(
+        "clear", [(*matplotlib.colors.to_rgb(GREY), a) for a in (0.0, 0.75)]
+    )
+    image = axes.pcolormesh(*edges, np.ma.masked_equal(shade, 0.0), cmap=clear, vmin=0.0, vmax=1.0, rasterized=True)
+    image.set_gid("density")
+
+
+def _equal_parts(axes: Any) -> None:
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    low, high = max(left, bottom), min(right, top)
+    if low < high:
+        axes.plot(
+            [low, high], [low, high], color="black", linewidth=0.8, linestyle=(0, (4, 3)), label="as much of one as of the other"
+        )
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2)
+    axes.set(xlim=(left, right), ylim=(bottom, top))

@@ -1,0 +1,133 @@
+"""All numbers of a report, from its subject: they come from all rows, whatever is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uqprism.errors import InvalidValueError
+from uqprism.report import sentences
+from uqprism.report.figures.errors import ErrorWords
+from uqprism.report.sentences import Parts
+from uqprism.report.subject import Subject
+from uqprism.tasks.calibration import Calibration, calibration
+from uqprism.tasks.command import Command, commands
+from uqprism.tasks.recommendation import recommend
+from uqprism.tasks.result import TaskResult
+from uqprism.tasks.scores import as_scores, errors_of
+from uqprism.tasks.selection import FEWEST, Selection, choose
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the report says.
+
+    Attributes:
+        parts: noise and removable part.
+        results: of the tasks that could be done, by the name of their command.
+        missing: why others could not, likewise.
+        calibration: of the mixture, where targets and members are known.
+        choices: the measure to use on these rows, by task.
+        sentences: the summary, by what each is about.
+    """
+
+    parts: Parts
+    results: Mapping[str, Any]
+    missing: Mapping[str, str]
+    calibration: Calibration | None
+    choices: Mapping[str, Selection]
+    sentences: Mapping[str, str]
+
+
+def find(subject: Subject, *, resamples: int, seed: int, tell: Tell = lambda _: None) -> Findings:
+    """Work it all out; `tell` hears what is being done.
+
+    Raises:
+        InvalidValueError: NaN among measures or errors.
+    """
+    _check(subject)
+    parts = Parts.of(
+        subject.noise,
+        subject.removable,
+        subject.numbers,
+        rule=subject.split.rule,
+        unit=subject.unit,
+        n_members=None if subject.ensemble is None else subject.ensemble.n_members,
+    )
+    results: dict[str, Any] = {}
+    missing: dict[str, str] = {}
+    for command in commands():
+        arguments = _arguments(command, subject)
+        if command.section is None or arguments is None:
+            continue
+        tell(command.function.__name__.replace("_", " "))
+        arguments |= {name: value for name, value in (("resamples", resamples), ("seed", seed)) if name in command.options}
+        try:
+            results[command.name] = command.function(**arguments)
+        except InvalidValueError as error:
+            missing[command.name] = str(error)
+    found = None
+    if subject.ensemble is not None and subject.target is not None:
+        tell("calibration")
+        found = calibration(subject.ensemble, subject.target)
+    return Findings(parts, results, missing, found, _choices(subject, results, seed), _sentences(subject, parts, results, found))
+
+
+def _check(subject: Subject) -> None:
+    """The same errors as the tasks give, before any work."""
+    if subject.n_rows > 1:
+        scores = as_scores(subject.measures)
+        if subject.error is not None:
+            errors_of(subject.error, scores)
+    elif not np.isfinite([column[0] for column in subject.measures.values()]).all():
+        raise InvalidValueError(f"{subject.title}: the only row has no finite measures")
+
+
+def _arguments(command: Command, subject: Subject) -> dict[str, Any] | None:
+    """What the task reads, or None where the subject lacks it."""
+    outside = next(iter(subject.outside.values())) if len(subject.outside) == 1 else dict(subject.outside) or None
+    known = {"table": subject.measures if subject.n_rows > 1 else None, "tables": outside, "error": subject.error}
+    found = {name: known[kind.rstrip("?")] for name, kind in command.reads.items()}
+    needed = [name for name, kind in command.reads.items() if not kind.endswith("?")]
+    return None if any(found[name] is None for name in needed) else {k: v for k, v in found.items() if v is not None}
+
+
+def lead(result: TaskResult, subject: Subject) -> str:
+    """The measure that sentences are about: the recommended one, or else that of the split, or else the best."""
+    own = subject.split.total if result.task == "selective_prediction" else subject.split.excess
+    return next((name for name in (recommend(result.task).measure, own) if name in result), result.best())
+
+
+def _choices(subject: Subject, results: Mapping[str, Any], seed: int) -> dict[str, Selection]:
+    found = {}
+    for name in ("selective", "ood"):
+        result = results.get(name)
+        if result is not None and result.has_spread and subject.n_rows >= FEWEST:
+            outside = None if name == "selective" else _tables(subject)
+            found[name] = choose(as_scores(subject.measures), result, ood=outside, seed=seed)
+    return found
+
+
+def _tables(subject: Subject) -> Any:
+    return dict(subject.outside) if len(subject.outside) > 1 else next(iter(subject.outside.values()))
+
+
+def _sentences(subject: Subject, parts: Parts, results: Mapping[str, Any], found: Calibration | None) -> dict[str, str]:
+    told = {
+        "split": sentences.overall(parts),
+        "kinds": sentences.rows_of_each_kind(parts),
+        "rows": sentences.rows_to_look_at(parts),
+    }
+    if "selective" in results:
+        words = ErrorWords.of(subject.error_kind, subject.unit)
+        told["errors"] = sentences.handing_over(results["selective"], lead(results["selective"], subject), words)
+    if found is not None:
+        told["calibration"] = sentences.calibrated(found)
+    if "ood" in results:
+        told["outside"] = sentences.detected(results["ood"], lead(results["ood"], subject), next(iter(subject.outside)))
+    return {name: sentence for name, sentence in told.items() if sentence}

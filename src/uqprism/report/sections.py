@@ -1,0 +1,182 @@
+"""The sections of a report: which there are follows from what is known of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from uqprism.citation import citation
+from uqprism.report import charts, tables
+from uqprism.report.charts import Chart
+from uqprism.report.findings import Findings
+from uqprism.report.subject import Subject
+from uqprism.report.tables import Column, Table
+from uqprism.report.words import ROLES, RULES, count, measure_in_words
+from uqprism.tasks.command import commands
+from uqprism.tasks.recommendation import recommend
+from uqprism.versions import versions
+
+NEEDS_MEMBERS = (
+    "Whether the predicted intervals hold as many targets as they say cannot be told from measures alone: that needs the "
+    "columns of the members, which uqprism score keeps with --keep-members."
+)
+ORDER = {"selective": 0, "ood": 1, "correlation": 9}
+SHORT = {"selective": "Errors", "ood": "Outside", "correlation": "Measures alike"}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page.
+
+    Attributes:
+        name: its anchor.
+        short: its name in the list of sections.
+        title: its heading.
+        about: paragraphs.
+        charts: figures.
+        tables: tables.
+        facts: words and what stands for them.
+        verbatim: text to copy.
+    """
+
+    name: str
+    short: str
+    title: str
+    about: Sequence[str] = ()
+    charts: Sequence[Chart] = ()
+    tables: Sequence[Table] = ()
+    facts: Sequence[tuple[str, str]] = ()
+    verbatim: str = ""
+
+
+def all_sections(subject: Subject, findings: Findings, *, resamples: int, seed: int, command: str) -> list[Section]:
+    """In the order of the page."""
+    found = [Section("summary", "Summary", "In short"), _split(subject)]
+    order = sorted((each for each in commands() if each.section is not None), key=lambda each: ORDER.get(each.name, 5))
+    for task in order:
+        if task.name in findings.results or task.name in findings.missing:
+            found.append(_of_task(task.name, subject, findings))
+        if task.name == "selective":
+            found += _calibration(subject, findings)
+    found.append(_advice(findings))
+    found.append(_methods(subject, resamples=resamples, seed=seed, command=command))
+    return found
+
+
+def _split(subject: Subject) -> Section:
+    about = (
+        "Each row of the file is a point in the figures. To the right lie rows that are noisy, which no amount of data "
+        "changes; at the top rows on which the models disagree, which data like them would change."
+    )
+    rows = [tables.most_uncertain(subject, by) for by in ("removable", "noise")] if subject.n_rows > 1 else []
+    return Section(
+        "rows",
+        "Rows",
+        "Which rows are uncertain, and why",
+        [about],
+        [charts.scatter(subject), charts.distributions(subject)],
+        rows,
+    )
+
+
+def _of_task(name: str, subject: Subject, findings: Findings) -> Section:
+    section = next(each.section for each in commands() if each.name == name)
+    assert section is not None  # noqa: S101 (those without one are not asked for)
+    short = SHORT.get(name, section.title)
+    if name in findings.missing:
+        return Section(name, short, section.title, [section.about, f"Not for these rows: {findings.missing[name]}."])
+    result = findings.results[name]
+    drawn = [charts.of_result(name, result, subject)]
+    if name == "selective":
+        drawn.append(charts.errors(subject, findings))
+    table = tables.of_result(result)
+    return Section(name, short, section.title, [section.about], drawn, [table] if table is not None else [])
+
+
+def _calibration(subject: Subject, findings: Findings) -> list[Section]:
+    if findings.calibration is None:
+        title = "Can the intervals be trusted?"
+        return [Section("calibration", "Intervals", title, [NEEDS_MEMBERS])] if subject.error is not None else []
+    about = (
+        "The models together predict a distribution for each row (their mixture). A central interval of 90 % should hold nine "
+        "targets in ten; grey is what chance allows if the rows are independent of each other."
+    )
+    return [Section("calibration", "Intervals", "Can the intervals be trusted?", [about], charts.calibration(findings))]
+
+
+PURPOSES = {
+    "selective_prediction": "hand the least certain rows to a person or a better model",
+    "ood_detection": "notice rows of a kind the models never saw",
+    "active_learning": "decide which rows to label next",
+}
+
+
+def _advice(findings: Findings) -> Section:
+    own = {"selective_prediction": "selective", "ood_detection": "ood"}
+    rows = []
+    for task, purpose in PURPOSES.items():
+        choice = findings.choices.get(own.get(task, ""))
+        name = choice.measure if choice is not None else recommend(task).measure
+        why = "chosen on these rows" if choice is not None else "the paper's advice"
+        rows.append((purpose, (name, measure_in_words(name)), why))
+    columns = tuple(Column(title, numeric=False) for title in ("to", "measure", "because it is"))
+    reasons = [
+        f"On these rows, to {PURPOSES[task]}: {_readable(findings.choices[short].reason)}"
+        for task, short in own.items()
+        if short in findings.choices
+    ]
+    reasons += [
+        f"To {PURPOSES[task]}, the paper's advice: {recommend(task).reason}"
+        for task in PURPOSES
+        if own.get(task) not in findings.choices
+    ]
+    return Section("advice", "Which measure", "Which measure to use", reasons, tables=[Table("", columns, tuple(rows))])
+
+
+def _readable(reason: str) -> str:
+    for code, word in (("prr_paper", "PRR"), ("auroc", "AUROC"), ("+-", "±")):
+        reason = reason.replace(code, word)
+    return reason
+
+
+def _methods(subject: Subject, *, resamples: int, seed: int, command: str) -> Section:
+    names = list(subject.measures)
+    rules = dict.fromkeys(name.split(".")[0] for name in names if measure_in_words(name))
+    roles = dict.fromkeys(role for name in names if measure_in_words(name) for role in name.split(".")[2:])
+    lacking = subject.n_given - subject.n_rows
+    left_out = f"{lacking:,} left out because they lack a number" if lacking else "none left out"
+    facts = [
+        ("rows", f"{count(subject.n_rows, 'row')} used, {left_out}"),
+        ("numbers", "from all rows used; figures say where they draw a sample"),
+        (
+            "measures",
+            f"{len(names)}, under {', '.join(RULES.get(rule, rule) for rule in rules)}; named rule.risk.prediction.truth",
+        ),
+        (
+            "risks",
+            "total: the expected penalty. bayes: the part that is noise. excess: the part that more data would remove. total = "
+            "bayes + excess",
+        ),
+        *((f"{role} (stand-in)", ROLES.get(role, "a stand-in of your own")) for role in roles),
+        ("exactness", _exactness(subject)),
+        (
+            "intervals",
+            f"95 % of {resamples} resamples of the rows, seed {seed}" if resamples else "none, since no resamples were asked for",
+        ),
+        ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),
+    ]
+    facts += [("command", command)] if command else []
+    return Section("methods", "Methods", "How it was made, and how to cite it", facts=facts, verbatim=citation())
+
+
+def _exactness(subject: Subject) -> str:
+    if not subject.exactness:
+        return "the measures were read, not computed; whoever computed them knows"
+    found: dict[tuple[str, float], int] = {}
+    for name in subject.measures:
+        if name in subject.exactness:
+            method, tolerance = subject.exactness[name]
+            found[method, tolerance] = found.get((method, tolerance), 0) + 1
+    return "; ".join(
+        f"{count(n, 'measure')} by {method}, relative error up to {tolerance:.0e}" for (method, tolerance), n in found.items()
+    )

@@ -1,0 +1,212 @@
+"""The summary in sentences: what the numbers mean, whatever they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from uqprism.report.figures.errors import ErrorWords
+from uqprism.report.words import RULES, SPACE, amount, count, measure_in_words, percent
+from uqprism.tasks.calibration import Calibration
+from uqprism.tasks.result import TaskResult
+
+WITH_SHARES = ("crps", "squared_error")  # zero is the least there is, so that parts of a whole mean something
+NOTHING = 1e-9  # of the total: rounding
+HANDED_OVER = 10  # percent
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Noise and removable part in the numbers that sentences need.
+
+    Attributes:
+        rule: of both.
+        unit: of the target.
+        n_members: how many models, None if nobody knows.
+        noise: its mean over the rows.
+        removable: likewise.
+        n_rows: how many rows.
+        mostly_removable: in how many rows the removable part is the larger one.
+        half: how few rows hold half of all that is removable.
+        noisiest: the number of that row.
+        least_known: the number of the row with the largest removable part.
+        largest: that row's noise, and that row's removable part.
+    """
+
+    rule: str
+    unit: str
+    n_members: int | None
+    noise: float
+    removable: float
+    n_rows: int
+    mostly_removable: int
+    half: int
+    noisiest: int
+    least_known: int
+    largest: tuple[float, float]
+
+    @classmethod
+    def of(
+        cls,
+        noise: np.ndarray,
+        removable: np.ndarray,
+        numbers: np.ndarray,
+        *,
+        rule: str,
+        unit: str = "",
+        n_members: int | None = None,
+    ) -> Parts:
+        """From those of each row, and the rows' numbers."""
+        running = np.cumsum(np.sort(removable)[::-1])
+        return cls(
+            rule=rule,
+            unit=unit,
+            n_members=n_members,
+            noise=float(noise.mean()),
+            removable=float(removable.mean()),
+            n_rows=len(noise),
+            mostly_removable=int((removable > noise).sum()),
+            half=int(np.searchsorted(running, 0.5 * running[-1]) + 1),
+            noisiest=int(numbers[np.argmax(noise)]),
+            least_known=int(numbers[np.argmax(removable)]),
+            largest=(float(noise.max()), float(removable.max())),
+        )
+
+    @property
+    def total(self) -> float:
+        """Their sum."""
+        return self.noise + self.removable
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether it makes sense to say that so much of the total is noise."""
+        return self.rule in WITH_SHARES and self.noise >= 0.0 and self.total > 0.0
+
+    @property
+    def agree(self) -> bool:
+        """Whether the models say the same everywhere, up to rounding."""
+        return self.removable <= NOTHING * max(abs(self.noise), abs(self.total))
+
+    @property
+    def risk_unit(self) -> str:
+        """What both are in."""
+        units = {"crps": self.unit, "squared_error": f"{self.unit}²" if self.unit else "", "log": "nats"}
+        return units.get(self.rule, "")
+
+
+def overall(parts: Parts) -> str:
+    """How much is noise and how much more data would remove."""
+    unit, rule = parts.risk_unit, RULES.get(parts.rule, parts.rule)
+    several = parts.n_rows > 1
+    head = f"Over {count(parts.n_rows, 'row')}" if several else "In the only row"
+    head += f" the model{' expects' if parts.n_members == 1 else 's expect'} a penalty ({rule}) of {amount(parts.total, unit)}"
+    head += " on average" if several else ""
+    if parts.n_members == 1:
+        return (
+            f"{head}, all of it noise as far as one model can tell. What more data would remove cannot be seen: that takes "
+            "several models that were trained to differ."
+        )
+    who = "the models" if parts.n_members is None else count(parts.n_members, "model")
+    if parts.agree:
+        return (
+            f"{head}, all of it noise as far as {who} can tell: they agree everywhere. Models that are copies of each other "
+            "agree too, so make sure that they were trained to differ."
+        )
+    noise, removable = amount(parts.noise, unit), amount(parts.removable, unit)
+    if not parts.has_shares:
+        return (
+            f"{head}: {noise} is noise, and {removable} is disagreement between {who}, which more data like these rows would "
+            f"remove. The {rule} has no natural zero, so these are no shares of a whole; the CRPS gives shares."
+        )
+    share = percent(parts.noise / parts.total), percent(parts.removable / parts.total)
+    return (
+        f"{head}: {noise} of it ({share[0]}) is noise, which more data would not remove, and {removable} ({share[1]}) is "
+        f"disagreement between {who}, which more data like these rows would remove."
+    )
+
+
+def rows_of_each_kind(parts: Parts) -> str:
+    """In how many rows which part is the larger, and where what is removable lies."""
+    if parts.n_members == 1 or parts.agree or parts.n_rows < 2:
+        return ""
+    told = f"Half of all that more data would remove lies in {count(parts.half, 'row')} ({percent(parts.half / parts.n_rows)})."
+    if not parts.has_shares:
+        return told
+    many, others = parts.mostly_removable, parts.n_rows - parts.mostly_removable
+    if many == 0:
+        return f"Noise is the larger part in every row. {told}"
+    if others == 0:
+        return f"What more data would remove is the larger part in every row. {told}"
+    return (
+        f"In {count(many, 'row')} ({percent(many / parts.n_rows)}) more data would remove the larger part of the uncertainty; "
+        f"in the other {others:,} noise is the larger part. {told}"
+    )
+
+
+def rows_to_look_at(parts: Parts) -> str:
+    """Which rows are the most uncertain of each kind."""
+    if parts.n_rows < 2:
+        return ""
+    noisiest = f"row {parts.noisiest} (noise {amount(parts.largest[0], parts.risk_unit)})"
+    if parts.n_members == 1 or parts.agree:
+        return f"The noisiest is {noisiest}."
+    return (
+        f"More data would help most at rows like row {parts.least_known} (removable part "
+        f"{amount(parts.largest[1], parts.risk_unit)}); the noisiest is {noisiest}. Rows are counted from 0."
+    )
+
+
+def handing_over(result: TaskResult, measure: str, words: ErrorWords) -> str:
+    """What handing over the most uncertain tenth does to the error."""
+    n_rows, mean = int(result.settings["points"]), float(result.settings["mean_error"])
+    before = float(words.shown(mean))
+    start = f"The {words.name} is {amount(before, words.unit)}."
+    if n_rows < HANDED_OVER:
+        return f"{start} With {count(n_rows, 'row')} there is no tenth to hand over."
+    after = float(words.shown(result.metrics[f"error_at_{100 - HANDED_OVER}"][measure]))
+    which = f"the {HANDED_OVER} % most uncertain rows"
+    if not after < before:
+        doubt = "here the uncertainty does not tell where errors are large"
+        return f"{start} Without {which} it would be {amount(after, words.unit)}: {doubt}."
+    fall = f", {percent(1.0 - after / before)} less" if after > 0.0 else ""
+    return (
+        f"{start} Handing over {which} lowers it to {amount(after, words.unit)}{fall}; handing over as many at random would not."
+    )
+
+
+def calibrated(found: Calibration, level: float = 0.9) -> str:
+    """Whether intervals hold as many targets as they say."""
+    inside, (low, high) = float(found.coverage(level)[0]), found.by_chance(level)
+    verdict = found.verdict(level)
+    meaning = {
+        "too narrow": "the predictions are surer than they should be",
+        "too wide": "the predictions are less sure than they could be",
+        "about right": "as promised, as far as these rows can tell",
+    }[verdict]
+    return (
+        f"Intervals that should hold {percent(level)} of the targets hold {_exact(inside)} (chance alone: "
+        f"{_exact(float(low[0]))} to {_exact(float(high[0]))}): {verdict}, {meaning}."
+    )
+
+
+def _exact(share: float) -> str:
+    return f"{100.0 * share:.1f}{SPACE}%"
+
+
+def detected(result: TaskResult, measure: str, name: str = "outside") -> str:
+    """How well rows from outside are told from the known ones, for each data set; `name` is that of a single one."""
+    parts: Mapping[str, TaskResult] = result.parts or {name: result}
+    told: list[str] = []
+    for each, part in parts.items():
+        ends = part.interval()[measure] if part.has_spread else None
+        between = f", 95 % interval {ends[0]:.3f} to {ends[1]:.3f}" if ends and ends[0] < ends[1] else ""
+        rows = count(int(part.settings["points_out"]), "row")
+        often = f"{percent(part[measure])} of the time (AUROC {part[measure]:.3f}{between})"
+        where = "outside" if each == "outside" else f"“{each}”"
+        head = f"one from {where} ({rows})" if told else f"a row from {where} ({rows}) looks more uncertain than a known one"
+        told.append(f"{head} {often}")
+    what = f"the {measure_in_words(measure)}" if measure_in_words(measure) else measure
+    listed = ", ".join(told)
+    return f"{listed[0].upper()}{listed[1:]}. That is by {what}; a coin toss gives 50 %."

@@ -1,0 +1,67 @@
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const toggle = document.getElementById("theme");
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
+  const name = () => { toggle.textContent = isDark() ? "Light" : "Dark"; };
+  toggle.hidden = false;
+  toggle.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; name(); });
+  prefersDark.addEventListener("change", name);
+  name();
+
+  for (const source of document.querySelectorAll("script[data-dots]")) {
+    const figure = source.closest("figure");
+    const svg = figure.querySelector("svg");
+    const ring = figure.querySelector(".ring");
+    const tip = figure.querySelector(".tip");
+    const dots = JSON.parse(source.textContent);
+
+    const place = (event) => {
+      const point = svg.createSVGPoint();
+      point.x = event.clientX;
+      point.y = event.clientY;
+      return point.matrixTransform(svg.getScreenCTM().inverse());
+    };
+
+    const nearest = (at, reach) => {
+      let best = -1;
+      let least = reach * reach;
+      for (let i = 0; i < dots.x.length; i += 1) {
+        const far = (dots.x[i] - at.x) ** 2 + (dots.y[i] - at.y) ** 2;
+        if (far < least) { least = far; best = i; }
+      }
+      return best;
+    };
+
+    const hide = () => { tip.hidden = true; ring.setAttribute("cx", -9); ring.setAttribute("cy", -9); };
+
+    const show = (i) => {
+      ring.setAttribute("cx", dots.x[i]);
+      ring.setAttribute("cy", dots.y[i]);
+      tip.replaceChildren();
+      dots.names.forEach((label, column) => {
+        const line = document.createElement("div");
+        const strong = document.createElement("b");
+        strong.textContent = dots.values[column][i];
+        line.append(`${label}: `, strong);
+        tip.append(line);
+      });
+      tip.hidden = false;
+      const frame = figure.getBoundingClientRect();
+      const dot = ring.getBoundingClientRect();
+      const left = dot.left - frame.left;
+      const beyond = left + 14 + tip.offsetWidth > frame.width;
+      tip.style.left = `${Math.max(4, beyond ? left - tip.offsetWidth - 4 : left + 18)}px`;
+      tip.style.top = `${Math.max(4, dot.top - frame.top - tip.offsetHeight / 2)}px`;
+    };
+
+    const look = (event) => {
+      const i = nearest(place(event), event.pointerType === "touch" ? 24 : 14);
+      if (i < 0) { hide(); } else { show(i); }
+    };
+    svg.addEventListener("pointermove", look);
+    svg.addEventListener("pointerdown", look);
+    svg.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") { hide(); } });
+  }
+})();

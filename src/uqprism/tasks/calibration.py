@@ -1,0 +1,128 @@
+"""Calibration: do the intervals that an ensemble predicts hold as many targets as they say?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uqprism.arrays import Array, from_numpy, to_numpy
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.errors import ArrayTypeError, InvalidValueError, ShapeError
+from uqprism.storage import require
+from uqprism.tasks.scores import numbers
+
+LEVELS = tuple(round(0.05 * i, 2) for i in range(1, 20))
+Levels = float | Sequence[float] | np.ndarray
+VALUES_AT_ONCE = 1 << 22  # the distribution function of a mixture looks at every member
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Where targets fell in the distributions that were predicted for them.
+
+    Attributes:
+        pit: the probability that was predicted for a value up to the target, (points,), the probability integral transform:
+            evenly spread between 0 and 1 if the predictions are right.
+    """
+
+    pit: np.ndarray
+
+    @property
+    def n_points(self) -> int:
+        """How many targets."""
+        return len(self.pit)
+
+    def coverage(self, levels: Levels = LEVELS) -> np.ndarray:
+        """The share of targets within the central interval of each level, (levels,): 0.9 of them should lie within 90 %."""
+        tail = (1.0 - _levels(levels)) / 2.0
+        return np.array([np.mean((self.pit >= each) & (self.pit <= 1.0 - each)) for each in tail])
+
+    def by_chance(self, levels: Levels = LEVELS, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Between which shares the coverage would lie so often if the predictions were right and the points independent."""
+        return _binomial(_levels(levels), self.n_points, confidence)
+
+    def histogram(self, bins: int = 20) -> np.ndarray:
+        """How many targets fell into each of equally probable parts of their distribution, (bins,)."""
+        if bins < 2:
+            raise InvalidValueError(f"bins must be at least 2, got {bins}")
+        return np.histogram(self.pit, bins=bins, range=(0.0, 1.0))[0]
+
+    def histogram_by_chance(self, bins: int = 20, confidence: float = 0.95) -> tuple[float, float]:
+        """Between which counts all bars would lie together so often if the predictions were right (Bonferroni)."""
+        low, high = _binomial(np.array([1.0 / bins]), self.n_points, 1.0 - (1.0 - confidence) / bins)
+        return float(low[0]) * self.n_points, float(high[0]) * self.n_points
+
+    def verdict(self, level: float = 0.9) -> str:
+        """Whether intervals of this level are `too narrow`, `too wide` or `about right`: what chance allows is right."""
+        found, (low, high) = self.coverage(level)[0], self.by_chance(level)
+        return "too narrow" if found < low[0] else "too wide" if found > high[0] else "about right"
+
+    def rows(self, levels: Levels = LEVELS) -> list[dict[str, Any]]:
+        """One row per level: what was promised, what came, and what chance allows."""
+        low, high = self.by_chance(levels)
+        columns = zip(_levels(levels), self.coverage(levels), low, high, strict=True)
+        return [{"level": float(a), "coverage": float(b), "low": float(c), "high": float(d)} for a, b, c, d in columns]
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame` with a row per level."""
+        return require("pandas", extra="pandas").DataFrame(self.rows()).set_index("level")
+
+    def plot(self, ax: Any = None) -> Any:
+        """The coverage by level; returns the axes."""
+        from uqprism.report import figures
+
+        return figures.coverage(self, ax=ax)
+
+    def __repr__(self) -> str:
+        return f"<Calibration: {self.n_points} targets, {self.coverage(0.9)[0]:.1%} within 90 % intervals>"
+
+
+def calibration(ensemble: EnsemblePrediction, target: Array) -> Calibration:
+    """Where each target fell in the mixture that was predicted for it; exact for every family that has a distribution function.
+
+    Of members that are samples the result moves in steps of one draw, so that with few draws the outermost intervals look too
+    narrow.
+
+    Args:
+        ensemble: what was predicted.
+        target: what happened, in the shape of the points.
+    """
+    if not isinstance(ensemble, EnsemblePrediction):
+        raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(ensemble).__name__}; the target comes second")
+    if np.shape(target) != tuple(ensemble.points_shape):
+        raise ShapeError(f"target must have the shape of the points {ensemble.points_shape}, got {np.shape(target)}")
+    flat, y = ensemble.flat(), numbers(target, "target", finite=True)
+    step = max(1, VALUES_AT_ONCE // flat.n_members)
+    found = []
+    for start in range(0, len(y), step):
+        part = flat[start : start + step]
+        found.append(to_numpy(part.mixture.cdf(from_numpy(y[start : start + step], part.members.centre))))
+    return Calibration(np.clip(np.concatenate(found).astype(np.float64, copy=False), 0.0, 1.0))
+
+
+def _levels(levels: Levels) -> np.ndarray:
+    found = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+    if not bool(np.all((found > 0.0) & (found < 1.0))):
+        raise InvalidValueError(f"levels must be between 0 and 1, such as 0.9, got {levels!r}")
+    return found
+
+
+def _binomial(shares: np.ndarray, n_points: int, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    if not 0.0 < confidence < 1.0:
+        raise InvalidValueError(f"confidence must be between 0 and 1, got {confidence}; 0.95 is usual")
+    outside = (1.0 - confidence) / 2.0
+    return _binomial_quantile(outside, n_points, shares) / n_points, _binomial_quantile(
+        1.0 - outside, n_points, shares
+    ) / n_points
+
+
+def _binomial_quantile(level: float, n: int, share: np.ndarray) -> np.ndarray:
+    """The smallest count not exceeded with this probability: `scipy.stats.binom.ppf`, without its slow import."""
+    from scipy.special import bdtr, bdtrik
+
+    found = np.ceil(bdtrik(level, n, share))
+    below = np.maximum(found - 1.0, 0.0)
+    return np.where(bdtr(below, n, share) >= level, below, found)

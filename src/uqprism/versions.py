@@ -1,0 +1,21 @@
+"""With what a result was made."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from uqprism import __version__
+
+PACKAGES = ("numpy", "scipy", "numba", "torch", "matplotlib")
+
+
+def versions() -> dict[str, str]:
+    """Of this package, Python and what the numbers depend on."""
+    found = {"uqprism": __version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,147 @@
+"""`uqprism report` and `uqprism cite`, as people use them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import uqprism as up
+from tests.report.test_page import Page
+from tests.tasks.problems import ensemble
+from uqprism.cli import app
+from uqprism.errors import UqprismError
+
+FEW = ["--resamples", "20"]
+
+
+def frame(n: int, **how) -> pd.DataFrame:
+    """Columns mean_0 ... mean_9, variance_0 ... variance_9, y: what a user of any model has."""
+    ens, y = ensemble(n, **how)
+    members = {"mean": ens.members.mean, "variance": ens.members.variance}
+    return pd.DataFrame({f"{name}_{i}": row for name, rows in members.items() for i, row in enumerate(rows)} | {"y": y})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    frame(80).to_csv(folder / "predictions.csv", index=False)
+    frame(40, shift=1.0, seed=2).to_parquet(folder / "elsewhere.parquet")
+    return folder
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_from_a_csv_to_a_report_with_one_command(folder: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = run("report", folder / "predictions.csv", "--target", "y", *FEW)
+    assert "of it (" in told
+    assert re.search(r"The report is in report\.html \(0\.\d\d MB\)", told)
+    page = Page((tmp_path / "report.html").read_text())
+    assert {"summary", "rows", "selective", "calibration", "correlation", "advice", "methods"} <= set(page.ids)
+    assert "Uncertainty of predictions.csv" in page.text
+
+
+def test_scoring_first_gives_the_same_numbers(undrawn: None, folder: Path, tmp_path: Path) -> None:
+    scored = tmp_path / "scored.parquet"
+    run("score", folder / "predictions.csv", "-o", scored, "--keep-members", "-q")
+    for source, name in ((folder / "predictions.csv", "a.html"), (scored, "b.html")):
+        run("report", source, "--target", "y", "--title", "t", "-o", tmp_path / name, "-q", *FEW)
+    first, second = (Page((tmp_path / name).read_text()).text.split("How it was made")[0] for name in ("a.html", "b.html"))
+    assert first == second
+    assert "the measures were read, not computed" in (tmp_path / "b.html").read_text()
+
+
+def test_a_scored_file_without_members_needs_the_prediction(undrawn: None, folder: Path, tmp_path: Path) -> None:
+    run("score", folder / "predictions.csv", "-o", tmp_path / "scored.csv", "-q")
+    with pytest.raises(UqprismError, match=r"no columns like mean_\{i\}.*--target with --prediction"):
+        run("report", tmp_path / "scored.csv", "--target", "y", "-o", tmp_path / "page.html")
+    table = pd.read_csv(tmp_path / "scored.csv")
+    table.assign(best=frame(80).filter(like="mean_").mean(axis=1)).to_csv(tmp_path / "scored.csv", index=False)
+    run("report", tmp_path / "scored.csv", "--target", "y", "--prediction", "best", "-o", tmp_path / "page.html", *FEW)
+    text = Page((tmp_path / "page.html").read_text()).text
+    expected = np.sqrt(up.tasks.prediction_error(*ensemble(80)).mean())
+    assert f"The root mean squared error is {expected:.3g}." in text
+    assert "needs the columns of the members" in text
+
+
+def test_points_from_outside_and_columns_of_the_file(undrawn: None, folder: Path, tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    table = frame(60)
+    table.insert(0, evil, [f"<b>trip {i}</b>" for i in range(60)])
+    table.to_csv(tmp_path / "named.csv", index=False)
+    page = tmp_path / "page.html"
+    run("report", tmp_path / "named.csv", "--ood", folder / "elsewhere.parquet", "--unit", "km", "-o", page, *FEW)
+    parsed = Page(page.read_text())
+    assert parsed.tags.count("script") == 2
+    assert parsed.tags.count("b") < 10  # of the page itself
+    assert f"noise {evil} y prediction" in parsed.text
+    assert "<b>trip " in parsed.text
+    assert "A row from “elsewhere” (40 rows) looks more uncertain" in parsed.text
+    assert "km" in parsed.text
+
+
+def test_bad_rows_are_named_or_left_out(undrawn: None, folder: Path, tmp_path: Path) -> None:
+    table = frame(60)
+    table.loc[17, "mean_3"] = np.nan
+    table.loc[40, "variance_7"] = -1.0
+    table.loc[50, "y"] = np.nan
+    table.insert(0, "id", [f"trip {i}" for i in range(60)])
+    table.to_csv(tmp_path / "bad.csv", index=False)
+    arguments = ["report", tmp_path / "bad.csv", "--target", "y", "--title", "t", *FEW]
+    with pytest.raises(UqprismError, match=r"bad.csv: row 17: .* \(2 bad rows in all\).*--on-bad drop"):
+        run(*arguments, "-o", tmp_path / "page.html")
+    run(*arguments, "--on-bad", "drop", "-o", tmp_path / "bad.html")
+    table.drop([17, 40, 50]).to_csv(tmp_path / "good.csv", index=False)
+    arguments[1] = tmp_path / "good.csv"
+    run(*arguments, "-o", tmp_path / "good.html")
+    bad, good = (Page((tmp_path / name).read_text()).text for name in ("bad.html", "good.html"))
+    assert "57 rows used, 3 left out because they lack a number" in bad
+    # The same numbers, but rows keep the numbers they have in their file.
+    trips = [re.findall(r"(\d+) [^ ]+ [^ ]+ trip (\d+)", text) for text in (bad, good)]
+    assert [trip for _, trip in trips[0]] == [trip for _, trip in trips[1]]
+    assert all(row == trip for row, trip in trips[0])
+    assert bad.split("Handing over")[1].split("%")[1] == good.split("Handing over")[1].split("%")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "z"], "unknown column 'z'"),
+        (["-o", "page.pdf"], "must end in .html"),
+        (["-o", "nowhere/page.html"], "folder that does not exist"),
+        (["--ood", "missing.csv"], "missing.csv: no such file"),
+        (["--measures", "crps.exces.*"], "unknown measure or column"),
+        (["--rule", "crsp"], "did you mean 'crps'"),
+        (["--show", "nothing"], "unknown column 'nothing'"),
+        (["--mean-columns", "mu{i}"], "no columns like mu{i}"),
+    ],
+)
+def test_wrong_usage_is_one_clear_line(folder: Path, tmp_path: Path, monkeypatch, arguments, message) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UqprismError, match=re.escape(message)):
+        run("report", folder / "predictions.csv", *arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_cite_prints_what_the_citation_file_says() -> None:
+    told, root = run("cite"), Path(__file__).parent.parent.parent
+    cited = (root / "CITATION.cff").read_text()
+    assert told.count("@") == 2
+    authors = re.findall(r"given-names: (.*)\n\s+family-names: (.*)", cited)
+    assert len(authors) == 6
+    assert " and ".join(f"{family}, {given}" for given, family in authors) in told
+    for title in re.findall(r"title: \"?([^\"\n]*)", cited):
+        assert f"{{{title}}}" in told
+    assert f"version: {up.__version__}\n" in cited
+    assert f"version = {{{up.__version__}}}" in told

@@ -1,0 +1,95 @@
+"""Calibration: where targets fall in what was predicted for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import uqprism as up
+from tests.tasks.problems import ensemble
+from uqprism.errors import ArrayTypeError, InvalidValueError, ShapeError
+from uqprism.tasks import Calibration
+
+
+def test_the_pit_of_a_weighted_gaussian_mixture_is_that_of_scipy() -> None:
+    rng = np.random.default_rng(0)
+    mean, scale, y = rng.normal(size=(3, 40)), np.exp(rng.normal(size=(3, 40))), rng.normal(size=40)
+    weights = np.array([0.2, 0.5, 0.3])
+    found = up.calibration(up.EnsemblePrediction.gaussian(mean=mean, scale=scale, weights=weights), y)
+    np.testing.assert_allclose(found.pit, weights @ stats.norm.cdf(y, mean, scale), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "cdf"),
+    [
+        (lambda m, s: up.EnsemblePrediction.laplace(location=m, scale=s), stats.laplace.cdf),
+        (lambda m, s: up.EnsemblePrediction.logistic(location=m, scale=s), stats.logistic.cdf),
+        (lambda m, s: up.EnsemblePrediction.student_t(location=m, scale=s, df=3.0), lambda y, m, s: stats.t.cdf(y, 3.0, m, s)),
+    ],
+)
+def test_every_family_has_its_own_distribution_function(make, cdf) -> None:
+    rng = np.random.default_rng(1)
+    mean, scale, y = rng.normal(size=(4, 30)), np.exp(rng.normal(size=(4, 30))), 3.0 * rng.normal(size=30)
+    np.testing.assert_allclose(up.calibration(make(mean, scale), y).pit, cdf(y, mean, scale).mean(axis=0), rtol=1e-9)
+
+
+def test_samples_give_the_share_of_draws_below() -> None:
+    draws = np.arange(10.0).reshape(2, 5, 1) + np.zeros(3)
+    found = up.calibration(up.EnsemblePrediction.samples(draws), [-1.0, 4.5, 99.0])
+    np.testing.assert_allclose(found.pit, [0.0, 0.5, 1.0], atol=1e-12)
+
+
+def test_coverage_counts_the_targets_between_the_quantiles_of_the_mixture() -> None:
+    ens, y = ensemble(400)
+    found = up.calibration(ens, y).coverage([0.5, 0.9])
+    for level, share in zip((0.5, 0.9), found, strict=True):
+        low, high = (ens.mixture.quantile(end) for end in ((1.0 - level) / 2.0, (1.0 + level) / 2.0))
+        assert share == np.mean((low <= y) & (y <= high))
+
+
+def test_true_predictions_are_about_right_and_others_are_told_apart() -> None:
+    rng = np.random.default_rng(2)
+    y = rng.normal(size=2000)
+    verdicts = {}
+    for scale in (0.7, 1.0, 1.4):
+        ens = up.EnsemblePrediction.gaussian(mean=np.zeros((2, 2000)), scale=np.full((2, 2000), scale))
+        verdicts[scale] = up.calibration(ens, y).verdict()
+    assert verdicts == {0.7: "too narrow", 1.0: "about right", 1.4: "too wide"}
+
+
+def test_chance_is_binomial() -> None:
+    found = Calibration(np.linspace(0.001, 0.999, 500))
+    low, high = found.by_chance([0.5, 0.9])
+    np.testing.assert_array_equal(low * 500, stats.binom.ppf(0.025, 500, [0.5, 0.9]))
+    np.testing.assert_array_equal(high * 500, stats.binom.ppf(0.975, 500, [0.5, 0.9]))
+    assert found.histogram_by_chance(10) == tuple(stats.binom.ppf([0.0025, 0.9975], 500, 0.1))
+
+
+def test_the_histogram_counts_every_target_once() -> None:
+    found = Calibration(np.array([0.0, 0.04, 0.05, 0.5, 1.0]))
+    assert found.histogram(20).tolist() == [2, 1, *[0] * 7, 0, 1, *[0] * 8, 1]
+    assert found.rows([0.9])[0] == {"level": 0.9, "coverage": 0.4, "low": 0.6, "high": 1.0}
+    assert found.to_pandas().loc[0.9, "coverage"] == found.coverage(0.9)[0]
+
+
+def test_points_of_any_shape_and_single_precision() -> None:
+    mean, scale = np.zeros((2, 3, 4), dtype=np.float32), np.ones((2, 3, 4), dtype=np.float32)
+    found = up.calibration(up.EnsemblePrediction.gaussian(mean=mean, scale=scale), np.ones((3, 4)))
+    np.testing.assert_allclose(found.pit, np.full(12, stats.norm.cdf(1.0)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda ens, y: up.calibration(y, ens), ArrayTypeError, "the target comes second"),
+        (lambda ens, y: up.calibration(ens, y[:5]), ShapeError, r"shape of the points \(20,\)"),
+        (lambda ens, y: up.calibration(ens, y * np.nan), InvalidValueError, "target must not be NaN"),
+        (lambda ens, y: up.calibration(ens, y).coverage(90), InvalidValueError, "levels must be between 0 and 1"),
+        (lambda ens, y: up.calibration(ens, y).by_chance(0.9, 95), InvalidValueError, "confidence must be between"),
+        (lambda ens, y: up.calibration(ens, y).histogram(1), InvalidValueError, "bins must be at least 2"),
+    ],
+)
+def test_bad_arguments_are_named(call, error, message) -> None:
+    with pytest.raises(error, match=message):
+        call(*ensemble(20))
