@@ -1,0 +1,70 @@
+"""Take the pictures of the page for the documentation: `python -m tests.app.photograph`, after changing how it looks."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.app.browser import browsing, served
+
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+LARGEST = 150_000  # bytes
+WIDE, PHONE = {"width": 1280, "height": 1500}, {"width": 390, "height": 1500}
+SHOTS = {
+    "app_light": ("light", WIDE, False),
+    "app_dark": ("dark", WIDE, False),
+    "app_phone": ("light", PHONE, False),
+    "app_phone_dark": ("dark", PHONE, False),
+    "app_explorer": ("light", WIDE, True),
+    "app_explorer_dark": ("dark", WIDE, True),
+    "app_explorer_phone": ("light", PHONE, True),
+}
+
+
+def settled(page: Any) -> None:
+    """Wait until nothing is being computed and every picture is drawn."""
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+    page.locator("[data-testid=stVegaLiteChart] canvas:visible, [data-testid=stVegaLiteChart] svg:visible").first.wait_for()
+    page.locator("[data-testid=stSkeleton]:visible").first.wait_for(state="hidden")
+    page.wait_for_load_state("networkidle")
+
+
+def take(url: str, scheme: str, size: dict[str, int], *, explorer: bool) -> bytes:
+    """The whole page as a picture."""
+    with browsing(color_scheme=scheme, viewport=size) as page:
+        page.goto(url)
+        page.get_by_text("Take it with you").wait_for()
+        if explorer:
+            page.get_by_role("tab", name="Posterior explorer").click()
+            page.get_by_role("button", name="means spread").click()
+            page.get_by_text("Means now from -2 to 2").wait_for()
+        settled(page)
+        height = page.evaluate("document.querySelector('[data-testid=stMain] > div').scrollHeight")
+        page.set_viewport_size({**size, "height": int(height) + 20})
+        settled(page)
+        return page.screenshot()
+
+
+def smaller(picture: bytes) -> bytes:
+    """The same with fewer colours, which a page has enough of."""
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(stream, "png", optimize=True)
+    return stream.getvalue()
+
+
+def main(folder: Path) -> None:
+    """Every picture into the folder."""
+    with served() as url:
+        for name, (scheme, size, explorer) in SHOTS.items():
+            picture = smaller(take(url, scheme, size, explorer=explorer))
+            (folder / f"{name}.png").write_bytes(picture)
+            print(name, len(picture))  # noqa: T201 (a script)
+            assert len(picture) < LARGEST
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES)
