@@ -45,15 +45,22 @@ def served(*arguments: str, folder: Path | None = None) -> Iterator[str]:
 
 
 @contextmanager
-def browsing(**looks: Any) -> Iterator[Any]:
-    """A page of Playwright's in a headless browser; `looks` as in its `new_context`."""
+def browser() -> Iterator[Any]:
+    """A headless browser, driven by Playwright."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found_browser(), args=FLAGS)
+        chromium = playwright.chromium.launch(executable_path=found_browser(), args=FLAGS)
         try:
-            page = browser.new_context(**looks).new_page()
-            page.set_default_timeout(PATIENCE)
-            yield page
+            yield chromium
         finally:
-            browser.close()
+            chromium.close()
+
+
+@contextmanager
+def page_in(chromium: Any, **looks: Any) -> Iterator[Any]:
+    """An empty page of its own; `looks` as in Playwright's `new_context`."""
+    with chromium.new_context(**looks) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        yield page

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.app.browser import browsing, served
+from tests.app.browser import browser, page_in, served
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 LARGEST = 150_000  # bytes
@@ -31,9 +31,9 @@ def settled(page: Any) -> None:
     page.wait_for_load_state("networkidle")
 
 
-def take(url: str, scheme: str, size: dict[str, int], *, explorer: bool) -> bytes:
+def take(chromium: Any, url: str, scheme: str, size: dict[str, int], *, explorer: bool) -> bytes:
     """The whole page as a picture."""
-    with browsing(color_scheme=scheme, viewport=size) as page:
+    with page_in(chromium, color_scheme=scheme, viewport=size) as page:
         page.goto(url)
         page.get_by_text("Take it with you").wait_for()
         if explorer:
@@ -58,9 +58,9 @@ def smaller(picture: bytes) -> bytes:
 
 def main(folder: Path) -> None:
     """Every picture into the folder."""
-    with served() as url:
+    with served() as url, browser() as chromium:
         for name, (scheme, size, explorer) in SHOTS.items():
-            picture = smaller(take(url, scheme, size, explorer=explorer))
+            picture = smaller(take(chromium, url, scheme, size, explorer=explorer))
             (folder / f"{name}.png").write_bytes(picture)
             print(name, len(picture))  # noqa: T201 (a script)
             assert len(picture) < LARGEST

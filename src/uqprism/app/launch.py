@@ -26,7 +26,9 @@ SETTINGS = {
     "browser.gatherUsageStats": "false",
     "browser.serverAddress": ADDRESS,
     "logger.hideWelcomeMessage": "true",
+    "logger.level": "warning",
     "client.toolbarMode": "viewer",
+    "client.showErrorLinks": "false",
     "theme.light.primaryColor": "#0072B2",
     "theme.dark.primaryColor": "#56B4E9",
 }

@@ -14,10 +14,17 @@ INTRODUCTION = (
     "The **removable** part (*epistemic*) is where the models disagree, and more data would settle it."
 )
 
+# A prism. Streamlit would fetch the pictures of its own icons from the network.
+ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="32" height="32" viewBox="0 0 32 32">'
+    '<path d="M16 4 30 28H2Z" fill="none" stroke="#2F8AC4" stroke-width="3" stroke-linejoin="round"/>'
+    '<path d="M16 16 31 13" stroke="#E0660A" stroke-width="3"/><path d="M16 16 31 19" stroke="#009E73" stroke-width="3"/></svg>'
+)
+
 
 def main(files: list[str]) -> None:
     """Draw the page, once for every change on it."""
-    st.set_page_config(page_title="uqprism", page_icon=":material/change_history:", layout="wide")
+    st.set_page_config(page_title="uqprism", page_icon=ICON, layout="wide")
     st.title("How far can each prediction be trusted?")
     st.markdown(INTRODUCTION)
     first, second = st.tabs(["A file of predictions", "Posterior explorer"])

@@ -33,6 +33,7 @@ def dropped(file: Any) -> Upload:
 
 def _once(key: str, state: Any, read: Callable[[], Upload]) -> Upload:
     """What was read in this state before, or is read now."""
+    key = f"read {key}"  # no widget has such a key
     kept = st.session_state.get(key)
     if kept is None or kept[0] != state:
         kept = st.session_state[key] = (state, read())
