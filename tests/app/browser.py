@@ -57,6 +57,11 @@ def browser() -> Iterator[Any]:
             chromium.close()
 
 
+def finished(page: Any) -> None:
+    """Wait until everything that a change set off is computed: buttons of before would lead nowhere."""
+    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+
+
 @contextmanager
 def page_in(chromium: Any, **looks: Any) -> Iterator[Any]:
     """An empty page of its own; `looks` as in Playwright's `new_context`."""

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.app.browser import browser, page_in, served
+from tests.app.browser import browser, finished, page_in, served
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 LARGEST = 150_000  # bytes
@@ -23,7 +23,7 @@ SHOTS = {  # colours, size, and whether it is the explorer
 
 def settled(page: Any) -> None:
     """Wait until nothing is being computed and every picture is drawn."""
-    page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+    finished(page)
     page.locator("[data-testid=stVegaLiteChart] canvas:visible, [data-testid=stVegaLiteChart] svg:visible").first.wait_for()
     page.locator("[data-testid=stSkeleton]:visible").first.wait_for(state="hidden")
     page.wait_for_load_state("networkidle")

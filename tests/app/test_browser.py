@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import uqprism as up
-from tests.app.browser import browser, found_browser, page_in, served
+from tests.app.browser import browser, finished, found_browser, page_in, served
 from tests.app.files import BAD, ROWS, TABLE
 from uqprism.app.choices import Choice
 from uqprism.app.scored import score
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(found_browser() is None, reason="no Chromium her
 
 def saved(page, label: str, folder: Path) -> Path:
     """The file behind a download button."""
+    finished(page)
     with page.expect_download() as download:
         page.get_by_role("button", name=label).click()
     path = folder / download.value.suggested_filename
