@@ -13,7 +13,7 @@ TORCH := torch==2.13.0
 
 .venv/dev: .venv/base
 	$(BIN)/python -m pip install --quiet $(TORCH)
-	$(BIN)/python -m pip install --quiet --editable '.[cli,fast,deep,sklearn,scale,report,jax,docs,test]'
+	$(BIN)/python -m pip install --quiet --editable '.[cli,fast,deep,sklearn,scale,report,app,jax,docs,test]'
 	touch $@
 
 .venv/demo: .venv/base

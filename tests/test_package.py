@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ["torch", "numba", "scipy", "matplotlib", "sklearn", "pyarrow", "dask", "pandas", "jax", "typer"]
+HEAVY = ["torch", "numba", "scipy", "matplotlib", "sklearn", "pyarrow", "dask", "pandas", "jax", "typer", "streamlit"]
 
 
 def run(code: str) -> str:

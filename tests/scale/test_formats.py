@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import decimal
+import io
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,9 @@ import pytest
 import uqprism as up
 from tests.scale.tables import DEFAULT, FEW, assert_scored, columns, ensemble, expected, members, table
 from uqprism.errors import InvalidValueError
-from uqprism.scale import score
+from uqprism.scale import score, sources
+from uqprism.scale.inputs import Span
+from uqprism.scale.options import Columns
 
 
 def test_the_default_is_twelve_measures_and_no_members(tmp_path: Path) -> None:
@@ -236,3 +240,40 @@ def test_patterns_order_members_by_number(tmp_path: Path) -> None:
     )
     ordered = pa.table(columns({name: x[[1, 2, 0]] for name, x in given.items()}))
     assert_scored(pq.read_table(tmp_path / "out.parquet"), ordered, FEW, weights)
+
+
+class SlowFile(io.BytesIO):
+    """A file whose first block comes at once and whose others take long; notes whether it is closed under a read."""
+
+    reads, reading, torn = 0, False, False
+
+    def read(self, size: int = -1) -> bytes:
+        self.reads, self.reading = self.reads + 1, True
+        if self.reads > 1:
+            time.sleep(0.2)  # as a busy disk would
+        data = super().read(size)
+        self.reading = False
+        return data
+
+    def close(self) -> None:
+        self.torn = self.torn or self.reading
+        super().close()
+
+
+def test_a_csv_file_is_not_closed_while_arrow_reads_ahead(tmp_path: Path, monkeypatch) -> None:
+    """Its number would go to the next file that is opened, and the read would take a block from that one."""
+    pa.csv.write_csv(table(2000), tmp_path / "in.csv")
+    opened: list[SlowFile] = []
+
+    def slow(path: str) -> pa.PythonFile:
+        opened.append(SlowFile(Path(path).read_bytes()))
+        return pa.PythonFile(opened[-1], mode="r")
+
+    monkeypatch.setattr(sources, "CSV_BLOCK", 1 << 14)
+    monkeypatch.setattr(pa, "OSFile", slow)
+    source = sources.open_source(Span(tmp_path / "in.csv", "in.csv"), Columns())
+    assert source.schema.names[0] == "key"
+    source.close()
+    del source
+    assert opened[0].reads < 10  # or there would be nothing left to read ahead
+    assert not opened[0].torn

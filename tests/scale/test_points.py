@@ -67,8 +67,10 @@ def test_a_folder_of_parts_is_one_set_of_points(members, tmp_path: Path) -> None
     np.testing.assert_array_equal(Points.of(tmp_path).read(["y"])["y"], table.column("y").to_numpy())
 
 
-def test_weights_of_a_saved_ensemble_count(tmp_path: Path) -> None:
-    ens = up.EnsemblePrediction.gaussian(mean=[[0.0, 1.0], [2.0, 5.0]], scale=[[1.0, 1.0], [1.0, 2.0]], weights=[0.9, 0.1])
+@pytest.mark.parametrize("spread", ["scale", "variance"])
+def test_weights_of_a_saved_ensemble_count(spread: str, tmp_path: Path) -> None:
+    given = {"mean": [[0.0, 1.0], [2.0, 5.0]], spread: [[1.0, 1.0], [1.0, 2.0]]}
+    ens = up.EnsemblePrediction.gaussian(**given, weights=[0.9, 0.1])
     pq.write_table(ens.to_arrow(), tmp_path / "in.parquet")
     ens.save(tmp_path / "in.npz")
     for name in ("in.parquet", "in.npz"):

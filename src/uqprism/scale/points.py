@@ -222,6 +222,8 @@ def _whole(path: Path) -> Any:
     except (ValueError, AttributeError, TypeError):  # an .npy file, or arrays of objects
         raise FileError(f"{path}: is no .npz file of plain arrays") from None
     weights = arrays.pop("member_weights", None)
+    if "given_variance" in arrays:  # what EnsemblePrediction.save calls variances
+        arrays["variance"] = arrays.pop("given_variance")
     columns: dict[str, Any] = {}
     for name, array in arrays.items():
         if name in {"mean", "variance", "scale"} and array.ndim > 1:  # members first

@@ -191,10 +191,12 @@ class CsvSource(Source):
         return FileError(f"{self.path}: column {name!r}: {number[2]}; {remedy}")
 
     def close(self) -> None:
-        """Let go of the file."""
-        if "reader" in vars(self):
-            self.reader.close()
-            self.stream.close()
+        """Let go of the file, which is closed when Arrow has stopped reading ahead.
+
+        Closed under a read, it would give its number to the next file that is opened, and the read would take a block from that.
+        """
+        vars(self).pop("reader", None)
+        vars(self).pop("stream", None)
 
 
 class NpzSource(Source):

@@ -1,0 +1,85 @@
+"""What a person chooses on the page, and what that is called in plain words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from uqprism.scale.options import Columns, OnBad
+
+RULES = {
+    "crps": "CRPS",
+    "log": "Log score",
+    "quadratic": "Quadratic score",
+    "squared_error": "Squared error",
+}
+COSTS = {
+    "crps": "the continuous ranked probability score, a distance between the whole predicted distribution and what happens",
+    "log": "how improbable the prediction made what happens",
+    "quadratic": "also how improbable, but an outcome far outside costs no more than one outside",
+    "squared_error": "the squared distance between the predicted mean and what happens; predicted variances do not count",
+}
+UNITS = {
+    "crps": "in the units of the target",
+    "log": "without units; negative values are fine",
+    "quadratic": "in one over the units of the target; negative values are fine",
+    "squared_error": "in squared units of the target",
+}
+STAND_INS = {
+    "members": "each model in turn",
+    "mixture": "the average of all models",
+    "matched": "a bell curve like the average",
+    "pooled": "a bell curve without disagreement",
+}
+EXPLAINED = {
+    "members": "each model takes its turn, and the penalties are averaged",
+    "mixture": "one distribution, the average of those that the models predict",
+    "matched": "one bell curve with the mean and the variance of that average",
+    "pooled": "one bell curve with that mean, and the models' own variances averaged: their disagreement is left out",
+}
+PARTS = {
+    "total": "total: the expected penalty",
+    "noise": "noise: what no amount of data removes",
+    "removable": "removable: what more data would remove",
+}
+SHARED = ("crps", "squared_error")  # penalties that are never negative, so that a part is a share of the whole
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How to score a file.
+
+    Attributes:
+        rule: the scoring rule, which says what a wrong prediction costs.
+        prediction: what stands in for the prediction.
+        truth: what stands in for the truth.
+        on_bad: `error` refuses rows with bad members, `drop` leaves them out.
+        mean_columns: a pattern or names, None for `mean_{i}`; likewise the other two.
+    """
+
+    rule: str = "crps"
+    prediction: str = "members"
+    truth: str = "members"
+    on_bad: OnBad = "error"
+    mean_columns: str | None = None
+    variance_columns: str | None = None
+    scale_columns: str | None = None
+
+    @property
+    def measures(self) -> dict[str, str]:
+        """The names of the measures by the parts they are."""
+        return {
+            "total": f"{self.rule}.total.{self.prediction}.{self.truth}",
+            "noise": f"{self.rule}.bayes.{self.truth}",
+            "removable": f"{self.rule}.excess.{self.prediction}.{self.truth}",
+        }
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the members."""
+        return Columns(self.mean_columns, self.variance_columns, self.scale_columns)
+
+    @property
+    def named_columns(self) -> dict[str, str]:
+        """The arguments that say which columns hold the members, those that differ from the defaults."""
+        given = {name: getattr(self, name) for name in ("mean_columns", "variance_columns", "scale_columns")}
+        return {name: text for name, text in given.items() if text is not None}

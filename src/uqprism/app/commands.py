@@ -1,0 +1,68 @@
+"""The same from the shell and in Python: what to type for what is on the screen."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from uqprism.app.choices import Choice
+from uqprism.app.scored import Scored
+
+OUTPUT = "scored.parquet"
+USUAL_MEANS = "^mean_[0-9]+$"
+
+
+def shell(name: str, choice: Choice, target: str | None = None, *, keep_members: bool = False) -> str:
+    """The commands: one that scores, and with a target one for the retention curve."""
+    measures = ",".join(choice.measures.values())
+    columns = [text for option, given in choice.named_columns.items() for text in (f"--{option.replace('_', '-')}", given)]
+    bad = [] if choice.on_bad == "error" else ["--on-bad", choice.on_bad]
+    keep = ["--keep-members"] if keep_members else []
+    lines = [["uqprism", "score", name, "-o", OUTPUT, "--measures", measures, *columns, *bad, *keep]]
+    if target is not None:
+        lines.append(
+            ["uqprism", "selective", name, "--target", target, "--measures", measures, *columns, *(bad or ["--on-bad", "drop"])]
+        )
+    return "\n".join(map(shlex.join, lines))
+
+
+def python(name: str, choice: Choice, scored: Scored, *, by: str, flagged: int, target: str | None = None) -> str:
+    """The lines: a frame with the measures and flags, and with a target the retention ratio of each measure.
+
+    Args:
+        name: of the file.
+        choice: how it is scored.
+        scored: what came out.
+        by: the part that rows are flagged by.
+        flagged: how many rows are flagged.
+        target: the column of what happened.
+    """
+    arguments = {"measures": "measures", "keep_members": "True"}
+    arguments |= {} if choice.on_bad == "error" else {"on_bad": repr(choice.on_bad)}
+    arguments |= {option: repr(text) for option, text in choice.named_columns.items()}
+    given = ", ".join(f"{option}={text}" for option, text in arguments.items())
+    lines = [
+        "import pandas as pd",
+        "import uqprism as up",
+        "from uqprism import scale",
+        "",
+        f"measures = {list(choice.measures.values())!r}",
+        f"scale.score({name!r}, {OUTPUT!r}, {given})",
+        f"scored = pd.read_parquet({OUTPUT!r})",
+        f"scored['flagged'] = scored[{choice.measures[by]!r}].rank(ascending=False, method='first') <= {flagged}",
+    ]
+    if target is not None:
+        lines += ["", *_retention(scored, target)]
+    return "\n".join(lines)
+
+
+def _retention(scored: Scored, target: str) -> list[str]:
+    usual = all(re.fullmatch(USUAL_MEANS, name) for name in scored.layout.mean)
+    means = f"known.filter(regex={USUAL_MEANS!r})" if usual else f"known[{list(scored.layout.mean)!r}]"
+    predicted = f"{means}.mean(axis=1)" if scored.weights is None else f"{means} @ {list(scored.weights)!r}"
+    return [
+        f"known = scored.dropna(subset=[{target!r}])",
+        f"error = ({predicted} - known[{target!r}]) ** 2",
+        "result = up.selective_prediction(known[measures], error=error)",
+        "result.to_pandas()  # 0: finds all large errors first, 1: no better than chance",
+    ]

@@ -1,0 +1,112 @@
+"""Start Streamlit on the page: on this machine only, with nothing sent anywhere."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import threading
+import time
+import webbrowser
+from collections.abc import Callable
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+from uqprism.errors import ArgumentError
+from uqprism.scale.inputs import find
+from uqprism.storage import require
+
+ADDRESS, FIRST_PORT, PORTS = "localhost", 8501, 100
+PAGE = Path(__file__).parent / "screens" / "main.py"
+SETTINGS = {
+    "server.address": ADDRESS,
+    "server.headless": "true",  # no question for an e-mail address, and no address looked up
+    "server.fileWatcherType": "none",
+    "server.maxUploadSize": "1000",  # MB
+    "browser.gatherUsageStats": "false",
+    "browser.serverAddress": ADDRESS,
+    "logger.hideWelcomeMessage": "true",
+    "logger.level": "warning",
+    "client.toolbarMode": "viewer",
+    "client.showErrorLinks": "false",
+    "theme.light.primaryColor": "#0072B2",
+    "theme.dark.primaryColor": "#56B4E9",
+}
+
+
+def serve(file: str | None = None, *, port: int | None = None, browser: bool = True, say: Callable[[str], None] = print) -> None:
+    """Serve the page until interrupted.
+
+    Args:
+        file: shown first, in place of the example.
+        port: to serve on; by default the first free one from 8501 on.
+        browser: open the page in one, if there is a screen.
+        say: is told the address once the page answers.
+    """
+    streamlit = require("streamlit.web.cli", extra="app")
+    if file is not None:
+        check_file(file)
+    chosen = free_port() if port is None else check_port(port)
+    threading.Thread(target=_announce, args=(chosen, browser, say), daemon=True).start()
+    settings = {**SETTINGS, "server.port": str(chosen)}
+    options = [f"--{name}={value}" for name, value in settings.items()]
+    streamlit.main(["run", *options, str(PAGE), "--", *([] if file is None else [file])], standalone_mode=False)
+
+
+def check_file(file: str) -> None:
+    """Refuse what is no single file, in the words of every other command."""
+    if len(find(file)) > 1 or Path(file).is_dir():
+        raise ArgumentError(f"FILE must be one file, {file} stands for several; name one of them")
+
+
+def free_port() -> int:
+    """The first port from 8501 on that nobody uses."""
+    for port in range(FIRST_PORT, FIRST_PORT + PORTS):
+        if _is_free(port):
+            return port
+    raise ArgumentError(f"ports {FIRST_PORT} to {FIRST_PORT + PORTS - 1} are all in use; name a free one with --port")
+
+
+def check_port(port: int) -> int:
+    """The port, if nobody uses it."""
+    if not _is_free(port):
+        raise ArgumentError(f"port {port} (--port) is in use; name another, or leave it out")
+    return port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        if os.name == "posix":
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that just ended does not count
+        try:
+            probe.bind((ADDRESS, port))
+        except OSError:
+            return False
+    return True
+
+
+def _announce(port: int, browser: bool, say: Callable[[str], None]) -> None:
+    """Wait until the page answers, then tell where it is."""
+    while not answers(port):
+        time.sleep(0.1)
+    url = f"http://{ADDRESS}:{port}"
+    say(f"uqprism app: {url} (files stay on this machine; Ctrl-C ends it)")
+    if browser and has_screen():
+        webbrowser.open(url)
+
+
+def answers(port: int) -> bool:
+    """Whether the page on this port is ready; asked directly, whatever proxy the environment names."""
+    connection = HTTPConnection(ADDRESS, port, timeout=5.0)
+    try:
+        connection.request("GET", "/_stcore/health")
+        return connection.getresponse().status == 200
+    except (HTTPException, OSError):
+        return False
+    finally:
+        connection.close()
+
+
+def has_screen() -> bool:
+    """Whether a browser would have somewhere to open: a text browser would only take over the terminal."""
+    return platform.system() != "Linux" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))

@@ -1,0 +1,116 @@
+"""The pictures, in Altair, which Streamlit draws in the colours of the reader's theme."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from uqprism.app.choices import PARTS
+from uqprism.app.findings import Retention
+from uqprism.app.posterior import GRID, Answer, Densities
+
+# Near Okabe and Ito's blue, vermilion and green: all are seen on white and on black, and told apart by everybody.
+BLUE, ORANGE, GREEN, GREY = "#2F8AC4", "#E0660A", "#009E73", "#8A8A8A"
+PART_COLOURS = {"total": BLUE, "noise": GREEN, "removable": ORANGE}
+STEEP = 30.0  # from the median to the highest: then most points would be a heap in the corner
+
+
+def scatter(frame: Any, *, logarithmic: bool) -> Any:
+    """Noise against the removable part, a dot for each row; flagged ones in another colour and shape."""
+    scale = alt.Scale(type="log" if logarithmic else "linear", zero=False, nice=not logarithmic)
+    axis = alt.Axis(tickCount=5, labelFlush=False)
+    about = [alt.Tooltip("row:Q", title="row"), *(alt.Tooltip(f"{part}:Q", format=".4g") for part in PARTS)]
+    kinds = alt.Scale(domain=["flagged", "others"], range=[ORANGE, BLUE])
+    return (
+        alt.Chart(frame)
+        .mark_point(filled=True, opacity=0.75)
+        .encode(
+            x=alt.X("noise:Q", scale=scale, axis=axis, title="noise"),
+            y=alt.Y("removable:Q", scale=scale, axis=axis, title="removable by more data"),
+            color=alt.Color("kind:N", scale=kinds, title=None, legend=alt.Legend(orient="top")),
+            shape=alt.Shape("kind:N", scale=alt.Scale(domain=["flagged", "others"], range=["diamond", "circle"]), title=None),
+            size=alt.Size("kind:N", scale=alt.Scale(domain=["flagged", "others"], range=[60, 28]), title=None),
+            tooltip=about,
+        )
+        .properties(height=440)
+    )
+
+
+def suits_logarithms(frame: Any) -> bool:
+    """Whether noise and removable part can have logarithmic axes."""
+    return bool((frame[["noise", "removable"]] > 0.0).all().all())
+
+
+def wants_logarithms(frame: Any) -> bool:
+    """Whether they should."""
+    steep = [frame[part].max() > STEEP * frame[part].median() for part in ("noise", "removable")]
+    return suits_logarithms(frame) and any(steep)
+
+
+def retention(found: Retention) -> Any:
+    """The mean error of the rows kept, a line for each part, between the best order and chance."""
+    names = {part: f"by {part}" for part in PARTS} | {"oracle order": "best possible", "random order": "at random"}
+    lines = pd.concat(
+        pd.DataFrame({"kept": found.kept, "error": curve, "order": names[name]}) for name, curve in found.curves.items()
+    )
+    domain = list(names.values())
+    return (
+        alt.Chart(lines)
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=alt.X("kept:Q", title="rows kept, the most certain first (%)", scale=alt.Scale(domain=[0, 100])),
+            y=alt.Y("error:Q", title="mean squared error of the rows kept"),
+            color=alt.Color(
+                "order:N",
+                scale=alt.Scale(domain=domain, range=[*PART_COLOURS.values(), GREY, GREY]),
+                title=None,
+                legend=alt.Legend(orient="top", columns=2),
+            ),
+            strokeDash=alt.StrokeDash(
+                "order:N", scale=alt.Scale(domain=domain, range=[[1, 0], [1, 0], [1, 0], [2, 2], [7, 4]]), title=None
+            ),
+            tooltip=[alt.Tooltip("order:N"), alt.Tooltip("kept:Q", title="kept (%)"), alt.Tooltip("error:Q", format=".4g")],
+        )
+        .properties(height=380)
+    )
+
+
+def densities(found: Densities) -> Any:
+    """What the members predict, thin; their average, thick; and that before the change, dashed."""
+    thin = pd.DataFrame({"value": np.tile(GRID, len(found.members)), "density": found.members.ravel()})
+    thin["member"] = np.repeat(np.arange(len(found.members)), len(GRID))
+    names = ("average of all models", "the same before the change")
+    thick = pd.concat(
+        pd.DataFrame({"value": GRID, "density": curve, "curve": name})
+        for name, curve in zip(names, (found.average, found.average_before), strict=True)
+    )
+    x = alt.X("value:Q", title="target", scale=alt.Scale(domain=[GRID[0], GRID[-1]], nice=False))
+    y = alt.Y("density:Q", title="density", scale=alt.Scale(domain=[0.0, max(0.6, float(found.members.max()))]))
+    members = alt.Chart(thin).mark_line(strokeWidth=1, opacity=0.7, color=BLUE, clip=True).encode(x=x, y=y, detail="member:N")
+    looks = {
+        "color": alt.Color(
+            "curve:N",
+            scale=alt.Scale(domain=names, range=[ORANGE, GREY]),
+            title=None,
+            legend=alt.Legend(orient="top", columns=1, labelLimit=300),
+        ),
+        "strokeDash": alt.StrokeDash("curve:N", scale=alt.Scale(domain=names, range=[[1, 0], [6, 4]]), title=None),
+    }
+    average = alt.Chart(thick).mark_line(strokeWidth=3, clip=True).encode(x=x, y=y, **looks)
+    return (members + average).properties(height=320)
+
+
+def bars(answers: dict[str, Answer], title: str) -> Any:
+    """Total, noise and removable part of one rule as bars, with a stroke where each was before."""
+    frame = pd.DataFrame(
+        {"part": list(answers), "before": [a.before for a in answers.values()], "now": [a.after for a in answers.values()]}
+    )
+    x = alt.X("part:N", sort=None, title=None, axis=alt.Axis(labelAngle=0))
+    colour = alt.Color("part:N", scale=alt.Scale(domain=list(PART_COLOURS), range=list(PART_COLOURS.values())), legend=None)
+    about = [alt.Tooltip("part:N"), *(alt.Tooltip(f"{name}:Q", format=".4g") for name in ("before", "now"))]
+    now = alt.Chart(frame).mark_bar(size=28).encode(x=x, y=alt.Y("now:Q", title=None), color=colour, tooltip=about)
+    before = alt.Chart(frame).mark_tick(thickness=3, size=44, color=GREY).encode(x=x, y="before:Q", tooltip=about)
+    return (now + before).properties(height=190, title=title)

@@ -1,0 +1,96 @@
+"""The tab of the posterior explorer."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from uqprism.app import posterior
+from uqprism.app.choices import RULES, STAND_INS, Choice
+from uqprism.app.posterior import Answer, Shift
+from uqprism.app.screens import charts, remembered
+
+ABOUT = (
+    "The range of models that the data leave open is called a **posterior**. Here is one, for one prediction: means lie evenly "
+    "between -1 and 1, variances between 1 and 2. Move or spread them, and see what every measure makes of it."
+)
+SLIDERS = {
+    "mean_shift": ("Move all means by", -3.0, 3.0, "Every model predicts so much more. No measure should care."),
+    "mean_spread": ("Spread the means, times", 0.0, 3.0, "1 as they were; 2 twice as far apart; 0 all models agree on the mean."),
+    "variance_shift": ("Move all variances by", -0.4, 3.0, "Every model expects more noise."),
+    "variance_spread": ("Spread the variances, times", 0.0, 2.0, "How much the models disagree about the noise."),
+}
+PART_OF = {"total": "total", "bayes": "noise", "excess": "removable"}
+SMALL = 0.01  # changes below are nothing to speak of, as in the paper
+
+
+@st.fragment
+def show() -> None:
+    """The whole tab; its sliders redraw nothing else."""
+    st.markdown(ABOUT)
+    st.markdown("Changes of the paper's first figure:")
+    with st.container(horizontal=True):
+        for name, shift in posterior.SHIFTS.items():
+            st.button(name, on_click=_set, args=(shift,), key=f"shift {name}")
+    left, right = st.columns([2, 3])
+    with left:
+        shift = _sliders()
+    with right:
+        st.altair_chart(charts.densities(posterior.densities(shift)), width="stretch")
+        mean, variance = ("from {:.4g} to {:.4g}".format(*interval) for interval in astuple(shift.posterior()))
+        st.markdown(f"Means now {mean}, variances {variance}.")
+        st.caption("Thin: what 16 of the models predict. The higher a curve, the more likely the target lies there.")
+    first, second = st.columns(2)
+    roles = {"options": list(STAND_INS), "format_func": STAND_INS.get}
+    prediction = first.selectbox("Stands in for the prediction", **roles, key="explorer prediction")
+    truth = second.selectbox("Stands in for the truth", **roles, key="explorer truth")
+    _show_answers(remembered.answers(shift), prediction, truth)
+
+
+def _set(shift: Shift) -> None:
+    for name in SLIDERS:
+        st.session_state[name] = getattr(shift, name)
+
+
+def _sliders() -> Shift:
+    for name in SLIDERS:
+        st.session_state.setdefault(name, getattr(Shift(), name))
+    values = {
+        name: st.slider(label, low, high, step=0.1, help=text, key=name) for name, (label, low, high, text) in SLIDERS.items()
+    }
+    return Shift(**values)
+
+
+def _show_answers(answers: dict[str, Answer], prediction: str, truth: str) -> None:
+    rows = []
+    for column, rule in zip(st.columns(4), RULES, strict=True):
+        measures = Choice(rule, prediction, truth).measures
+        found = {part: answers[name] for part, name in measures.items()}
+        column.altair_chart(charts.bars(found, RULES[rule]), width="stretch")
+        rows += [_row(part, measures[part], answer) for part, answer in found.items()]
+    st.caption("Bars: now; grey strokes: before the change. Each rule has units of its own, so compare within a rule.")
+    _table(rows, height="content")
+    with st.expander("All 144 measures"):
+        _table([_row(PART_OF[name.split(".")[1]], name, answer) for name, answer in answers.items()])
+
+
+def _row(part: str, name: str, answer: Answer) -> dict[str, Any]:
+    return {"measure": name, "change": _change(answer), "part": part, "before": answer.before, "now": answer.after}
+
+
+def _change(answer: Answer) -> str:
+    if abs(answer.after - answer.before) < 1e-12:
+        return "stays"
+    if not answer.before:
+        return "▲ from nothing"
+    if abs(answer.change) < SMALL:
+        return "less than 1 %"
+    return f"{'▲' if answer.change > 0 else '▼'} {answer.change:+.0%}"
+
+
+def _table(rows: list[dict[str, Any]], height: Any = 380) -> None:
+    numbers = {name: st.column_config.NumberColumn(name, format="%.4g") for name in ("before", "now")}
+    st.dataframe(pd.DataFrame(rows), column_config=numbers, hide_index=True, width="stretch", height=height)

@@ -1,0 +1,38 @@
+"""The page: a tab for files of predictions, one for the posterior explorer."""
+
+from __future__ import annotations
+
+import sys
+
+import streamlit as st
+
+from uqprism.app.screens import explorer, predictions
+
+INTRODUCTION = (
+    "An **ensemble** is several models that predict the same thing, each with a mean and a variance. What is a wrong prediction "
+    "expected to cost? That **penalty** has two parts. **Noise** (also called *aleatoric*) stays however much data you collect. "
+    "The **removable** part (*epistemic*) is where the models disagree, and more data would settle it."
+)
+
+# A prism. Streamlit would fetch the pictures of its own icons from the network.
+ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="32" height="32" viewBox="0 0 32 32">'
+    '<path d="M16 4 30 28H2Z" fill="none" stroke="#2F8AC4" stroke-width="3" stroke-linejoin="round"/>'
+    '<path d="M16 16 31 13" stroke="#E0660A" stroke-width="3"/><path d="M16 16 31 19" stroke="#009E73" stroke-width="3"/></svg>'
+)
+
+
+def main(files: list[str]) -> None:
+    """Draw the page, once for every change on it."""
+    st.set_page_config(page_title="uqprism", page_icon=ICON, layout="wide")
+    st.title("How far can each prediction be trusted?")
+    st.markdown(INTRODUCTION)
+    first, second = st.tabs(["A file of predictions", "Posterior explorer"])
+    with first:
+        predictions.show(files[0] if files else None)
+    with second:
+        explorer.show()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,198 @@
+"""The tab for files: from predictions to rows to look at, step by step."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from uqprism.app import commands, example, findings
+from uqprism.app.choices import COSTS, EXPLAINED, PARTS, RULES, STAND_INS, Choice
+from uqprism.app.scored import Scored, scored_file
+from uqprism.app.screens import charts, remembered
+from uqprism.app.uploads import Upload
+from uqprism.errors import UqprismError
+
+ROWS_SHOWN = 500
+METRIC = 150  # pixels
+DOWNLOAD: dict[str, Any] = {"icon": ":material/download:", "on_click": "ignore", "width": "stretch"}
+NO_TARGET = "none"
+UPLOAD = "Drop a file of predictions: CSV, Parquet or NPZ"
+UPLOAD_HELP = (
+    "A row for each prediction; columns mean_0, mean_1, ... and variance_0, variance_1, ... (or scale_0, ... for standard "
+    "deviations), one pair for each model. Other columns are kept. The file stays on this machine."
+)
+RULE_HELP = "A scoring rule says what a prediction costs once you see what happened. The lower, the better."
+PREDICTION_HELP = "The penalty is for a prediction; which one will you make? By default each model's own, in turn."
+TRUTH_HELP = "Nobody knows the truth, so something stands in for it. By default each model in turn, as if it were right."
+BAD_HELP = "A row is bad if a mean or variance is missing or infinite, or a variance is not above zero."
+TARGET_HELP = (
+    "The column with what really happened, if the file has one. It shows whether uncertain rows are really the wrong ones."
+)
+COLUMNS_HELP = "A pattern with {i} for the number of the model, such as mu{i}; or the names themselves, with commas between."
+
+
+def show(given: str | None) -> None:
+    """The whole tab; `given` is the path of the command line, if there was one."""
+    try:
+        upload = _upload(given)
+        choice = _choice()
+        scored = remembered.score(upload, choice)
+    except UqprismError as error:
+        st.error("This file cannot be scored as it is:", icon=":material/error:")
+        st.code(str(error), language=None, wrap_lines=True)
+        return
+    if not len(scored.frame):
+        st.warning(f"All {scored.rows:,} rows are bad, so there is nothing to show.")
+        return
+    _summary(upload, scored, choice)
+    by, percent = _flagging()
+    flagged = findings.flag(scored.frame[by].to_numpy(), percent)
+    target = _pictures(upload, scored, choice, flagged)
+    _rows(scored, flagged, by)
+    keep_members = _downloads(upload, scored, choice, flagged)
+    _code(upload, scored, choice, by=by, flagged=int(flagged.sum()), target=target, keep_members=keep_members)
+
+
+def _upload(given: str | None) -> Upload:
+    first, second = st.columns([3, 2])
+    with first:
+        dropped = st.file_uploader(UPLOAD, help=UPLOAD_HELP, key="file")
+    standing = remembered.file(given) if given else example.deliveries()
+    upload = standing if dropped is None else remembered.dropped(dropped)
+    with second:
+        if dropped is not None or given:
+            st.markdown(f"**Shown below: `{upload.name}`**")
+        else:
+            st.markdown(f"**Shown below: an example.** {example.ABOUT}")
+        content = example.deliveries().content
+        st.download_button("Example file", content, example.NAME, "text/csv", icon=":material/download:", on_click="ignore")
+    return upload
+
+
+def _choice() -> Choice:
+    first, second, third = st.columns(3)
+    rule = first.selectbox("What a wrong prediction costs", list(RULES), format_func=RULES.get, help=RULE_HELP, key="rule")
+    roles = {"options": list(STAND_INS), "format_func": STAND_INS.get}
+    prediction = second.selectbox("Stands in for the prediction", **roles, help=PREDICTION_HELP, key="prediction")
+    truth = third.selectbox("Stands in for the truth", **roles, help=TRUTH_HELP, key="truth")
+    st.caption(f"{RULES[rule]}: {COSTS[rule]}. Prediction: {EXPLAINED[prediction]}. Truth: {EXPLAINED[truth]}.")
+    with st.expander("Bad rows, and columns with other names"):
+        drop = st.checkbox("Leave bad rows out", help=BAD_HELP, key="drop")
+        columns = st.columns(3)
+        labels = {"mean": "Columns of means", "variance": "Columns of variances", "scale": "Columns of standard deviations"}
+        texts = {
+            f"{name}_columns": column.text_input(label, placeholder=f"{name}_{{i}}", help=COLUMNS_HELP, key=name).strip() or None
+            for column, (name, label) in zip(columns, labels.items(), strict=True)
+        }
+    return Choice(rule, prediction, truth, "drop" if drop else "error", **texts)
+
+
+def _summary(upload: Upload, scored: Scored, choice: Choice) -> None:
+    st.subheader("How the penalty divides", divider="gray")
+    st.markdown(findings.summary(scored, choice))
+    bad = f"{scored.bad_rows:,} bad left out" if scored.bad_rows else "none bad"
+    with st.container(horizontal=True):  # wraps on a phone
+        st.metric("Rows", f"{len(scored.frame):,}", bad, delta_color="off", delta_arrow="off", width=METRIC)
+        for part, name in choice.measures.items():
+            value = f"{scored.frame[part].mean():.4g}"
+            st.metric(f"Mean {part}", value, help=f"{PARTS[part]}. Measure: `{name}`", width=METRIC)
+    names = ", ".join(f"{part} `{name}`" for part, name in choice.measures.items())
+    st.caption(
+        f"{len(scored.layout.mean)} models in `{upload.name}`, which names call members. Measures by their names: {names}."
+    )
+
+
+def _flagging() -> tuple[str, int]:
+    st.subheader("Which rows to look at", divider="gray")
+    first, second = st.columns(2)
+    by = first.selectbox(
+        "Flag the rows with the highest",
+        list(PARTS),
+        format_func=PARTS.get,
+        help="Total finds likely errors; removable finds inputs that the models do not know.",
+        key="by",
+    )
+    percent = second.slider("How many rows to flag (%)", 1, 50, 10, help="That share of the rows, rounded up.", key="percent")
+    return by, percent
+
+
+def _pictures(upload: Upload, scored: Scored, choice: Choice, flagged: np.ndarray) -> str | None:
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**Noise against what more data would remove**")
+        frame = scored.frame[list(PARTS)].assign(row=scored.frame.index, kind=np.where(flagged, "flagged", "others"))
+        logarithmic = st.checkbox(
+            "Logarithmic axes",
+            value=charts.wants_logarithms(frame),
+            disabled=not charts.suits_logarithms(frame),
+            help="Each step along an axis multiplies. Needs numbers above zero.",
+        )
+        drawn = findings.drawn_rows(scored)
+        picture = charts.scatter(frame.iloc[drawn], logarithmic=logarithmic and charts.suits_logarithms(frame))
+        st.altair_chart(picture, width="stretch")
+        if len(drawn) < len(frame):
+            st.caption(
+                f"{len(drawn):,} of {len(frame):,} rows are drawn: the highest of each part, and others at random. "
+                "All numbers are from all rows."
+            )
+    with right:
+        st.markdown("**Are uncertain rows the wrong ones?**")
+        return _retention(upload, scored, choice)
+
+
+def _retention(upload: Upload, scored: Scored, choice: Choice) -> str | None:
+    options = [NO_TARGET, *scored.targets]
+    index = options.index(scored.usual_target) if scored.usual_target else 0
+    chosen = st.selectbox("What happened", options, index=index, help=TARGET_HELP, key=f"target of {upload.name}")
+    if chosen == NO_TARGET:
+        st.info("Choose the column with what happened to see how the error falls as the most uncertain rows are handed on.")
+        return None
+    try:
+        found = remembered.retention(upload, choice, chosen)
+    except UqprismError as error:
+        st.code(str(error), language=None, wrap_lines=True)
+        return None
+    st.altair_chart(charts.retention(found), width="stretch")
+    ratios = ", ".join(f"{part} {ratio:.3f}" for part, ratio in found.ratios.items())
+    missing = f" {found.without_target:,} rows without a target are left out." if found.without_target else ""
+    st.caption(
+        "The mean squared error of the rows you keep when the most uncertain ones are handed to somebody else. Prediction "
+        f"rejection ratio (0: the best order, 1: chance): {ratios}.{missing}"
+    )
+    return chosen
+
+
+def _rows(scored: Scored, flagged: np.ndarray, by: str) -> None:
+    frame = scored.frame.assign(flagged=flagged)
+    others = [name for name in scored.frame.columns if name not in PARTS]
+    kinds = {f"Flagged ({flagged.sum():,})": frame[flagged], f"All rows ({len(frame):,})": frame}
+    which = st.radio("Rows", list(kinds), horizontal=True, label_visibility="collapsed")
+    rows = kinds[which].sort_values(by, ascending=False, kind="stable")[["flagged", *PARTS, *others]]
+    numbers = {part: st.column_config.NumberColumn(part, format="%.4g", help=PARTS[part]) for part in PARTS}
+    st.dataframe(rows.head(ROWS_SHOWN).rename_axis("row"), column_config=numbers, height=320, width="stretch")
+    shown = f"the {ROWS_SHOWN} highest of {len(rows):,} rows" if len(rows) > ROWS_SHOWN else f"{len(rows):,} rows"
+    st.caption(f"Shown: {shown}, sorted by {PARTS[by]}. Rows are counted from 0. A click on a heading sorts by that column.")
+
+
+def _downloads(upload: Upload, scored: Scored, choice: Choice, flagged: np.ndarray) -> bool:
+    st.subheader("Take it with you", divider="gray")
+    keep_members = st.checkbox("Keep the models' columns", help="The means and variances, beside the measures.", key="keep")
+    kinds = {".csv": ("Scored file as CSV", "text/csv"), ".parquet": ("Scored file as Parquet", "application/octet-stream")}
+    for column, (ending, (label, kind)) in zip(st.columns([1, 1, 2]), kinds.items(), strict=False):
+        make = partial(scored_file, upload, choice, flagged, ending, keep_members=keep_members)  # when it is asked for
+        name = f"{upload.name.rsplit('.', 1)[0]}_scored{ending}"
+        refusal = scored.refusal(ending)
+        with column:
+            st.download_button(label, make, name, kind, disabled=refusal is not None, **DOWNLOAD)
+            if refusal is not None:
+                st.caption(f"Not as {ending}: {refusal}.")
+    return keep_members
+
+
+def _code(upload: Upload, scored: Scored, choice: Choice, *, target: str | None, keep_members: bool, **flags: Any) -> None:
+    st.markdown("The same from the shell, and in Python with the flags:")
+    st.code(commands.shell(upload.name, choice, target, keep_members=keep_members), language="bash", wrap_lines=True)
+    st.code(commands.python(upload.name, choice, scored, target=target, **flags), language="python", wrap_lines=True)

@@ -1,0 +1,88 @@
+"""The page as Streamlit runs it, without a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import uqprism as up
+from tests.app.files import BAD, TABLE
+from uqprism.app.choices import Choice
+from uqprism.app.example import deliveries
+from uqprism.app.scored import score
+from uqprism.errors import UqprismError
+
+testing = pytest.importorskip("streamlit.testing.v1", reason="Streamlit is not installed (extra app)")
+PAGE = Path(up.__file__).parent / "app" / "screens" / "main.py"
+
+
+@pytest.fixture
+def page(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["main.py"])  # the page takes a file from there
+    found = testing.AppTest.from_file(str(PAGE), default_timeout=60).run()
+    assert not found.exception
+    return found
+
+
+def metrics(page) -> dict[str, str]:
+    return {metric.label: metric.value for metric in page.metric}
+
+
+def drop(page, name: str, content: bytes) -> None:
+    page.file_uploader(key="file").set_value((name, content, "text/csv")).run()
+    assert not page.exception
+
+
+def test_the_example_is_shown_and_follows_the_rule(page) -> None:
+    for rule in ("crps", "log"):
+        page.selectbox(key="rule").set_value(rule).run()
+        frame = score(deliveries(), Choice(rule)).frame
+        assert metrics(page) == {"Rows": "600", **{f"Mean {part}": f"{frame[part].mean():.4g}" for part in Choice().measures}}
+    assert "uqprism score deliveries.csv" in page.code[0].value
+    assert "log.excess.members.members" in page.code[0].value
+
+
+def test_a_dropped_file_takes_the_place_of_the_example(page) -> None:
+    """Other roles give its other measures, and its table holds the flagged rows, the highest first."""
+    drop(page, "mine.csv", TABLE.csv())
+    page.selectbox(key="prediction").set_value("mixture")
+    page.selectbox(key="by").set_value("removable")
+    page.slider(key="percent").set_value(5).run()
+    expected = up.decompose(TABLE.ensemble, "crps", prediction="mixture")
+    assert metrics(page)["Rows"] == "200"
+    assert metrics(page)["Mean removable"] == f"{expected.excess.mean():.4g}"
+    rows = page.dataframe[0].value
+    assert list(rows.index) == list(np.argsort(-expected.excess)[:10])
+    assert rows["flagged"].all()
+
+
+def test_a_bad_file_is_answered_in_the_words_of_the_command_and_its_bad_rows_can_be_left_out(page) -> None:
+    upload = BAD["a bad row"]
+    drop(page, upload.name, upload.content)
+    with pytest.raises(UqprismError) as refused:
+        score(upload, Choice())
+    assert page.code[0].value == str(refused.value)
+    assert not page.metric
+    page.checkbox(key="drop").check().run()
+    assert metrics(page)["Rows"] == "199"
+    assert page.metric[0].delta == "1 bad left out"
+    assert "--on-bad drop" in page.code[0].value
+
+
+def test_without_a_target_there_is_no_curve_and_no_command_for_it(page) -> None:
+    drop(page, "mine.csv", b"mean_0,mean_1,variance_0,variance_1,when\n1,2,1,1,5\n0,0,1,2,7\n2,1,3,1,9\n")
+    assert "selective" not in page.code[0].value
+    page.selectbox(key="target of mine.csv").set_value("when").run()
+    assert not page.exception
+    assert "--target when" in page.code[0].value
+
+
+def test_the_explorer_answers_to_its_buttons(page) -> None:
+    page.button(key="shift means spread").click().run()
+    assert page.slider(key="mean_spread").value == 2.0
+    answers = page.dataframe[1].value.set_index("measure")
+    assert answers["now"]["squared_error.excess.members.members"] == pytest.approx(2.0 * 2.0**2 / 3.0)
+    assert answers["change"]["squared_error.bayes.members"] == "stays"
+    assert answers["change"]["squared_error.excess.members.members"] == "▲ +300%"
