@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from uqprism.experiments import paper
-from uqprism.measures import RISKS, Measure
-from uqprism.report.drawing import BLUE, GREEN, ORANGE, new_figure, styled
-
-COLOURS = dict(zip(RISKS, (BLUE, GREEN, ORANGE), strict=True))
+from uqprism.measures import Measure
+from uqprism.report.drawing import RISK_COLOURS, new_figure, styled
 
 
 def against_paper(
@@ -22,7 +20,7 @@ def against_paper(
     with styled():
         figure, axes = new_figure(1.9 * n_rows + 0.5, nrows=n_rows, ncols=min(n_columns, len(papers)), squeeze=False)
         for ax, (row, cells) in zip(axes.flat, papers.items(), strict=False):
-            for risk, colour in COLOURS.items():
+            for risk, colour in RISK_COLOURS.items():
                 names = [name for name in cells if name != paper.BASELINE and Measure.parse(name).risk == risk]
                 pairs = np.array([(cells[name].value, ours[row][paper.printed_as(name)]) for name in names])
                 label = "Bayes risk" if risk == "bayes" else f"{risk} risk"

@@ -18,6 +18,7 @@ matplotlib = require("matplotlib", extra="report")
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#7F7F7F"
 SKY = "#56B4E9"
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
+RISK_COLOURS = {"total": BLUE, "bayes": GREEN, "excess": ORANGE}  # in every picture
 PAGE_WIDTH = 7.0  # inches: drawn at the size at which it is read
 DOTS_PER_INCH = 130
 PALETTE = 128  # colours of a .png

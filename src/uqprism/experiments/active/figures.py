@@ -10,9 +10,8 @@ from uqprism.experiments import paper
 from uqprism.experiments.active.acquisitions import RANDOM
 from uqprism.experiments.base import Picture, Result
 from uqprism.measures import Measure
-from uqprism.report.drawing import BLUE, GREEN, GREY, ORANGE, new_figure, styled
+from uqprism.report.drawing import GREY, RISK_COLOURS, new_figure, styled
 
-COLOURS = {"total": BLUE, "bayes": ORANGE, "excess": GREEN}
 MARKERS = {"crps": "o", "log": "s", "squared_error": "^", "quadratic": "D"}
 DASHED = (0, (4, 3))
 RULES = {name: short for short, name in paper.RULES.items()}
@@ -32,7 +31,7 @@ def curves(result: Result) -> Picture:
             for ax, rule in zip(row, RULES, strict=True):
                 for loop, curve in zip(loops, errors, strict=True):
                     if loop.startswith(f"{rule}."):
-                        ax.plot(labelled, curve, color=COLOURS[Measure.parse(loop).risk], linewidth=0.7, alpha=0.8)
+                        ax.plot(labelled, curve, color=RISK_COLOURS[Measure.parse(loop).risk], linewidth=0.7, alpha=0.8)
                 ax.plot(labelled, errors[loops.index(RANDOM)], color="black", linestyle=DASHED, linewidth=1.0)
             row[0].set_ylabel(f"{name}: NLL")
             row[0].set_ylim(*_limits(errors))
@@ -40,7 +39,7 @@ def curves(result: Result) -> Picture:
             ax.set_title(RULES[rule])
         for ax in axes[-1]:
             ax.set_xlabel("labelled points")
-        lines: list[Any] = [Line2D([], [], color=colour, label=f"{risk} risks") for risk, colour in COLOURS.items()]
+        lines: list[Any] = [Line2D([], [], color=colour, label=f"{risk} risks") for risk, colour in RISK_COLOURS.items()]
         lines.append(Line2D([], [], color="black", linestyle=DASHED, label="random"))
         figure.legend(handles=lines, loc="outside lower center", ncols=4)
     caption = (
@@ -72,7 +71,7 @@ def ranks(result: Result) -> Picture:
             look = (
                 {"color": "black", "marker": "*"}
                 if measure is None
-                else {"color": COLOURS[measure.risk], "marker": MARKERS[measure.rule]}
+                else {"color": RISK_COLOURS[measure.risk], "marker": MARKERS[measure.rule]}
             )
             ax.errorbar(
                 row["paper"],
@@ -87,7 +86,7 @@ def ranks(result: Result) -> Picture:
             )
         ax.set(xlabel="average rank in the paper", ylabel="average rank here")
         marks: list[Any] = [
-            Line2D([], [], color=colour, marker="o", linestyle="none", label=risk) for risk, colour in COLOURS.items()
+            Line2D([], [], color=colour, marker="o", linestyle="none", label=risk) for risk, colour in RISK_COLOURS.items()
         ]
         marks += [Line2D([], [], color=GREY, marker=mark, linestyle="none", label=RULES[rule]) for rule, mark in MARKERS.items()]
         marks.append(Line2D([], [], color="black", marker="*", markersize=9, linestyle="none", label="random"))

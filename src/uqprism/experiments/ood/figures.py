@@ -10,9 +10,9 @@ from uqprism.experiments import paper
 from uqprism.experiments.base import Picture, Result
 from uqprism.experiments.cell_figures import against_paper
 from uqprism.experiments.cells import RULES, column, short_label
-from uqprism.report.drawing import BLUE, GREEN, ORANGE, new_figure, styled
+from uqprism.report.drawing import RISK_COLOURS, new_figure, styled
 
-SHOWN = {"total 1,1": BLUE, "bayes 1": GREEN, "excess 1,1": ORANGE}
+SHOWN = dict(zip(("total 1,1", "bayes 1", "excess 1,1"), RISK_COLOURS.values(), strict=True))
 
 
 def pictures(result: Result) -> dict[str, Picture]:

@@ -9,9 +9,8 @@ import numpy as np
 from uqprism.experiments import paper
 from uqprism.experiments.base import Picture, Result
 from uqprism.experiments.shifts.claims import NONE, SHIFTS, Answers
-from uqprism.report.drawing import BLUE, GREEN, GREY, ORANGE, new_figure, styled
+from uqprism.report.drawing import BLUE, GREY, RISK_COLOURS, new_figure, styled
 
-COLOURS = {"total": BLUE, "bayes": ORANGE, "excess": GREEN}
 TITLES = {"crps": "CRPS", "log": "Log", "squared_error": "Squared error", "quadratic": "Quadratic"}
 GAP = 2  # bars' widths between two rules
 TICKS = (-1.0, -0.1, 0.0, 0.1, 1.0, 10.0, 100.0)
@@ -32,7 +31,7 @@ def shifts(result: Result) -> Picture:
                 TITLES[rule], (middle, 1.0), (0, 3), xycoords=("data", "axes fraction"), ha="center", textcoords="offset points"
             )
         _label(axes[-1, 1])
-        handles = [_patch(colour, name) for name, colour in (("total", BLUE), ("Bayes", ORANGE), ("excess", GREEN))]
+        handles = [_patch(colour, name.replace("bayes", "Bayes")) for name, colour in RISK_COLOURS.items()]
         handles += [_patch(GREY, f"changes by less than {NONE:.0%}"), _cross("always zero")]
         figure.legend(handles=handles, loc="outside lower center", ncols=5)
     caption = (
@@ -67,7 +66,7 @@ def _bars(ax: Any, answers: Answers, shift: str) -> None:
             if not np.any(answers.values[measure.name]):
                 ax.plot(place, 0.0, marker="x", color=GREY, markersize=3.0, markeredgewidth=0.7)
                 continue
-            colour = GREY if abs(change) < NONE else COLOURS[measure.risk]
+            colour = GREY if abs(change) < NONE else RISK_COLOURS[measure.risk]
             shown = change if abs(change) >= NONE else 0.012  # a bar that can be seen
             ax.bar(place, shown, width=0.8, color=colour, alpha=1.0 if measure.name in filled else 0.45)
     ax.axhline(0.0, color="black", linewidth=0.6)
@@ -86,7 +85,7 @@ def _label(ax: Any) -> None:
     for rule, (start, stop) in _places().items():
         places += range(start, stop)
         labels += [paper.label(measure.name).split("{")[1].removesuffix("}") for measure in paper.measures((rule,))]
-    ax.set_xticks(places, labels, rotation=90, fontsize=6)
+    ax.set_xticks(places, labels, rotation=90, fontsize=4.6)  # as much as the bars leave room for
     ax.tick_params(axis="x", pad=1)
 
 

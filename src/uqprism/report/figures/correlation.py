@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.measures import RISKS
-from uqprism.report.drawing import BLUE, GREEN, ORANGE, PAGE_WIDTH, axes_or_new, matplotlib
+from uqprism.report.drawing import PAGE_WIDTH, RISK_COLOURS, axes_or_new, matplotlib
 from uqprism.tasks.rank_correlation import RankCorrelation
 
 MOST_NAMES = 60  # beyond, they would be too small to read
-RISK_COLOURS = dict(zip(RISKS, (BLUE, GREEN, ORANGE), strict=True))
 NO_ORDER = "#C0C0C0"
 
 
