@@ -27,7 +27,7 @@ demo: .venv/demo
 
 ## test: every check there is: lint, types, tests, documentation
 test: lint types docs
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: .venv/dev
 	$(BIN)/ruff check .
@@ -39,7 +39,7 @@ types: .venv/dev
 ## docs: the documentation, with every warning an error
 docs: .venv/dev
 	$(BIN)/python docs/generate.py --check
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 .venv/bench: .venv/dev
 	$(BIN)/python -m pip install --quiet $(TORCH) --editable '.[bench]'
