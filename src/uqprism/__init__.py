@@ -89,11 +89,13 @@ __all__ = [
     "tasks",
 ]
 
+_MODULES = ("data", "experiments", "report", "scale", "tasks", "training")  # found without an import of their own
+
 
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name in {"report", "tasks", "training"}:
+    if name in _MODULES:
         return importlib.import_module(f"uqprism.{name}")
     home = (_LATER | _WITH_EXTRAS).get(name)
     if home is not None:
@@ -102,4 +104,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_WITH_EXTRAS, "report", "training"])
+    return sorted({*__all__, *_WITH_EXTRAS, *_MODULES})

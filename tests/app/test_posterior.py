@@ -47,3 +47,12 @@ def test_densities_are_of_the_posterior_that_is_shown() -> None:
 def test_a_change_from_nothing_has_no_relative_size() -> None:
     assert np.isnan(Answer(0.0, 1.0).change)
     assert Answer(-2.0, -1.0).change == 0.5
+
+
+def test_measures_are_exact_to_the_digits_shown_where_the_sliders_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against twice as many nodes, where members are farthest apart and narrowest."""
+    corner = Shift(mean_spread=3.0, variance_shift=-0.4, variance_spread=2.0)
+    found = answers(corner)
+    monkeypatch.setattr("uqprism.app.posterior.NODES", 32)
+    for name, answer in answers(corner).items():
+        assert found[name].after == pytest.approx(answer.after, rel=5e-5, abs=1e-9), name

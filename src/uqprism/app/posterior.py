@@ -14,7 +14,7 @@ from uqprism.evaluation import evaluate
 from uqprism.experiments.shifts import POSTERIORS, Posterior, Rule, weighted
 from uqprism.experiments.shifts.claims import ORIGINAL
 
-NODES = 8  # in mean and variance: exact to far more digits than are shown
+NODES = 16  # in mean and variance: exact to the digits shown wherever the sliders stand
 SHOWN_NODES = 4  # whose densities are drawn
 GRID = np.linspace(-9.0, 9.0, 241)
 

@@ -111,7 +111,8 @@ def work(job: Job, store: Store) -> TaskResult:
     record = fitted.record()
     error = prediction_error(fitted.predictions(), record.arrays["targets"])
     found = selective_prediction(fitted.measures(), error=error, metric="paper", resamples=0)
-    return dataclasses.replace(found, settings={**found.settings, "record": record.data})
+    spread = float(np.mean(error / fitted.predictions().matched.variance))
+    return dataclasses.replace(found, settings={**found.settings, "record": {**record.data, "error over variance": spread}})
 
 
 def predict(config: Config, store: Store) -> None:
@@ -155,7 +156,7 @@ def _averaged(papers: Mapping[str, paper.Table]) -> paper.Table:
 
 
 def _tables(found: Found, mean: Cells, rows: Mapping[str, Cells], papers: Mapping[str, paper.Table]) -> dict[str, Any]:
-    shown = ("best epochs", "epochs", "restarts", "error", "spread of targets")
+    shown = ("best epochs", "epochs", "restarts", "error", "spread of targets", "error over variance")
     trained = [
         {"data": name, "seed": seed, **{key: run.settings["record"][key] for key in shown}}
         for name, seeds in found.items()
