@@ -34,10 +34,37 @@ def test_every_family_has_its_own_distribution_function(make, cdf) -> None:
     np.testing.assert_allclose(up.calibration(make(mean, scale), y).pit, cdf(y, mean, scale).mean(axis=0), rtol=1e-9)
 
 
-def test_samples_give_the_share_of_draws_below() -> None:
+def test_samples_give_the_rank_of_the_target_among_the_draws() -> None:
+    """Ten draws leave eleven places, each of which is as wide as the others."""
     draws = np.arange(10.0).reshape(2, 5, 1) + np.zeros(3)
     found = up.calibration(up.EnsemblePrediction.samples(draws), [-1.0, 4.5, 99.0])
-    np.testing.assert_allclose(found.pit, [0.0, 0.5, 1.0], atol=1e-12)
+    np.testing.assert_array_equal(np.floor(11.0 * found.pit), [0, 5, 10])
+
+
+@pytest.mark.parametrize("n_draws", [1, 10, 20, 100])
+@pytest.mark.parametrize("kind", ["continuous", "integers", "constant"])
+def test_draws_from_the_truth_are_about_right_however_few_or_equal_they_are(kind: str, n_draws: int) -> None:
+    rng = np.random.default_rng(n_draws)
+    make = {
+        "continuous": rng.standard_normal,
+        "integers": lambda shape: rng.poisson(1.0, shape).astype(float),
+        "constant": lambda shape: np.full(shape, 3.0),
+    }[kind]
+    found = up.calibration(up.EnsemblePrediction.samples(make((2, n_draws, 4000))), make(4000))
+    assert stats.kstest(found.pit, "uniform").pvalue > 0.001
+    assert abs(found.coverage(0.9)[0] - 0.9) < 4.0 * np.sqrt(0.9 * 0.1 / 4000)
+
+
+def test_the_random_part_of_ranks_follows_the_seed_and_weights_count() -> None:
+    ens = up.EnsemblePrediction.samples(np.zeros((2, 3, 50)), weights=np.array([0.9, 0.1]))
+    first, again, other = (up.calibration(ens, np.zeros(50), seed=seed).pit for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).all()
+    apart = up.EnsemblePrediction.samples(np.stack([np.zeros((3, 50)), np.ones((3, 50))]), weights=np.array([0.9, 0.1]))
+    itself = 3 * ((0.9 / 3) ** 2 + (0.1 / 3) ** 2)
+    pit = up.calibration(apart, np.full(50, 0.5)).pit
+    assert 0.9 / (1.0 + itself) <= pit.min()
+    assert pit.max() <= (0.9 + itself) / (1.0 + itself)
 
 
 def test_coverage_counts_the_targets_between_the_quantiles_of_the_mixture() -> None:

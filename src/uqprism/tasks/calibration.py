@@ -11,6 +11,7 @@ import numpy as np
 from uqprism.arrays import Array, from_numpy, to_numpy
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArrayTypeError, InvalidValueError, ShapeError
+from uqprism.families import Empirical
 from uqprism.storage import require
 from uqprism.tasks.scores import numbers
 
@@ -80,27 +81,43 @@ class Calibration:
         return f"<Calibration: {self.n_points} targets, {self.coverage(0.9)[0]:.1%} within 90 % intervals>"
 
 
-def calibration(ensemble: EnsemblePrediction, target: Array) -> Calibration:
+def calibration(ensemble: EnsemblePrediction, target: Array, *, seed: int = 0) -> Calibration:
     """Where each target fell in the mixture that was predicted for it; exact for every family that has a distribution function.
 
-    Of members that are samples the result moves in steps of one draw, so that with few draws the outermost intervals look too
-    narrow.
+    Of members that are samples it is the rank of the target among the draws, at random among those that it equals and between
+    the two that it lies between: evenly spread if target and draws come from one distribution, however few draws there are
+    and however often they repeat.
 
     Args:
         ensemble: what was predicted.
         target: what happened, in the shape of the points.
+        seed: of the random part of ranks among samples; nothing else is random.
     """
     if not isinstance(ensemble, EnsemblePrediction):
         raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(ensemble).__name__}; the target comes second")
     if np.shape(target) != tuple(ensemble.points_shape):
         raise ShapeError(f"target must have the shape of the points {ensemble.points_shape}, got {np.shape(target)}")
     flat, y = ensemble.flat(), numbers(target, "target", finite=True)
-    step = max(1, VALUES_AT_ONCE // flat.n_members)
+    n_draws, rng = len(flat.members.draws) if isinstance(flat.members, Empirical) else 1, np.random.default_rng(seed)
+    step = max(1, VALUES_AT_ONCE // (flat.n_members * n_draws))
     found = []
     for start in range(0, len(y), step):
-        part = flat[start : start + step]
-        found.append(to_numpy(part.mixture.cdf(from_numpy(y[start : start + step], part.members.centre))))
+        part, own = flat[start : start + step], y[start : start + step]
+        if isinstance(part.members, Empirical):
+            found.append(_ranks(part.members, part.weights, own, rng))
+        else:
+            found.append(to_numpy(part.mixture.cdf(from_numpy(own, part.members.centre))))
     return Calibration(np.clip(np.concatenate(found).astype(np.float64, copy=False), 0.0, 1.0))
+
+
+def _ranks(members: Empirical, member_weights: Array | None, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The weight of the draws below y, with a random part of the weight of those equal to it and of y as one draw more."""
+    draws, weights = to_numpy(members.draws), to_numpy(members.weights)  # (draws, members, points)
+    shares = np.full(draws.shape[1], 1.0 / draws.shape[1]) if member_weights is None else to_numpy(member_weights)
+    weights, y = weights * shares.reshape(-1, 1), y.astype(draws.dtype)
+    below, equal = (np.sum(weights * chosen, axis=(0, 1)) for chosen in (draws < y, draws == y))
+    itself = np.sum(weights**2, axis=(0, 1))  # 1 / n for n equal weights
+    return (below + rng.random(len(y)) * (equal + itself)) / (1.0 + itself)
 
 
 def _levels(levels: Levels) -> np.ndarray:
