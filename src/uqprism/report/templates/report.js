@@ -10,6 +10,16 @@
   prefersDark.addEventListener("change", name);
   name();
 
+  for (const button of document.querySelectorAll("button.all")) {
+    const more = button.parentElement.querySelector("tbody.more");
+    more.hidden = true;
+    button.hidden = false;
+    button.addEventListener("click", () => { more.hidden = false; button.remove(); });
+  }
+  const long = document.querySelectorAll("details.long");
+  if (matchMedia("(max-width: 480px)").matches) { for (const each of long) { each.open = false; } }
+  addEventListener("beforeprint", () => { for (const each of long) { each.open = true; } });
+
   for (const source of document.querySelectorAll("script[data-dots]")) {
     const figure = source.closest("figure");
     const svg = figure.querySelector("svg");
@@ -41,6 +51,7 @@
       ring.setAttribute("cy", dots.y[i]);
       tip.replaceChildren();
       dots.names.forEach((label, column) => {
+        if (dots.values[column][i] === "") { return; }
         const line = document.createElement("div");
         const strong = document.createElement("b");
         strong.textContent = dots.values[column][i];
