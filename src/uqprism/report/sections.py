@@ -200,7 +200,9 @@ def _methods(subject: Subject, *, resamples: int, seed: int, command: str) -> Se
             "total: the expected penalty. bayes: the part that is noise. excess: the part that more data would remove. total = "
             "bayes + excess",
         ),
+        ("prediction, truth", "which distribution is judged, and which is taken for what happens; for both there are stand-ins"),
         *((f"{role} (stand-in)", ROLES.get(role, "a stand-in of your own")) for role in roles),
+        *([("variant", "a measure with another stand-in than each model in turn")] if set(roles) - {"members"} else []),
         ("exactness", _exactness(subject)),
         (
             "intervals",

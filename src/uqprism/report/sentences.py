@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uqprism.report.figures.errors import ErrorWords
+from uqprism.report.figures.words import origin
 from uqprism.report.words import RULES, SPACE, amount, count, measure_in_words, percent
 from uqprism.tasks.calibration import Calibration
 from uqprism.tasks.result import TaskResult
@@ -205,7 +206,7 @@ def detected(result: TaskResult, measure: str, name: str = "outside") -> str:
         between = f", 95 % interval {ends[0]:.3f} to {ends[1]:.3f}" if ends and ends[0] < ends[1] else ""
         rows = count(int(part.settings["points_out"]), "row")
         often = f"{percent(part[measure])} of the time (AUROC {part[measure]:.3f}{between})"
-        where = _quoted(each)
+        where = origin(each)
         head = f"one from {where} ({rows})" if told else f"a row from {where} ({rows}) looks more uncertain than a known one"
         told.append(f"{head} {often}")
     what = f"the {measure_in_words(measure)}" if measure_in_words(measure) else measure
@@ -222,10 +223,6 @@ def elsewhere(known: Parts, outside: Mapping[str, Parts]) -> str:
     def told(each: Parts) -> str:
         return percent(each.removable / each.total) if shares else amount(each.removable, each.risk_unit)
 
-    first, *others = [(f"n rows from {_quoted(name)}", told(each)) for name, each in outside.items()]
+    first, *others = [(f"n rows from {origin(name)}", told(each)) for name, each in outside.items()]
     head = f"I{first[0]} more data like them would remove {first[1]} of the expected penalty"
     return f"{head}{''.join(f', i{where} {much}' for where, much in others)}; in the known rows {told(known)}."
-
-
-def _quoted(name: str) -> str:
-    return "outside" if name == "outside" else f"“{name}”"

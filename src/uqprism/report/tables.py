@@ -10,6 +10,7 @@ import numpy as np
 
 from uqprism.report.alike import same_orders
 from uqprism.report.figures.errors import ErrorWords
+from uqprism.report.figures.words import explained, origin, short
 from uqprism.report.subject import Subject
 from uqprism.report.words import MINUS, SPACE, measure_in_words, number, numbers, percent
 from uqprism.tasks.flagging import flag
@@ -119,12 +120,12 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
 def by_origin(subject: Subject, *, shares: bool) -> Table:
     """The parts of the known rows beside those of rows from outside, one line for each file."""
     every = {"known rows": (subject.noise, subject.removable)}
-    every |= {f"from “{name}”": (each.noise, each.removable) for name, each in subject.elsewhere.items()}
+    every |= {f"from {origin(name)}": (each.noise, each.removable) for name, each in subject.elsewhere.items()}
     means = np.array([[part.mean() for part in both] for both in every.values()])
     cells: dict[str, Sequence[Any]] = {"rows": list(every), "how many": [f"{len(noise):,}" for noise, _ in every.values()]}
     if shares:
         cells["removable share"] = [percent(float(removable / (noise + removable))) for noise, removable in means]
-    told, n = numbers([*means[:, 1], *means[:, 0], *means.sum(axis=1)]), len(every)
+    told, n = numbers([*means[:, 1], *means[:, 0], *means.sum(axis=1)], at=0.0), len(every)
     cells |= {"removable part": told[:n], "noise": told[n : 2 * n], "expected penalty": told[2 * n :]}
     note = "Means over the rows. The penalty is what the models expect, so it needs no targets."
     return _of("Known rows and rows from outside", cells, words=("rows",), note=note)
@@ -149,7 +150,7 @@ def thresholds(subject: Subject, measure: str, purpose: str, words: ErrorWords |
         note = f"The error is the {words.name}{f', in {words.unit}' if words.unit else ''}; over all rows it is {whole}."
     for name, table in subject.outside.items():
         if measure in table:
-            cells[f"caught of “{name}”"] = [percent(float((table[measure] >= each.threshold).mean())) for each in flags]
+            cells[f"caught from {origin(name)}"] = [percent(float((table[measure] >= each.threshold).mean())) for each in flags]
     told_by = measure_in_words(measure)
     return _of(f"{purpose}, by {f'{told_by} ({measure})' if told_by else measure}", cells, note=note)
 
@@ -185,8 +186,6 @@ def _all_rows(subject: Subject) -> dict[str, np.ndarray]:
 
 def _of_measures(result: TaskResult, columns: Mapping[str, np.ndarray]) -> Table:
     """A row for each order of the rows, under the name of the simplest measure that has it, the best first."""
-    from uqprism.report.figures.words import explained, short
-
     groups = same_orders(columns, sorted(result, key=_simple(result.task)))
     sign = -1.0 if result.higher_is_better else 1.0
     groups.sort(key=lambda group: sign * round(result[group[0]], 3))  # stable: of those shown as equal the simplest first

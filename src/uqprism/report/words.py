@@ -19,7 +19,7 @@ SPACE = "\u00a0"  # that does not break
 MINUS, TIMES = "\u2212", "\u00d7"
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 SIZES = (1e-5, 1e9)  # that are told without a power of ten
-MOST_DECIMALS = 6
+MORE_DECIMALS, MOST_DECIMALS = 2, 6
 
 
 def number(value: float) -> str:
@@ -34,14 +34,20 @@ def number(value: float) -> str:
     return _typeset(f"{value:.3g}") if size >= 9.995e-5 else _power(value)
 
 
-def numbers(values: Sequence[float]) -> list[str]:
-    """Those of a column, with as many decimals each: three digits of the largest, and two of the middle one."""
+def numbers(values: Sequence[float], *, at: float = 0.5) -> list[str]:
+    """Those of a column, with as many decimals each: three digits of the largest, and two of the middle one if that is near.
+
+    Args:
+        values: of the column.
+        at: which has two digits in place of the middle one: 0 for the smallest, up to below 1 for the largest.
+    """
     sizes = sorted(abs(value) for value in values if math.isfinite(value) and value != 0.0)
     if not sizes:
         return [number(value) for value in values]
     if not SIZES[0] <= sizes[-1] < SIZES[1]:
         return [_power(value) if math.isfinite(value) and value else number(value) for value in values]
-    decimals = max(2 - _exponent(sizes[-1]), 1 - _exponent(sizes[len(sizes) // 2]))
+    fewest = 2 - _exponent(sizes[-1])
+    decimals = max(fewest, min(1 - _exponent(sizes[int(at * len(sizes))]), fewest + MORE_DECIMALS))
     return [_fixed(value, min(max(decimals, 0), MOST_DECIMALS)) for value in values]
 
 

@@ -10,13 +10,13 @@ import numpy as np
 from uqprism.errors import ShapeError
 from uqprism.report.drawing import BLUE, COLOURS, GREY, ORANGE, axes_or_new, matplotlib
 from uqprism.report.figures.axes import edges, scaled
-from uqprism.report.figures.words import EPISTEMIC, NOISE, quantity
+from uqprism.report.figures.words import EPISTEMIC, NOISE, origin, quantity
 
 CELLS = 48  # of the density, to a side
 DRAWN = 3_000  # points; more hide each other
 BARS = 40
 MARKERS = "^DsvP"  # of points from outside, by data set
-SHORT_NAME, LONGEST_NAME = 10, 24  # in a legend: of two columns, of one
+SHORT_NAME, LONGEST_NAME = 6, 24  # in a legend: of two columns, of one
 
 
 def noise_and_ignorance(
@@ -132,7 +132,7 @@ def _outside(axes: Any, others: Mapping[str, tuple[np.ndarray, np.ndarray]], *, 
 def _for_legend(name: str) -> str:
     """Short, and without anything that matplotlib would take for a formula."""
     told = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-    return f"from “{told}”".replace("$", r"\$")
+    return f"from {origin(told)}".replace("$", r"\$")
 
 
 def _density(axes: Any, noise: np.ndarray, ignorance: np.ndarray, cells: list[np.ndarray]) -> None:

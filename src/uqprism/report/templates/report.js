@@ -64,7 +64,9 @@
       const left = dot.left - frame.left;
       const beyond = left + 14 + tip.offsetWidth > frame.width;
       tip.style.left = `${Math.max(4, beyond ? left - tip.offsetWidth - 4 : left + 18)}px`;
-      tip.style.top = `${Math.max(4, dot.top - frame.top - tip.offsetHeight / 2)}px`;
+      const top = dot.top - frame.top;
+      const upper = top < frame.height / 2; // downwards from there, so that the legend stays in sight
+      tip.style.top = `${Math.max(4, upper ? top : top - tip.offsetHeight)}px`;
     };
 
     const look = (event) => {
