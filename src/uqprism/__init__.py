@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from uqprism import tasks
     from uqprism.tasks.active_learning import ActiveLearner
     from uqprism.tasks.calibration import Calibration, calibration
+    from uqprism.tasks.flagging import Flagged, flag
     from uqprism.tasks.ood_detection import ood_detection
     from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
     from uqprism.tasks.recommendation import recommend
@@ -32,9 +33,11 @@ _LATER = dict.fromkeys(
     (
         "ActiveLearner",
         "Calibration",
+        "Flagged",
         "RankCorrelation",
         "TaskResult",
         "calibration",
+        "flag",
         "ood_detection",
         "rank_correlation",
         "recommend",
@@ -61,6 +64,7 @@ __all__ = [
     "EnsemblePrediction",
     "EvidentialPrediction",
     "Exactness",
+    "Flagged",
     "Gaussian",
     "Laplace",
     "Logistic",
@@ -78,6 +82,7 @@ __all__ = [
     "decompose",
     "evaluate",
     "families",
+    "flag",
     "log_bayes_mixture_bounds",
     "ood_detection",
     "rank_correlation",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -89,6 +90,33 @@ def test_points_from_outside_and_columns_of_the_file(undrawn: None, folder: Path
     assert "<b>trip " in parsed.text
     assert "A row from “elsewhere” (40 rows) looks more uncertain" in parsed.text
     assert "km" in parsed.text
+
+
+def test_scored_files_without_members_tell_the_same_of_rows_from_outside(undrawn: None, folder: Path, tmp_path: Path) -> None:
+    told = []
+    for name in ("predictions.csv", "elsewhere.parquet"):
+        run("score", folder / name, "-o", tmp_path / name, "-q")
+    for place in (folder, tmp_path):
+        page = tmp_path / "page.html"
+        run("report", place / "predictions.csv", "--ood", place / "elsewhere.parquet", "-o", page, "-q", *FEW)
+        text = Page(page.read_text()).text
+        told.append(
+            re.search(r"In rows from “elsewhere” more data like them would remove .*?; in the known rows .*? %\.", text)[0]
+        )
+        assert "Known rows and rows from outside" in text
+        assert json.loads(re.findall(r"data-dots>(.*?)</script>", page.read_text())[0])["values"][0][-1] == "elsewhere"
+    assert told[0] == told[1]
+
+
+def test_rows_from_outside_keep_their_numbers_where_bad_ones_are_left_out(undrawn: None, folder: Path, tmp_path: Path) -> None:
+    table = frame(20, shift=1.0)
+    table.loc[[0, 7], "mean_3"] = np.nan
+    table.to_csv(tmp_path / "far.csv", index=False)
+    page = tmp_path / "page.html"
+    run("report", folder / "predictions.csv", "--ood", tmp_path / "far.csv", "--on-bad", "drop", "-o", page, "-q", *FEW)
+    dots = json.loads(re.findall(r"data-dots>(.*?)</script>", page.read_text())[0])
+    rows = [row for file, row in zip(*dots["values"][:2], strict=True) if file == "far"]
+    assert rows == [str(i) for i in range(20) if i not in {0, 7}]
 
 
 def test_bad_rows_are_named_or_left_out(undrawn: None, folder: Path, tmp_path: Path) -> None:

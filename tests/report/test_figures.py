@@ -352,6 +352,51 @@ def test_the_line_of_equal_parts_is_for_rules_whose_parts_are_shares() -> None:
         assert len(figures.noise_and_ignorance(values, values, rule=rule).get_lines()) == lines
 
 
+def test_equal_parts_are_equal_on_axes_of_different_kinds() -> None:
+    noise, ignorance = np.linspace(1.0, 2.0, 40), np.geomspace(1e-3, 3.0, 40)
+    axes = figures.noise_and_ignorance(noise, ignorance)
+    assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "log")
+    x, y = axes.get_lines()[-1].get_data()
+    np.testing.assert_array_equal(x, y)
+    assert len(x) > 50  # a curve: two ends would be joined by a straight line
+
+
+def test_zero_has_a_place_on_an_axis_that_needs_a_logarithm() -> None:
+    ignorance = np.concatenate([np.zeros(5), [1e-20], np.geomspace(1e-4, 10.0, 60)])
+    noise = np.linspace(1.0, 2.0, len(ignorance))
+    for axes in (
+        figures.noise_and_ignorance(noise, ignorance),
+        figures.noise_and_ignorance(noise, ignorance, drawn=[], density=True),
+    ):
+        assert axes.get_yscale() == "symlog"
+        assert axes.get_ylim()[0] == 0.0
+        assert axes.get_yticks()[:2].tolist() == [0.0, 1e-4]
+    low, tiny, first, second = axes.transData.transform([(1.0, y) for y in (0.0, 1e-20, 1e-4, 1e-3)])[:, 1]
+    assert tiny - low < 0.01 < first - low < second - first
+    outlines = [patch for patch in figures.distributions(noise, ignorance).patches if not patch.get_fill()]
+    assert outlines[1].get_data().values.sum() == pytest.approx(100.0)
+
+
+def test_points_from_outside_have_colours_markers_and_names_of_their_own() -> None:
+    values = np.linspace(1.0, 2.0, 30)
+    names = ["left", "_right$x$", "a file with a name that is far too long for a legend"]
+    outside = {name: (values, values * 10.0 ** (i + 1)) for i, name in enumerate(names)}
+    axes = figures.noise_and_ignorance(values, values, rule="log", outside=outside)
+    axes.figure.draw_without_rendering()
+    drawn = [line for line in axes.get_lines() if len(line.get_xdata()) == 30]
+    assert len({(line.get_color(), line.get_marker()) for line in drawn}) == len({line.get_color() for line in drawn}) == 4
+    np.testing.assert_array_equal(drawn[2].get_ydata(), 100.0 * values)
+    bottom, top = axes.get_ylim()
+    assert bottom < 1.0
+    assert top > 2000.0
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "known rows",
+        "from “left”",
+        r"from “_right\$x\$”",
+        "from “a file with a name that…”",
+    ]
+
+
 def test_distributions_are_shares_of_the_points_in_common_bins() -> None:
     rng = np.random.default_rng(0)
     noise, ignorance = np.exp(rng.normal(size=(2, 300)))
@@ -415,8 +460,12 @@ def test_on_a_page_no_text_overlaps_another_or_leaves_the_figure(
     ens, y = ensemble(300)
     d, found = up.decompose(ens), up.calibration(ens, y)
     long = "kilowatt hours"
+    outside = {"a file with a rather long name": (d.aleatoric, 9.0 * d.epistemic), "another": (d.aleatoric, 0.0 * d.epistemic)}
     drawn = {
         "scatter": on_a_page(lambda ax: figures.noise_and_ignorance(d.aleatoric, d.epistemic, unit=long, ax=ax), height=4.0),
+        "outside": on_a_page(
+            lambda ax: figures.noise_and_ignorance(d.aleatoric, d.epistemic, outside=outside, ax=ax), height=4.3
+        ),
         "unnamed": on_a_page(lambda ax: figures.noise_and_ignorance(d.aleatoric, d.epistemic, ax=ax), height=4.0),
         "distributions": on_a_page(lambda ax: figures.distributions(d.aleatoric, d.epistemic, unit=long, ax=ax), height=3.2),
         "retention": on_a_page(lambda ax: figures.retention_curves(selective, ax=ax, error=f"mean squared error ({long}²)")),

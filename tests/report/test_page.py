@@ -62,9 +62,28 @@ def written(tmp_path_factory) -> Report:
     return write(tmp_path_factory.mktemp("report") / "report.html")
 
 
+def near() -> tuple[up.EnsemblePrediction, np.ndarray]:
+    return ensemble(60, shift=1.0, seed=2)
+
+
+def far() -> tuple[up.EnsemblePrediction, np.ndarray]:
+    return ensemble(50, shift=3.0, seed=3)
+
+
 def write(path: Path) -> Report:
-    (ens, y), (near, _), (far, _) = ensemble(150), ensemble(60, shift=1.0, seed=2), ensemble(50, shift=3.0, seed=3)
-    return up.write_report(ens, path, target=y, ood={"near": near, "far": far}, unit="minutes", resamples=RESAMPLES)
+    ens, y = ensemble(150)
+    outside = {"near": near()[0], "far": far()[0]}
+    return up.write_report(ens, path, target=y, ood=outside, unit="minutes", resamples=RESAMPLES)
+
+
+def table(report: Report, caption: str) -> list[list[str]]:
+    """The cells of the table of this name, its headings first."""
+    text = report.path.read_text()
+    found = re.search(rf'<table aria-label="{re.escape(caption)}">(.*?)</table>', text, flags=re.DOTALL)
+    assert found, caption
+    rows = re.findall(r"<tr>(.*?)</tr>", found[1], flags=re.DOTALL)
+    cells = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, flags=re.DOTALL) for row in rows]
+    return [[cell.replace("\u00a0", " ") for cell in row] for row in cells]
 
 
 @pytest.fixture(scope="module")
@@ -121,28 +140,89 @@ def test_the_numbers_are_those_of_the_functions(written: Report, page: Page) -> 
     assert written.findings.choices["selective"].measure == chosen.measure
 
 
-def test_the_most_uncertain_rows_are_in_the_tables(page: Page) -> None:
+def test_the_most_uncertain_rows_are_in_the_tables(written: Report) -> None:
     ens, y = ensemble(150)
     d = up.decompose(ens)
     row = int(np.argmax(d.epistemic))
     low, high = (ens[row : row + 1].mixture.quantile(level)[0] for level in (0.05, 0.95))
     mean = ens.mixture.mean[row]
-    expected = f"{row} {d.epistemic[row]:.3g} {d.aleatoric[row]:.3g} {mean:.3g} {low:.3g} to {high:.3g} {y[row]:.3g}"
-    assert f"90 % interval target {expected}" in page.text
+    cells = table(written, "Where more data would help most")
+    assert cells[0] == ["row", "removable part", "noise", "prediction", "90 % interval", "target"]
+    ends = cells[1][4].split(" to ")
+    shown = [float(text.replace("\u2212", "-")) for text in (*cells[1][:4], *ends, cells[1][5])]
+    np.testing.assert_allclose(shown, [row, d.epistemic[row], d.aleatoric[row], mean, low, high, y[row]], atol=0.06)
+    assert "-" not in "".join(cells[1])
+
+
+def test_numbers_of_a_column_have_as_many_decimals_each(written: Report) -> None:
+    for caption in ("Where more data would help most", "The noisiest rows", "Known rows and rows from outside"):
+        columns = list(zip(*table(written, caption)[1:], strict=True))[1:]
+        for column in columns:
+            numbers = [number for cell in column if "%" not in cell for number in cell.split(" to ")]
+            assert len({len(number.partition(".")[2]) for number in numbers}) <= 1, column
+
+
+def test_rows_from_outside_stand_beside_the_known_ones(written: Report, page: Page) -> None:
+    everything = {"known rows": ensemble(150)[0], "from “near”": near()[0], "from “far”": far()[0]}
+    split = {name: up.decompose(ens) for name, ens in everything.items()}
+    share = {name: f"{100 * d.epistemic.mean() / d.total.mean():.0f} %" for name, d in split.items()}
+    cells = table(written, "Known rows and rows from outside")
+    assert [(row[0], row[2]) for row in cells[1:]] == list(share.items())
+    known, *others = share.values()
+    assert written.sentences["elsewhere"].replace("\u00a0", " ") == (
+        f"In rows from “near” more data like them would remove {others[0]} of the expected penalty, in rows from “far” "
+        f"{others[1]}; in the known rows {known}."
+    )
+    assert written.findings.outside["far"].removable == pytest.approx(split["from “far”"].epistemic.mean())
+
+
+def test_a_threshold_is_the_value_that_a_share_of_the_rows_reaches(written: Report) -> None:
+    (ens, y), name = ensemble(150), "crps.total.members.members"
+    total, far_total = (up.evaluate(each, [name])[name] for each in (ens, far()[0]))
+    error = prediction_error(ens, y)
+    cells = table(written, f"To avoid large errors, by total uncertainty, CRPS ({name})")
+    assert [row[:3:2] for row in cells[1:]] == [["10 %", "15"], ["5 %", "8"], ["1 %", "2"]]
+    for row, count in zip(cells[1:], (15, 8, 2), strict=True):
+        least = np.sort(total)[-count]
+        kept, handed = (np.sqrt(error[rows].mean()) for rows in (total < least, total >= least))
+        np.testing.assert_allclose([float(cell) for cell in (row[1], *row[3:5])], [least, kept, handed], atol=0.006)
+        assert row[-1].startswith(f"{100 * (far_total >= least).mean():.3g}"[:2])
+
+
+def test_each_line_of_a_table_of_measures_is_another_order(undrawn: None, tmp_path: Path) -> None:
+    ens, y = ensemble(60)
+    measures = up.evaluate(ens)
+    found = up.write_report(measures, tmp_path / "page", error=prediction_error(ens, y), resamples=0)
+    alike = r'<details class="alike"><summary>[^<]*</summary>([^<]*)</details>'
+    line = rf'<td><code>([\w.]+)</code><small>[^<]*</small>(?:{alike})?</td><td class="n">'
+    listed = re.findall(line, found.path.read_text())
+    groups = [[first, *filter(None, others.split(", "))] for first, others in listed]
+    assert sorted(name for group in groups for name in group) == sorted(measures)
+    ranks = {name: np.unique(column.round(12), return_inverse=True)[1].tobytes() for name, column in measures.items()}
+    assert len(groups) == len(set(ranks.values())) < len(measures)
+    for group in groups:
+        assert len({ranks[name] for name in group}) == 1, group
 
 
 def test_dots_lie_where_the_axes_say_and_know_their_rows(written: Report) -> None:
     (data,) = re.findall(r"data-dots>(.*?)</script>", written.path.read_text())
     dots = json.loads(data)
-    d = up.decompose(ensemble(150)[0])
-    assert dots["names"] == ["row", "prediction", "target", "noise", "removable part"]
-    assert dots["values"][0] == [str(row) for row in range(150)]
+    parts = [up.decompose(ens) for ens in (ensemble(150)[0], near()[0], far()[0])]
+    aleatoric, epistemic = (np.concatenate([getattr(d, part) for d in parts]) for part in ("aleatoric", "epistemic"))
+    assert dots["names"] == ["file", "row", "prediction", "target", "noise", "removable part"]
+    assert dots["values"][0] == ["known rows"] * 150 + ["near"] * 60 + ["far"] * 50
+    assert dots["values"][1] == [str(row) for n in (150, 60, 50) for row in range(n)]
+    assert dots["values"][2][149:151] == [f"{ensemble(150)[0].mixture.mean[149]:.3g}".replace("-", "\u2212"), ""]
+    assert dots["values"][5][-1] == f"{epistemic[-1]:.3g}"
     # On a logarithmic axis places are affine in the logarithm.
-    for places, values in ((dots["x"], d.aleatoric), (dots["y"], d.epistemic)):
+    for places, values in ((dots["x"], aleatoric), (dots["y"], epistemic)):
         slope, start = np.polyfit(np.log(values), places, 1)
         np.testing.assert_allclose(places, start + slope * np.log(values), atol=0.06)
     (x, y) = re.findall(r'd="M([\d.]+) ([\d.]+)h0', written.path.read_text())[0]
     assert (float(x), float(y)) == (dots["x"][0], dots["y"][0])
+    marks = re.findall(r'<path class="marks" fill="var\(--(\w+)\)" d="M([\d.]+) ([\d.]+)(m[^M]*)', written.path.read_text())
+    assert [(float(x), float(y)) for _, x, y, _ in marks] == [(dots["x"][i], dots["y"][i]) for i in (150, 210)]
+    assert len({colour for colour, *_ in marks}) == len({shape for *_, shape in marks}) == 2
 
 
 def test_figures_follow_the_theme(written: Report) -> None:

@@ -10,7 +10,7 @@ from tests.tasks.problems import ensemble
 from uqprism.report import sentences
 from uqprism.report.figures.errors import ErrorWords
 from uqprism.report.sentences import Parts
-from uqprism.report.words import count, measure_in_words, number, percent
+from uqprism.report.words import count, measure_in_words, number, numbers, percent
 from uqprism.tasks import Calibration, TaskResult, ood_detection, selective_prediction
 
 MEASURE = "crps.total.members.members"
@@ -109,8 +109,8 @@ def test_an_error_that_vanishes_or_is_negative_has_no_percentage() -> None:
     zero = plain(sentences.handing_over(selective([0.0] * 9 + [1.0], range(10)), MEASURE, ErrorWords.of("absolute")))
     assert "lowers it to 0;" in zero
     below = plain(sentences.handing_over(selective([-1.0] * 18 + [4.0, 4.0], range(20)), MEASURE, ErrorWords.of("nll")))
-    assert "negative log-likelihood is -0.5 nats" in below
-    assert "lowers it to -1 nats;" in below
+    assert "negative log-likelihood is \u22120.5 nats" in below
+    assert "lowers it to \u22121 nats;" in below
 
 
 def test_few_rows_have_no_tenth() -> None:
@@ -140,11 +140,19 @@ def test_detection_names_each_data_set() -> None:
     one = plain(sentences.detected(ood_detection(known, near, resamples=50), MEASURE, "elsewhere"))
     assert one.startswith("A row from “elsewhere” (20 rows) looks more uncertain")
     assert "95 % interval 0." in one
-    assert one.endswith("That is by the total uncertainty, CRPS; a coin toss gives 50 %.")
+    assert one.endswith("That is judged by the total uncertainty, CRPS; a coin toss would give 50 %.")
 
 
 def test_numbers_are_short_and_never_rounded_to_all_or_nothing() -> None:
-    shown = {0.0: "0", 12345.6: "12,346", 0.00576: "0.00576", 1e-7: "1.0e-07", 999.6: "1,000", -2.5: "-2.5", np.inf: "infinite"}
+    shown = {
+        0.0: "0",
+        12345.6: "12,346",
+        0.00576: "0.00576",
+        1e-7: "1.0\u00d710⁻⁷",
+        999.6: "1,000",
+        -2.5: "\u22122.5",
+        np.inf: "infinite",
+    }
     assert {value: number(value) for value in shown} == shown
     shares = {0.0: "0 %", 1.0: "100 %", 1e-5: "less than 0.1 %", 0.9999: "more than 99.9 %", 0.0421: "4.2 %", 0.997: "99.7 %"}
     assert {share: plain(percent(share)) for share in shares} == shares
@@ -152,9 +160,44 @@ def test_numbers_are_short_and_never_rounded_to_all_or_nothing() -> None:
     assert [plain(count(n, "row")) for n in (0, 1, 1200)] == ["0 rows", "1 row", "1,200 rows"]
 
 
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([0.4, 0.401, -0.25], ["0.400", "0.401", "\u22120.250"]),
+        ([-1.43, 1.0, 0.997], ["\u22121.43", "1.00", "1.00"]),
+        ([0.0167, 0.00661, 0.0], ["0.0167", "0.0066", "0.0000"]),
+        ([9.999, 1.0], ["10.0", "1.0"]),
+        ([12345.6, 3.0], ["12,346", "3"]),
+        ([5.0, 0.02, 0.03], ["5.000", "0.020", "0.030"]),
+        ([5.0, 2e-4, 3e-4], ["5.0000", "0.0002", "0.0003"]),
+        ([5.0, 4.0, 1e-9, -1e-9], ["5.00", "4.00", "< 0.01", "> \u22120.01"]),
+        ([3e-8, 2e-9, 0.0], ["3.0\u00d710⁻⁸", "2.0\u00d710⁻⁹", "0"]),
+        ([np.nan, np.inf, 2.0], ["unknown", "infinite", "2.00"]),
+        ([0.0, 0.0], ["0", "0"]),
+        ([], []),
+    ],
+)
+def test_numbers_of_a_column_share_their_decimals(values: list[float], shown: list[str]) -> None:
+    assert [plain(text) for text in numbers(values)] == shown
+
+
+def test_rows_from_outside_are_held_against_the_known_ones() -> None:
+    known, left, right = parts([1.0, 3.0], [0.0, 0.0]), parts([1.0], [3.0]), parts([1.0], [1.0])
+    told = plain(sentences.elsewhere(known, {"left": left, "right": right}))
+    assert told == (
+        "In rows from “left” more data like them would remove 75 % of the expected penalty, in rows from “right” 50 %; in the "
+        "known rows 0 %."
+    )
+    in_nats = plain(sentences.elsewhere(parts([-1.0], [0.1], rule="log"), {"outside": parts([-2.0], [4.0], rule="log")}))
+    assert in_nats == (
+        "In rows from outside more data like them would remove 4 nats of the expected penalty; in the known rows 0.1 nats."
+    )
+    assert sentences.elsewhere(known, {}) == sentences.elsewhere(parts([1.0], [0.0], n_members=1), {"left": left}) == ""
+
+
 def test_measures_in_words() -> None:
     assert measure_in_words("log.excess.members.members") == "removable part, log score"
-    assert measure_in_words("crps.total.mixture.pooled") == "total uncertainty, CRPS; truth: pooled, prediction: mixture"
+    assert measure_in_words("crps.total.mixture.pooled") == "total uncertainty, CRPS (a variant)"
     assert measure_in_words("mine") == ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +14,13 @@ from uqprism.report.figures.errors import ErrorWords
 from uqprism.report.figures.words import quantity
 from uqprism.report.findings import Findings, lead
 from uqprism.report.subject import Subject
-from uqprism.report.svg import places, render
+from uqprism.report.svg import marks, places, render
 from uqprism.report.tables import details
 from uqprism.report.words import SPACE, count, measure_in_words, number
 from uqprism.tasks.rank_correlation import RankCorrelation
 
 WIDTH = 4.4  # inches
+MOST_OUTSIDE = 1_000  # rows drawn of each file from outside
 
 
 @dataclass(frozen=True)
@@ -52,32 +53,69 @@ def chart(
 
 def scatter(subject: Subject) -> Chart:
     """Noise against what more data would remove: all rows as a density, some as dots that tell which they are."""
-    noise, removable = subject.noise, subject.removable
+    noise, removable, others = subject.noise, subject.removable, subject.elsewhere
     drawn = figures.sample(noise, removable)
-    all_drawn = len(drawn) == subject.n_rows
-    how: dict[str, Any] = {"rule": subject.split.rule, "unit": subject.unit, "drawn": [], "density": not all_drawn}
+    places_of = {name: figures.sample(each.noise, each.removable, MOST_OUTSIDE) for name, each in others.items()}
+    how: dict[str, Any] = {"rule": subject.split.rule, "unit": subject.unit, "drawn": [], "density": len(drawn) < subject.n_rows}
+    how["outside"] = {name: (each.noise, each.removable) for name, each in others.items()}
     svg, axes = render(
-        lambda ax: figures.noise_and_ignorance(noise, removable, **how, ax=ax), name="scatter", width=WIDTH, height=4.0
+        lambda ax: figures.noise_and_ignorance(noise, removable, **how, ax=ax),
+        name="scatter",
+        width=WIDTH,
+        height=4.0 + 0.1 * len(others),
     )
-    spots = places(axes, noise[drawn], removable[drawn]).round(1)
-    dots = "".join(f"M{x:g} {y:g}h0" for x, y in spots)
-    svg = svg.replace("</svg>", f'<path class="dots" d="{dots}"/><circle class="ring" r="4.5" cx="-9" cy="-9"/></svg>')
-    some = (
-        f"Grey shows all {subject.n_rows:,} rows, the stronger the more; {len(drawn):,} of them, sampled for drawing with the "
-        "most uncertain of either kind always among them, are dots."
-    )
-    caption = f"{'Each dot is a row.' if all_drawn else some} Point at a dot, or tap it, to see which row it is."
-    return Chart("scatter", "Each row, by the two kinds of uncertainty", caption, svg, data=_dots(subject, drawn, spots))
+    spots = [places(axes, noise[drawn], removable[drawn]).round(1)]
+    found = "".join(f"M{x:g} {y:g}h0" for x, y in spots[0])
+    added = f'<path class="dots" d="{found}"/>'
+    for place, (name, each) in enumerate(others.items()):
+        spots.append(places(axes, each.noise[places_of[name]], each.removable[places_of[name]]).round(1))
+        colour, marker = figures.kind_of(place)
+        added += marks(spots[-1], marker, colour)
+    svg = svg.replace("</svg>", f'{added}<circle class="ring" r="4.5" cx="-9" cy="-9"/></svg>')
+    data = _dots(subject, drawn, places_of, np.concatenate(spots))
+    caption = _scatter_caption(subject, len(drawn), {name: len(rows) for name, rows in places_of.items()})
+    return Chart("scatter", "Each row, by the two kinds of uncertainty", caption, svg, data=data)
 
 
-def _dots(subject: Subject, drawn: np.ndarray, spots: np.ndarray) -> str:
+def _scatter_caption(subject: Subject, drawn: int, outside: Mapping[str, int]) -> str:
+    """What is drawn, and of what it is a sample."""
+    told = (
+        "Each dot is a row."
+        if drawn == subject.n_rows
+        else (
+            f"Grey shows all {subject.n_rows:,} rows, the stronger the more; {drawn:,} of them, sampled for drawing with the "
+            "most uncertain of either kind always among them, are dots."
+        )
+    )
+    some = [
+        f"{n:,} of {len(subject.elsewhere[name].noise):,} from “{name}”"
+        for name, n in outside.items()
+        if n < len(subject.elsewhere[name].noise)
+    ]
+    told += f" Of the rows from outside a sample is drawn, likewise: {', '.join(some)}." if some else ""
+    return f"{told} Point at one, or tap it, to see which row it is."
+
+
+def _dots(subject: Subject, drawn: np.ndarray, outside: Mapping[str, np.ndarray], spots: np.ndarray) -> str:
     """Where the dots are and what they are, for the script; nothing in it can end the script's element."""
     columns = {
+        "file": ["known rows"] * len(drawn),
         "row": [str(row) for row in subject.numbers[drawn]],
-        **details(subject, drawn, interval=False),
+        **details(subject, drawn, in_columns=False),
         "noise": [number(float(x)) for x in subject.noise[drawn]],
         "removable part": [number(float(x)) for x in subject.removable[drawn]],
     }
+    for name, rows in outside.items():
+        each = subject.elsewhere[name]
+        more = {
+            "file": [name] * len(rows),
+            "row": [str(row) for row in each.numbers[rows]],
+            "noise": [number(float(x)) for x in each.noise[rows]],
+            "removable part": [number(float(x)) for x in each.removable[rows]],
+        }
+        columns = {column: [*cells, *more.get(column, [""] * len(rows))] for column, cells in columns.items()}
+    if not outside:
+        del columns["file"]
     found = {"x": spots[:, 0].tolist(), "y": spots[:, 1].tolist(), "names": list(columns), "values": list(columns.values())}
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
@@ -88,7 +126,8 @@ def distributions(subject: Subject) -> Chart:
     return chart(
         "distributions",
         "How both are distributed over the rows",
-        f"All {count(subject.n_rows, 'row')}, in bins that both share.",
+        f"All {count(subject.n_rows, 'row')}{', without those from outside' if subject.elsewhere else ''}. The "
+        "higher, the more rows have that much of it.",
         lambda ax: figures.distributions(subject.noise, subject.removable, **how, ax=ax),
         height=3.2,
     )
@@ -101,7 +140,7 @@ def of_result(command: str, result: Any, subject: Subject) -> Chart:
         return chart(
             "retention",
             "The error of the rows that are kept",
-            "From right to left the most uncertain rows are handed over. All rows count.",
+            "Read it from right to left: the most uncertain rows are handed over first. All rows count.",
             lambda ax: figures.retention_curves(result, ax=ax, error=words.mean_axis),
             height=4.4,
         )
@@ -128,8 +167,8 @@ def errors(subject: Subject, findings: Findings) -> Chart:
     return chart(
         "errors",
         "The error against the uncertainty",
-        f"Rows in order of {measure}, in {bins} groups of as many rows each; bars are 95{SPACE}% intervals of the group's mean. "
-        "A measure that knows where errors are large rises from left to right.",
+        f"The rows, sorted by {measure_in_words(measure) or measure}, in {bins} groups of equal size; bars are 95{SPACE}% "
+        "intervals of a group's mean. Where the uncertainty knows which errors are large, the dots rise from left to right.",
         lambda ax: figures.error_against_uncertainty(subject.measures[measure], subject.error, **how, bins=bins, ax=ax),
         height=3.6,
     )

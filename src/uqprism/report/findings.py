@@ -12,7 +12,7 @@ from uqprism.errors import InvalidValueError
 from uqprism.report import sentences
 from uqprism.report.figures.errors import ErrorWords
 from uqprism.report.sentences import Parts
-from uqprism.report.subject import Subject
+from uqprism.report.subject import Outside, Subject
 from uqprism.tasks.calibration import Calibration, calibration
 from uqprism.tasks.command import Command, commands
 from uqprism.tasks.recommendation import recommend
@@ -29,6 +29,7 @@ class Findings:
 
     Attributes:
         parts: noise and removable part.
+        outside: the same of rows from outside, by the name of their data set.
         results: of the tasks that could be done, by the name of their command.
         missing: why others could not, likewise.
         calibration: of the mixture, where targets and members are known.
@@ -37,6 +38,7 @@ class Findings:
     """
 
     parts: Parts
+    outside: Mapping[str, Parts]
     results: Mapping[str, Any]
     missing: Mapping[str, str]
     calibration: Calibration | None
@@ -51,14 +53,8 @@ def find(subject: Subject, *, resamples: int, seed: int, tell: Tell = lambda _: 
         InvalidValueError: NaN among measures or errors.
     """
     _check(subject)
-    parts = Parts.of(
-        subject.noise,
-        subject.removable,
-        subject.numbers,
-        rule=subject.split.rule,
-        unit=subject.unit,
-        n_members=None if subject.ensemble is None else subject.ensemble.n_members,
-    )
+    parts = _parts(subject, subject)
+    outside = {name: _parts(subject, each) for name, each in subject.elsewhere.items()}
     results: dict[str, Any] = {}
     missing: dict[str, str] = {}
     for command in commands():
@@ -75,7 +71,19 @@ def find(subject: Subject, *, resamples: int, seed: int, tell: Tell = lambda _: 
     if subject.ensemble is not None and subject.target is not None:
         tell("calibration")
         found = calibration(subject.ensemble, subject.target)
-    return Findings(parts, results, missing, found, _choices(subject, results, seed), _sentences(subject, parts, results, found))
+    told = _sentences(subject, parts, outside, results, found)
+    return Findings(parts, outside, results, missing, found, _choices(subject, results, seed), told)
+
+
+def _parts(subject: Subject, rows: Subject | Outside) -> Parts:
+    return Parts.of(
+        rows.noise,
+        rows.removable,
+        rows.numbers,
+        rule=subject.split.rule,
+        unit=subject.unit,
+        n_members=None if subject.ensemble is None else subject.ensemble.n_members,
+    )
 
 
 def _check(subject: Subject) -> None:
@@ -117,7 +125,9 @@ def _tables(subject: Subject) -> Any:
     return dict(subject.outside) if len(subject.outside) > 1 else next(iter(subject.outside.values()))
 
 
-def _sentences(subject: Subject, parts: Parts, results: Mapping[str, Any], found: Calibration | None) -> dict[str, str]:
+def _sentences(
+    subject: Subject, parts: Parts, outside: Mapping[str, Parts], results: Mapping[str, Any], found: Calibration | None
+) -> dict[str, str]:
     told = {
         "split": sentences.overall(parts),
         "kinds": sentences.rows_of_each_kind(parts),
@@ -128,6 +138,7 @@ def _sentences(subject: Subject, parts: Parts, results: Mapping[str, Any], found
         told["errors"] = sentences.handing_over(results["selective"], lead(results["selective"], subject), words)
     if found is not None:
         told["calibration"] = sentences.calibrated(found)
+    told["elsewhere"] = sentences.elsewhere(parts, outside)
     if "ood" in results:
         told["outside"] = sentences.detected(results["ood"], lead(results["ood"], subject), next(iter(subject.outside)))
     return {name: sentence for name, sentence in told.items() if sentence}

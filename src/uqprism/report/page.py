@@ -43,7 +43,8 @@ class Report:
     Attributes:
         path: where.
         size: of the file, in bytes.
-        sentences: its summary, by what each is about: `split`, `kinds`, `rows`, `errors`, `calibration`, `outside`.
+        sentences: its summary, by what each is about: `split`, `kinds`, `rows`, `errors`, `calibration`, `elsewhere`,
+            `outside`.
         findings: all numbers in it.
     """
 
@@ -149,7 +150,7 @@ def _subtitle(subject: Subject) -> str:
     models = "" if subject.ensemble is None else f", {count(subject.ensemble.n_members, 'model')}"
     given = [count(subject.n_rows, "row") + models]
     given += ["targets known"] if subject.error is not None else []
-    given += [f"{count(len(next(iter(table.values()))), 'row')} from {name}" for name, table in subject.outside.items()]
+    given += [f"{count(len(next(iter(table.values()))), 'row')} from “{name}”" for name, table in subject.outside.items()]
     return "; ".join(given)
 
 

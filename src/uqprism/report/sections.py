@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from uqprism.citation import citation
 from uqprism.report import charts, tables
 from uqprism.report.charts import Chart
-from uqprism.report.findings import Findings
+from uqprism.report.figures.errors import ErrorWords
+from uqprism.report.findings import Findings, lead
 from uqprism.report.subject import Subject
-from uqprism.report.tables import Column, Table
+from uqprism.report.tables import Column, Name, Table
 from uqprism.report.words import ROLES, RULES, count, measure_in_words
 from uqprism.tasks.command import commands
 from uqprism.tasks.recommendation import recommend
@@ -20,6 +21,7 @@ NEEDS_MEMBERS = (
     "Whether the predicted intervals hold as many targets as they say cannot be told from measures alone: that needs the "
     "columns of the members, which uqprism score keeps with --keep-members."
 )
+FEWEST_TO_HAND_OVER = 10
 ORDER = {"selective": 0, "ood": 1, "correlation": 9}
 SHORT = {"selective": "Errors", "ood": "Outside", "correlation": "Measures alike"}
 
@@ -37,6 +39,7 @@ class Section:
         tables: tables.
         facts: words and what stands for them.
         verbatim: text to copy.
+        minor: whether a small screen shows no more of it than its paragraphs until asked.
     """
 
     name: str
@@ -47,13 +50,15 @@ class Section:
     tables: Sequence[Table] = ()
     facts: Sequence[tuple[str, str]] = ()
     verbatim: str = ""
+    minor: bool = False
 
 
 def all_sections(subject: Subject, findings: Findings, *, resamples: int, seed: int, command: str) -> list[Section]:
     """In the order of the page."""
-    found = [Section("summary", "Summary", "In short"), _split(subject)]
+    found = [Section("summary", "Summary", "In short"), _split(subject, findings)]
     order = sorted((each for each in commands() if each.section is not None), key=lambda each: ORDER.get(each.name, 5))
     for task in order:
+        found += _handing_over(subject, findings) if task.name == "correlation" else []
         if task.name in findings.results or task.name in findings.missing:
             found.append(_of_task(task.name, subject, findings))
         if task.name == "selective":
@@ -63,20 +68,48 @@ def all_sections(subject: Subject, findings: Findings, *, resamples: int, seed: 
     return found
 
 
-def _split(subject: Subject) -> Section:
+def _split(subject: Subject, findings: Findings) -> Section:
     about = (
         "Each row of the file is a point in the figures. To the right lie rows that are noisy, which no amount of data "
         "changes; at the top rows on which the models disagree, which data like them would change."
     )
-    rows = [tables.most_uncertain(subject, by) for by in ("removable", "noise")] if subject.n_rows > 1 else []
+    numbered = "Rows have the numbers they have in the file; the first is row 0."
+    found = [tables.by_origin(subject, shares=findings.parts.has_shares)] if subject.elsewhere else []
+    found += [tables.most_uncertain(subject, by) for by in ("removable", "noise")] if subject.n_rows > 1 else []
     return Section(
         "rows",
         "Rows",
         "Which rows are uncertain, and why",
-        [about],
+        [f"{about} {numbered}"],
         [charts.scatter(subject), charts.distributions(subject)],
-        rows,
+        found,
     )
+
+
+def _handing_over(subject: Subject, findings: Findings) -> list[Section]:
+    """Thresholds for production: for finding errors, and with rows from outside for noticing those."""
+    if subject.n_rows < FEWEST_TO_HAND_OVER:
+        return []
+    about = (
+        "To hand over uncertain rows as they come, to a person or a better model, compute the measure for each new row and "
+        "hand over those at or above a threshold. These thresholds are the values that the given share of the known rows "
+        "reaches; new rows of the same kind will reach them about as often."
+    )
+    python = "In Python, up.flag(table, share=0.1) gives the threshold and the rows."
+    words = ErrorWords.of(subject.error_kind, subject.unit)
+    found = [tables.thresholds(subject, _lead("selective_prediction", subject, findings), "To avoid large errors", words)]
+    if subject.outside:
+        found.append(tables.thresholds(subject, _lead("ood_detection", subject, findings), "To notice rows from outside", None))
+    return [Section("threshold", "Thresholds", "Which rows to hand over", [f"{about} {python}"], tables=found)]
+
+
+def _lead(task: str, subject: Subject, findings: Findings) -> str:
+    """The measure to set a threshold for."""
+    result = findings.results.get({"selective_prediction": "selective", "ood_detection": "ood"}[task])
+    if result is not None:
+        return lead(result, subject)
+    own = subject.split.total if task == "selective_prediction" else subject.split.excess
+    return next(name for name in (recommend(task).measure, own, subject.split.excess) if name in subject.measures)
 
 
 def _of_task(name: str, subject: Subject, findings: Findings) -> Section:
@@ -89,8 +122,9 @@ def _of_task(name: str, subject: Subject, findings: Findings) -> Section:
     drawn = [charts.of_result(name, result, subject)]
     if name == "selective":
         drawn.append(charts.errors(subject, findings))
-    table = tables.of_result(result)
-    return Section(name, short, section.title, [section.about], drawn, [table] if table is not None else [])
+    table = tables.of_result(result, subject)
+    shown = [table] if table is not None else []
+    return Section(name, short, section.title, [section.about], drawn, shown, minor=name == "correlation")
 
 
 def _calibration(subject: Subject, findings: Findings) -> list[Section]:
@@ -117,24 +151,33 @@ def _advice(findings: Findings) -> Section:
     for task, purpose in PURPOSES.items():
         choice = findings.choices.get(own.get(task, ""))
         name = choice.measure if choice is not None else recommend(task).measure
-        why = "chosen on these rows" if choice is not None else "the paper's advice"
-        rows.append((purpose, (name, measure_in_words(name)), why))
-    columns = tuple(Column(title, numeric=False) for title in ("to", "measure", "because it is"))
+        why = "chosen on these rows" if choice is not None else "advised by the paper"
+        rows.append((purpose, Name.of(name), why))
+    columns = tuple(Column(title, numeric=False) for title in ("to", "use", "which was"))
+    about = (
+        "A measure chosen on these rows is the simplest of those that are not significantly worse than the best; without rows "
+        "to choose on, it is what the paper's experiments advise. The reasons stand below the table."
+    )
     reasons = [
-        f"On these rows, to {PURPOSES[task]}: {_readable(findings.choices[short].reason)}"
-        for task, short in own.items()
-        if short in findings.choices
+        (
+            f"to {purpose}",
+            _readable(findings.choices[own[task]].reason if own.get(task) in findings.choices else recommend(task).reason),
+        )
+        for task, purpose in PURPOSES.items()
     ]
-    reasons += [
-        f"To {PURPOSES[task]}, the paper's advice: {recommend(task).reason}"
-        for task in PURPOSES
-        if own.get(task) not in findings.choices
-    ]
-    return Section("advice", "Which measure", "Which measure to use", reasons, tables=[Table("", columns, tuple(rows))])
+    return Section(
+        "advice", "Which measure", "Which measure to use", [about], tables=[Table("", columns, tuple(rows))], facts=reasons
+    )
 
 
 def _readable(reason: str) -> str:
-    for code, word in (("prr_paper", "PRR"), ("auroc", "AUROC"), ("+-", "±")):
+    for code, word in (
+        ("prr_paper", "PRR"),
+        ("auroc", "AUROC"),
+        ("+-", "±"),
+        ("95%", "95 %"),
+        ("rank the points", "order the rows"),
+    ):
         reason = reason.replace(code, word)
     return reason
 
@@ -157,7 +200,9 @@ def _methods(subject: Subject, *, resamples: int, seed: int, command: str) -> Se
             "total: the expected penalty. bayes: the part that is noise. excess: the part that more data would remove. total = "
             "bayes + excess",
         ),
+        ("prediction, truth", "which distribution is judged, and which is taken for what happens; for both there are stand-ins"),
         *((f"{role} (stand-in)", ROLES.get(role, "a stand-in of your own")) for role in roles),
+        *([("variant", "a measure with another stand-in than each model in turn")] if set(roles) - {"members"} else []),
         ("exactness", _exactness(subject)),
         (
             "intervals",
@@ -166,7 +211,7 @@ def _methods(subject: Subject, *, resamples: int, seed: int, command: str) -> Se
         ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),
     ]
     facts += [("command", command)] if command else []
-    return Section("methods", "Methods", "How it was made, and how to cite it", facts=facts, verbatim=citation())
+    return Section("methods", "Methods", "How it was made, and how to cite it", facts=facts, verbatim=citation(), minor=True)
 
 
 def _exactness(subject: Subject) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uqprism.report.figures.errors import ErrorWords
+from uqprism.report.figures.words import origin
 from uqprism.report.words import RULES, SPACE, amount, count, measure_in_words, percent
 from uqprism.tasks.calibration import Calibration
 from uqprism.tasks.result import TaskResult
@@ -154,7 +155,7 @@ def rows_to_look_at(parts: Parts) -> str:
         return f"The noisiest is {noisiest}."
     return (
         f"More data would help most at rows like row {parts.least_known} (removable part "
-        f"{amount(parts.largest[1], parts.risk_unit)}); the noisiest is {noisiest}. Rows are counted from 0."
+        f"{amount(parts.largest[1], parts.risk_unit)}); the noisiest is {noisiest}."
     )
 
 
@@ -172,7 +173,8 @@ def handing_over(result: TaskResult, measure: str, words: ErrorWords) -> str:
         return f"{start} Without {which} it would be {amount(after, words.unit)}: {doubt}."
     fall = f", {percent(1.0 - after / before)} less" if after > 0.0 else ""
     return (
-        f"{start} Handing over {which} lowers it to {amount(after, words.unit)}{fall}; handing over as many at random would not."
+        f"{start} Handing over {which} lowers it to {amount(after, words.unit)}{fall}; handing over as many at random would "
+        "not lower it."
     )
 
 
@@ -204,9 +206,23 @@ def detected(result: TaskResult, measure: str, name: str = "outside") -> str:
         between = f", 95 % interval {ends[0]:.3f} to {ends[1]:.3f}" if ends and ends[0] < ends[1] else ""
         rows = count(int(part.settings["points_out"]), "row")
         often = f"{percent(part[measure])} of the time (AUROC {part[measure]:.3f}{between})"
-        where = "outside" if each == "outside" else f"“{each}”"
+        where = origin(each)
         head = f"one from {where} ({rows})" if told else f"a row from {where} ({rows}) looks more uncertain than a known one"
         told.append(f"{head} {often}")
     what = f"the {measure_in_words(measure)}" if measure_in_words(measure) else measure
     listed = ", ".join(told)
-    return f"{listed[0].upper()}{listed[1:]}. That is by {what}; a coin toss gives 50 %."
+    return f"{listed[0].upper()}{listed[1:]}. That is judged by {what}; a coin toss would give 50{SPACE}%."
+
+
+def elsewhere(known: Parts, outside: Mapping[str, Parts]) -> str:
+    """How much more data would remove in rows from outside, against the known ones."""
+    if known.n_members == 1 or not outside:
+        return ""
+    shares = all(each.has_shares for each in (known, *outside.values()))
+
+    def told(each: Parts) -> str:
+        return percent(each.removable / each.total) if shares else amount(each.removable, each.risk_unit)
+
+    first, *others = [(f"n rows from {origin(name)}", told(each)) for name, each in outside.items()]
+    head = f"I{first[0]} more data like them would remove {first[1]} of the expected penalty"
+    return f"{head}{''.join(f', i{where} {much}' for where, much in others)}; in the known rows {told(known)}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,15 @@ class Split:
 
 
 @dataclass(frozen=True, eq=False)
+class Outside:
+    """Rows from outside as far as the split goes: both parts, (rows,), and the numbers of the rows."""
+
+    noise: np.ndarray
+    removable: np.ndarray
+    numbers: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Subject:
     """The rows of a report, all of them whole.
 
@@ -61,6 +71,7 @@ class Subject:
         target_name: what the target is called.
         unit: of the target; empty if nobody said.
         outside: measures of rows from outside, by the name of their data set.
+        outside_numbers: of those rows, where some were left out.
         others: a function from places among the rows to further columns there, to show.
     """
 
@@ -78,6 +89,7 @@ class Subject:
     target_name: str = "target"
     unit: str = ""
     outside: Mapping[str, Table] = field(default_factory=dict)
+    outside_numbers: Mapping[str, np.ndarray] = field(default_factory=dict)
     others: Callable[[np.ndarray], Mapping[str, Sequence[Any]]] = lambda _: {}
 
     @property
@@ -100,13 +112,26 @@ class Subject:
         """How many rows the numbers are of."""
         return len(self.numbers)
 
+    @cached_property
+    def elsewhere(self) -> dict[str, Outside]:
+        """The rows from outside, by data set, as far as both parts of them are known."""
+        found = {}
+        for name, table in self.outside.items():
+            if self.split.bayes in table and self.split.excess in table:
+                noise, removable = table[self.split.bayes], table[self.split.excess]
+                found[name] = Outside(noise, removable, self.outside_numbers.get(name, np.arange(len(noise))))
+        return found
+
     def whole(self) -> Subject:
         """The same without rows in which a number is missing."""
         known = [*self.measures.values(), *(x for x in (self.error, self.target, self.prediction) if x is not None)]
         good = ~np.any(np.isnan(known), axis=0)
-        outside = {name: _whole(table) for name, table in self.outside.items()}
+        kept_outside = {name: _whole(table) for name, table in self.outside.items()}
+        outside = {
+            name: {each: column[kept_outside[name]] for each, column in table.items()} for name, table in self.outside.items()
+        }
         if good.all():
-            return replace(self, outside=outside)
+            return replace(self, outside=outside, outside_numbers=kept_outside)
         if not good.any():
             raise InvalidValueError(f"{self.title}: no row has all numbers; see which columns are empty")
         kept = np.flatnonzero(good)
@@ -117,15 +142,16 @@ class Subject:
             ensemble=None if self.ensemble is None else self.ensemble[good],
             others=lambda places: self.others(kept[places]),
             outside=outside,
+            outside_numbers=kept_outside,
             error=None if self.error is None else self.error[good],
             target=None if self.target is None else self.target[good],
             prediction=None if self.prediction is None else self.prediction[good],
         )
 
 
-def _whole(table: Table) -> dict[str, np.ndarray]:
-    good = ~np.any(np.isnan(list(table.values())), axis=0)
-    return {name: column[good] for name, column in table.items()}
+def _whole(table: Table) -> np.ndarray:
+    """The numbers of the rows in which nothing is missing."""
+    return np.flatnonzero(~np.any(np.isnan(list(table.values())), axis=0))
 
 
 def usual(rules: Sequence[str] = PAPER) -> list[str]:

@@ -63,6 +63,21 @@ def places(axes: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.column_stack([share[:, 0] * width, (1.0 - share[:, 1]) * height])
 
 
+SHAPES = {
+    "^": "m0-2.3l2.2 3.9h-4.4z",
+    "v": "m0 2.3l2.2-3.9h-4.4z",
+    "D": "m0-2.3l2.3 2.3-2.3 2.3-2.3-2.3z",
+    "s": "m-1.7-1.7h3.4v3.4h-3.4z",
+    "P": "m-.8-2.3h1.6v1.5h1.5v1.6h-1.5v1.5h-1.6v-1.5h-1.5v-1.6h1.5z",
+}  # of matplotlib's markers, as paths around a place
+
+
+def marks(spots: np.ndarray, marker: str, colour: str) -> str:
+    """A mark at each of these places, (points, 2), as one path: quicker to draw than a thousand, and smaller."""
+    path = "".join(f"M{x:g} {y:g}{SHAPES[marker]}" for x, y in spots)
+    return f'<path class="marks" fill="{_themed(colour.lower())}" d="{path}"/>'
+
+
 def _for_page(text: str, name: str) -> str:
     text = text[text.index("<svg") :]
     for unwanted in (

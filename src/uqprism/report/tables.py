@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from uqprism.report.alike import same_orders
+from uqprism.report.figures.errors import ErrorWords
+from uqprism.report.figures.words import explained, origin, short
 from uqprism.report.subject import Subject
-from uqprism.report.words import measure_in_words, number
-from uqprism.tasks.rank_correlation import RankCorrelation
+from uqprism.report.words import MINUS, SPACE, measure_in_words, number, numbers, percent
+from uqprism.tasks.flagging import flag
+from uqprism.tasks.rank_correlation import SAME, RankCorrelation
 from uqprism.tasks.result import TaskResult
+from uqprism.tasks.selection import simplicity
 
 MOST_UNCERTAIN = 10
 FIRST = 8
-NAMED = 6
+SHARES = (0.1, 0.05, 0.01)
 LONGEST = 60  # characters of a cell
 
 
@@ -28,20 +33,36 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Name:
+    """A measure in a cell: its name, what it means, and the names of others that order the rows alike."""
+
+    name: str
+    meaning: str
+    alike: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, alike: Sequence[str] = ()) -> Name:
+        """With its meaning."""
+        return cls(name, measure_in_words(name), tuple(alike))
+
+
+@dataclass(frozen=True)
 class Table:
     """Rows of text; those after the first few are folded away.
 
     Attributes:
         caption: what it shows.
         columns: the headings.
-        rows: as many cells each; one of two texts is a name and what it means.
+        rows: as many cells each, texts or names.
         first: how many rows are open.
+        note: below it.
     """
 
     caption: str
     columns: tuple[Column, ...]
-    rows: tuple[tuple[str | tuple[str, str], ...], ...]
+    rows: tuple[tuple[str | Name, ...], ...]
     first: int = FIRST
+    note: str = ""
 
 
 def text(value: Any) -> str:
@@ -52,13 +73,22 @@ def text(value: Any) -> str:
     return told if len(told) <= LONGEST else told[: LONGEST - 1] + "…"
 
 
+def texts(values: Sequence[Any]) -> list[str]:
+    """The values of a column, numbers with as many decimals each if there are any but whole ones."""
+    if any(isinstance(value, float | np.floating) for value in values) and all(
+        isinstance(value, float | int | np.floating | np.integer) for value in values
+    ):
+        return numbers([float(value) for value in values])
+    return [text(value) for value in values]
+
+
 def most_uncertain(subject: Subject, by: str) -> Table:
     """The rows with the most noise (`noise`), or with the most that data would remove (`removable`)."""
     values = getattr(subject, by)
     places = np.argsort(-values, kind="stable")[:MOST_UNCERTAIN]
     order = ("removable", "noise") if by == "removable" else ("noise", "removable")
     columns = {"row": [f"{row}" for row in subject.numbers[places]]}
-    columns |= {KINDS[kind]: [number(float(x)) for x in getattr(subject, kind)[places]] for kind in order}
+    columns |= {KINDS[kind]: numbers(getattr(subject, kind)[places].tolist()) for kind in order}
     columns |= {(name if name not in columns else f"{name} (file)"): cells for name, cells in details(subject, places).items()}
     caption = "Where more data would help most" if by == "removable" else "The noisiest rows"
     return _of(caption, columns, first=MOST_UNCERTAIN)
@@ -67,17 +97,19 @@ def most_uncertain(subject: Subject, by: str) -> Table:
 KINDS = {"noise": "noise", "removable": "removable part"}
 
 
-def details(subject: Subject, places: np.ndarray, *, interval: bool = True) -> dict[str, list[str]]:
-    """What is known of some rows, by column: those of the file, prediction, interval, target."""
-    found = {str(name): [text(value) for value in values] for name, values in subject.others(places).items()}
+def details(subject: Subject, places: np.ndarray, *, in_columns: bool = True) -> dict[str, list[str]]:
+    """What is known of some rows, by column: those of the file, prediction, target; if to stand in columns, an interval too."""
+    told = texts if in_columns else lambda values: [text(value) for value in values]
+    found = {str(name): told(values) for name, values in subject.others(places).items()}
     if subject.prediction is not None:
-        found["prediction"] = [number(float(x)) for x in subject.prediction[places]]
-    if interval and subject.ensemble is not None:
+        found["prediction"] = told(subject.prediction[places].tolist())
+    if in_columns and subject.ensemble is not None:
         mixture = subject.ensemble[places].mixture
-        ends = zip(*(np.asarray(mixture.quantile(level)) for level in (0.05, 0.95)), strict=True)
-        found["90 % interval"] = [f"{number(float(low))} to {number(float(high))}" for low, high in ends]
+        ends = numbers(np.concatenate([np.asarray(mixture.quantile(level)) for level in (0.05, 0.95)]).tolist())
+        pairs = zip(ends[: len(places)], ends[len(places) :], strict=True)
+        found[f"90{SPACE}% interval"] = [f"{low} to {high}" for low, high in pairs]
     if subject.target is not None:
-        found[_free(subject.target_name, found)] = [number(float(x)) for x in subject.target[places]]
+        found[_free(subject.target_name, found)] = told(subject.target[places].tolist())
     return found
 
 
@@ -85,56 +117,107 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
     return name if name not in taken else f"{name} (target)"
 
 
-def of_result(result: Any) -> Table | None:
+def by_origin(subject: Subject, *, shares: bool) -> Table:
+    """The parts of the known rows beside those of rows from outside, one line for each file."""
+    every = {"known rows": (subject.noise, subject.removable)}
+    every |= {f"from {origin(name)}": (each.noise, each.removable) for name, each in subject.elsewhere.items()}
+    means = np.array([[part.mean() for part in both] for both in every.values()])
+    cells: dict[str, Sequence[Any]] = {"rows": list(every), "how many": [f"{len(noise):,}" for noise, _ in every.values()]}
+    if shares:
+        cells["removable share"] = [percent(float(removable / (noise + removable))) for noise, removable in means]
+    told, n = numbers([*means[:, 1], *means[:, 0], *means.sum(axis=1)], at=0.0), len(every)
+    cells |= {"removable part": told[:n], "noise": told[n : 2 * n], "expected penalty": told[2 * n :]}
+    note = "Means over the rows. The penalty is what the models expect, so it needs no targets."
+    return _of("Known rows and rows from outside", cells, words=("rows",), note=note)
+
+
+def thresholds(subject: Subject, measure: str, purpose: str, words: ErrorWords | None) -> Table:
+    """From which value on rows are handed over if so many shall be, and what comes of it; errors if there are words for them."""
+    values = subject.measures[measure]
+    found = {each.count: (share, each) for share in SHARES for each in [flag(values, share)]}
+    flags = [each for _, each in found.values()]
+    cells: dict[str, Sequence[Any]] = {
+        "hand over": [f"{100 * share:.0f}{SPACE}%" for share, _ in found.values()],
+        "threshold": numbers([each.threshold for each in flags]),
+        "rows": [f"{each.count:,}" for each in flags],
+    }
+    note = ""
+    if words is not None and subject.error is not None:
+        means = [[_mean(subject.error[each.rows == handed]) for each in flags] for handed in (False, True)]
+        told = numbers(np.ravel(words.shown(np.array(means))).tolist())
+        cells |= {"error of rows kept": told[: len(flags)], "of rows handed over": told[len(flags) :]}
+        whole = number(float(words.shown(subject.error.mean())))
+        note = f"The error is the {words.name}{f', in {words.unit}' if words.unit else ''}; over all rows it is {whole}."
+    for name, table in subject.outside.items():
+        if measure in table:
+            cells[f"caught from {origin(name)}"] = [percent(float((table[measure] >= each.threshold).mean())) for each in flags]
+    told_by = measure_in_words(measure)
+    return _of(f"{purpose}, by {f'{told_by} ({measure})' if told_by else measure}", cells, note=note)
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else np.nan
+
+
+def of_result(result: Any, subject: Subject) -> Table | None:
     """What a task found, the best first; None for a result of which there is no table."""
     if isinstance(result, TaskResult):
-        return _of_measures(result)
+        return _of_measures(result, _all_rows(subject) if result.task == "ood_detection" else subject.measures)
     if isinstance(result, RankCorrelation):
-        rows = [row for row in result.summary() if row["measures"] > 1]
-        if not rows:
+        groups = [sorted(group, key=_simple("selective_prediction")) for group in result.same_rankings()]
+        groups.sort(key=len, reverse=True)
+        if not groups:
             return None
-        cells = {
-            "measures": [str(row["measures"]) for row in rows],
-            "order the rows alike": [_listed(row["rank_alike"]) for row in rows],
-        }
-        return _of("Measures with the same order of the rows", cells, words=("order the rows alike",))
+        cells = {"measure": [Name.of(first, others) for first, *others in groups]}
+        return _of(f"Measures whose orders of the rows are the same, or nearly (tau of {SAME} or more)", cells)
     rows = getattr(result, "summary", result.rows)()
-    return _of("", {name: [text(row[name]) for row in rows] for name in rows[0]}) if rows else None
+    return _of("", {name: texts([row[name] for row in rows]) for name in rows[0]}) if rows else None
 
 
-def _listed(names: str) -> str:
-    """The first few of many names."""
-    every = names.split(", ")
-    return names if len(every) <= NAMED else f"{', '.join(every[:NAMED])} and {len(every) - NAMED} more"
+def _simple(task: str) -> Callable[[str], tuple[int, ...]]:
+    return lambda name: simplicity(name, task)
 
 
-def _of_measures(result: TaskResult) -> Table:
-    from uqprism.report.figures.words import explained
+def _all_rows(subject: Subject) -> dict[str, np.ndarray]:
+    """Known rows and those from outside together: orders may differ there alone."""
+    tables = [subject.measures, *subject.outside.values()]
+    return {name: np.concatenate([table[name] for table in tables]) for name in subject.measures}
 
-    names = result.ranked()
-    cells: dict[str, Sequence[Any]] = {"measure": [(name, measure_in_words(name)) for name in names]}
-    cells[_short(result.metric)] = [f"{result[name]:.3f}" for name in names]
+
+def _of_measures(result: TaskResult, columns: Mapping[str, np.ndarray]) -> Table:
+    """A row for each order of the rows, under the name of the simplest measure that has it, the best first."""
+    groups = same_orders(columns, sorted(result, key=_simple(result.task)))
+    sign = -1.0 if result.higher_is_better else 1.0
+    groups.sort(key=lambda group: sign * round(result[group[0]], 3))  # stable: of those shown as equal the simplest first
+    names = [group[0] for group in groups]
+    cells: dict[str, Sequence[Any]] = {"measure": [Name.of(first, others) for first, *others in groups]}
+    cells[short(result.metric)] = [_three(result[name]) for name in names]
     if result.has_spread:
         ends, good = result.interval(), set(result.not_worse())
-        cells["95 % interval"] = ["{:.3f} to {:.3f}".format(*ends[name]) for name in names]
+        cells[f"95{SPACE}% interval"] = [f"{_three(low)} to {_three(high)}" for low, high in map(ends.__getitem__, names)]
         cells["as good as the best"] = ["yes" if name in good else "no" for name in names]
     for part in result.parts:
-        cells[part] = [f"{result.parts[part][name]:.3f}" for name in names]
+        cells[part] = [_three(result.parts[part][name]) for name in names]
     better = "higher" if result.higher_is_better else "lower"
     words = ("measure", "as good as the best")
-    return _of(f"{explained(result.metric)}; {better} is better", cells, words=words)
+    note = (
+        f"{len(result)} measures put the rows in {len(groups)} different orders, of which each has a line."
+        if (len(groups) < len(result))
+        else ""
+    )
+    return _of(f"{explained(result.metric)}; {better} is better", cells, words=words, note=note)
 
 
-def _short(metric: str) -> str:
-    from uqprism.report.figures.words import short
-
-    return short(metric)
+def _three(value: float) -> str:
+    return f"{value:.3f}".replace("-", MINUS)
 
 
 def _is_number(cell: Any) -> bool:
-    return isinstance(cell, str) and (cell[:1] in "-0123456789" or cell in {"infinite", "unknown"})
+    return isinstance(cell, str) and (cell[:1] in f"{MINUS}<>0123456789" or cell in {"infinite", "unknown"} or "%" in cell)
 
 
-def _of(caption: str, columns: Mapping[str, Sequence[Any]], *, first: int = FIRST, words: Sequence[str] = ()) -> Table:
+def _of(
+    caption: str, columns: Mapping[str, Sequence[Any]], *, first: int = FIRST, words: Sequence[str] = (), note: str = ""
+) -> Table:
     heads = tuple(Column(name, numeric=name not in words and all(map(_is_number, cells))) for name, cells in columns.items())
-    return Table(caption, heads, tuple(zip(*columns.values(), strict=True)), first)
+    return Table(caption, heads, tuple(zip(*columns.values(), strict=True)), first, note)

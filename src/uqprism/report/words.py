@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from uqprism.scale.options import is_measure
 
@@ -14,8 +15,11 @@ ROLES = {
     "matched": "one Gaussian with the mean and variance of that average",
     "pooled": "one Gaussian with that mean and the models' mean variance",
 }
-SHORT_ROLES = {"members": "models", "mixture": "mixture", "matched": "matched", "pooled": "pooled"}
 SPACE = "\u00a0"  # that does not break
+MINUS, TIMES = "\u2212", "\u00d7"
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+SIZES = (1e-5, 1e9)  # that are told without a power of ten
+MORE_DECIMALS, MOST_DECIMALS = 2, 6
 
 
 def number(value: float) -> str:
@@ -26,8 +30,47 @@ def number(value: float) -> str:
     if size == 0.0:
         return "0"
     if size >= 999.5:
-        return f"{value:,.0f}" if size < 1e9 else f"{value:.2e}"
-    return f"{value:.3g}" if size >= 9.995e-5 else f"{value:.1e}"
+        return _typeset(f"{value:,.0f}") if size < SIZES[1] else _power(value)
+    return _typeset(f"{value:.3g}") if size >= 9.995e-5 else _power(value)
+
+
+def numbers(values: Sequence[float], *, at: float = 0.5) -> list[str]:
+    """Those of a column, with as many decimals each: three digits of the largest, and two of the middle one if that is near.
+
+    Args:
+        values: of the column.
+        at: which has two digits in place of the middle one: 0 for the smallest, up to below 1 for the largest.
+    """
+    sizes = sorted(abs(value) for value in values if math.isfinite(value) and value != 0.0)
+    if not sizes:
+        return [number(value) for value in values]
+    if not SIZES[0] <= sizes[-1] < SIZES[1]:
+        return [_power(value) if math.isfinite(value) and value else number(value) for value in values]
+    fewest = 2 - _exponent(sizes[-1])
+    decimals = max(fewest, min(1 - _exponent(sizes[int(at * len(sizes))]), fewest + MORE_DECIMALS))
+    return [_fixed(value, min(max(decimals, 0), MOST_DECIMALS)) for value in values]
+
+
+def _exponent(size: float) -> int:
+    """Of the power of ten, once rounded to three digits."""
+    return int(f"{size:.2e}".split("e")[1])
+
+
+def _fixed(value: float, decimals: int) -> str:
+    if not math.isfinite(value):
+        return number(value)
+    if 0.0 < abs(value) < 0.5 * 10.0**-decimals:  # too small to be told, but not nothing
+        return f"{'<' if value > 0 else '>'}{SPACE}{_typeset(f'{math.copysign(10.0**-decimals, value):.{decimals}f}')}"
+    return _typeset(f"{value:,.{decimals}f}")
+
+
+def _power(value: float) -> str:
+    digits, power = f"{value:.1e}".split("e")
+    return f"{_typeset(digits)}{TIMES}10{str(int(power)).translate(SUPERSCRIPTS)}"
+
+
+def _typeset(text: str) -> str:
+    return text.replace("-", MINUS)
 
 
 def percent(share: float) -> str:
@@ -53,12 +96,9 @@ def amount(value: float, unit: str) -> str:
 
 
 def measure_in_words(name: str) -> str:
-    """What a measure is: `removable part, CRPS`; its stand-ins where they are not the models in both roles."""
+    """What a measure is: `removable part, CRPS`; a variant where something stands in for the models in either role."""
     if not is_measure(name):
         return ""
     rule, risk, *roles = name.split(".")
     told = f"{KINDS[risk]}, {RULES.get(rule, rule.replace('_', ' '))}"
-    if set(roles) == {"members"}:
-        return told
-    shown = [SHORT_ROLES.get(role, role) for role in roles]
-    return f"{told}; truth: {shown[-1]}" + (f", prediction: {shown[0]}" if len(shown) > 1 else "")
+    return told if set(roles) == {"members"} else f"{told} (a variant)"

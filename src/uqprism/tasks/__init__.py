@@ -2,6 +2,7 @@
 
 from uqprism.tasks.active_learning import ActiveLearner, LearningState, average_ranks, compare_acquisitions
 from uqprism.tasks.calibration import Calibration, calibration
+from uqprism.tasks.flagging import Flagged, flag
 from uqprism.tasks.ood_detection import ood_detection
 from uqprism.tasks.prediction_error import prediction_error
 from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
@@ -14,6 +15,7 @@ from uqprism.tasks.selective_prediction import selective_prediction
 __all__ = [
     "ActiveLearner",
     "Calibration",
+    "Flagged",
     "LearningState",
     "RankCorrelation",
     "Recommendation",
@@ -23,6 +25,7 @@ __all__ = [
     "average_ranks",
     "calibration",
     "compare_acquisitions",
+    "flag",
     "ood_detection",
     "prediction_error",
     "rank_correlation",

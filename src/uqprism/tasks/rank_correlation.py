@@ -203,7 +203,7 @@ COMMAND = Command(
     section=Section(
         "Which measures tell the same story",
         "Uncertainty can be measured in many ways; what counts for a decision is the order in which a measure puts the rows. "
-        "Kendall's tau compares two orders: 1 if they are the same, -1 if they are opposite, near 0 if they are unrelated. "
+        "Kendall's tau compares two orders: 1 if they are the same, \u22121 if they are opposite, near 0 if they are unrelated. "
         "Measures in one dark blue block are interchangeable.",
     ),
 )

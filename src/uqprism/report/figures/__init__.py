@@ -4,7 +4,7 @@ from uqprism.report.figures.calibration import coverage, error_against_uncertain
 from uqprism.report.figures.correlation import MOST_NAMES, rank_correlation
 from uqprism.report.figures.curves import learning_curves, retention_curves, roc_curves
 from uqprism.report.figures.intervals import intervals
-from uqprism.report.figures.split import distributions, noise_and_ignorance, sample
+from uqprism.report.figures.split import distributions, kind_of, noise_and_ignorance, sample
 
 __all__ = [
     "MOST_NAMES",
@@ -12,6 +12,7 @@ __all__ = [
     "distributions",
     "error_against_uncertainty",
     "intervals",
+    "kind_of",
     "learning_curves",
     "noise_and_ignorance",
     "pit_histogram",

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from uqprism.errors import ShapeError
-from uqprism.report.drawing import BLUE, GREY, ORANGE, axes_or_new, matplotlib
-from uqprism.report.figures.axes import bounds, is_wide, scaled, spaced
-from uqprism.report.figures.words import EPISTEMIC, NOISE, quantity
+from uqprism.report.drawing import BLUE, COLOURS, GREY, ORANGE, axes_or_new, matplotlib
+from uqprism.report.figures.axes import edges, scaled
+from uqprism.report.figures.words import EPISTEMIC, NOISE, origin, quantity
 
 CELLS = 48  # of the density, to a side
 DRAWN = 3_000  # points; more hide each other
 BARS = 40
+MARKERS = "^DsvP"  # of points from outside, by data set
+SHORT_NAME, LONGEST_NAME = 6, 24  # in a legend: of two columns, of one
 
 
 def noise_and_ignorance(
@@ -24,9 +27,12 @@ def noise_and_ignorance(
     unit: str = "",
     drawn: Any = None,
     density: bool | None = None,
+    outside: Mapping[str, tuple[Any, Any]] | None = None,
     ax: Any = None,
 ) -> Any:
     """Noise and what more data would remove at every point: as dots or, of very many points, as a density with some as dots.
+
+    An axis is logarithmic where the numbers need it; next to zero, if some are, it is linear.
 
     Args:
         aleatoric: the Bayes risk, (points,).
@@ -35,19 +41,27 @@ def noise_and_ignorance(
         unit: of the target, for the axes.
         drawn: which points are dots; by default up to 3,000, see `sample`; an empty list for none.
         density: whether grey cells show all points, the stronger the more; by default where not all are dots.
+        outside: both risks of points from outside by the name of their data set, each with a colour and a marker of its own.
         ax: axes to draw on; None for a new figure.
     """
     noise, ignorance = _both(aleatoric, epistemic)
+    others = {name: _both(*both) for name, both in (outside or {}).items()}
+    every = [np.concatenate([known, *(both[i] for both in others.values())]) for i, known in enumerate((noise, ignorance))]
     rows = sample(noise, ignorance) if drawn is None else np.asarray(drawn, dtype=np.intp)
     with axes_or_new(ax, 4.6) as axes:
-        for which, values in (("x", noise), ("y", ignorance)):
+        for which, values in zip("xy", every, strict=True):
             scaled(axes, which, values)
         if density or (density is None and len(rows) < len(noise)):
-            _density(axes, noise, ignorance)
+            _density(axes, noise, ignorance, [edges(values, CELLS) for values in every])
         if len(rows):
             axes.plot(noise[rows], ignorance[rows], "o", color=BLUE, markersize=2.2, markeredgewidth=0, alpha=0.55)
+        if others:
+            _outside(axes, others, dots=drawn is None)
         if rule in {"crps", "squared_error"}:  # elsewhere zero is no natural end, and equal parts mean nothing
             _equal_parts(axes)
+        if axes.get_legend_handles_labels()[0]:
+            columns = 2 if others and max(map(len, others)) <= SHORT_NAME else 1
+            axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, ncols=columns, columnspacing=1.2)
         axes.set_xlabel(f"{NOISE}: {quantity(rule, unit)}")
         axes.set_ylabel(f"{EPISTEMIC}:\n{quantity(rule, unit)}")
     return axes
@@ -65,13 +79,13 @@ def distributions(aleatoric: Any, epistemic: Any, *, rule: str = "crps", unit: s
     """
     noise, ignorance = _both(aleatoric, epistemic)
     together = np.concatenate([noise, ignorance])
-    edges = spaced(*bounds(together), BARS, wide=is_wide(together))
+    ends = edges(together, BARS)
     with axes_or_new(ax, 3.2) as axes:
         scaled(axes, "x", together)
         for values, colour, label in ((noise, BLUE, NOISE), (ignorance, ORANGE, EPISTEMIC)):
-            shares = 100.0 * np.histogram(values, edges)[0] / max(1, len(values))
-            axes.stairs(shares, edges, color=colour, fill=True, alpha=0.35)
-            axes.stairs(shares, edges, color=colour, linewidth=1.4, label=label)
+            shares = 100.0 * np.histogram(values, ends)[0] / max(1, len(values))
+            axes.stairs(shares, ends, color=colour, fill=True, alpha=0.35)
+            axes.stairs(shares, ends, color=colour, linewidth=1.4, label=label)
         axes.set_xlabel(quantity(rule, unit))
         axes.set_ylabel("points (%)")
         axes.set_ylim(bottom=0.0)
@@ -98,15 +112,37 @@ def _both(aleatoric: Any, epistemic: Any) -> tuple[np.ndarray, np.ndarray]:
     return noise, ignorance
 
 
-def _density(axes: Any, noise: np.ndarray, ignorance: np.ndarray) -> None:
+def kind_of(place: int) -> tuple[str, str]:
+    """Colour and marker of the data set from outside at this place among them."""
+    return COLOURS[1 + place % (len(COLOURS) - 1)], MARKERS[place % len(MARKERS)]
+
+
+def _outside(axes: Any, others: Mapping[str, tuple[np.ndarray, np.ndarray]], *, dots: bool) -> None:
+    """Points from outside, some if they are very many; without dots, their names in the legend alone."""
+    axes.plot([], [], "o", color=BLUE, markersize=3.5, label="known rows")
+    for place, (name, (noise, ignorance)) in enumerate(others.items()):
+        colour, marker = kind_of(place)
+        how: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markeredgewidth": 0}
+        if dots:
+            rows = sample(noise, ignorance)
+            axes.plot(noise[rows], ignorance[rows], **how, markersize=3.0, alpha=0.7)
+        axes.plot([], [], **how, markersize=4.5, label=_for_legend(name))
+
+
+def _for_legend(name: str) -> str:
+    """Short, and without anything that matplotlib would take for a formula."""
+    told = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return f"from {origin(told)}".replace("$", r"\$")
+
+
+def _density(axes: Any, noise: np.ndarray, ignorance: np.ndarray, cells: list[np.ndarray]) -> None:
     """Grey cells, the stronger the more points, on a log scale of counts: a few lone points still show."""
-    edges = [spaced(*bounds(values), CELLS, wide=is_wide(values)) for values in (noise, ignorance)]
-    counts = np.histogram2d(noise, ignorance, bins=edges)[0].T
+    counts = np.histogram2d(noise, ignorance, bins=cells)[0].T
     shade = np.log1p(counts) / max(np.log1p(counts.max(initial=0.0)), 1e-300)
     clear = matplotlib.colors.LinearSegmentedColormap.from_list(
         "clear", [(*matplotlib.colors.to_rgb(GREY), a) for a in (0.0, 0.75)]
     )
-    image = axes.pcolormesh(*edges, np.ma.masked_equal(shade, 0.0), cmap=clear, vmin=0.0, vmax=1.0, rasterized=True)
+    image = axes.pcolormesh(*cells, np.ma.masked_equal(shade, 0.0), cmap=clear, vmin=0.0, vmax=1.0, rasterized=True)
     image.set_gid("density")
 
 
@@ -114,8 +150,7 @@ def _equal_parts(axes: Any) -> None:
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
     low, high = max(left, bottom), min(right, top)
     if low < high:
-        axes.plot(
-            [low, high], [low, high], color="black", linewidth=0.8, linestyle=(0, (4, 3)), label="as much of one as of the other"
-        )
-        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2)
+        start = max(low, 1e-9 * high)
+        line = np.append(low, np.geomspace(start, high, 200))  # a curve where one axis is logarithmic and the other is not
+        axes.plot(line, line, color="black", linewidth=0.8, linestyle=(0, (4, 3)), label="as much of one as of the other")
     axes.set(xlim=(left, right), ylim=(bottom, top))

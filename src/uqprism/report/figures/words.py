@@ -56,6 +56,11 @@ def with_direction(metric: str, *, higher_is_better: bool) -> str:
     return f"{explained(metric)} ({'higher' if higher_is_better else 'lower'} is better)"
 
 
+def origin(name: str) -> str:
+    """Where rows are from, by the name of their data set; one without a name is called `outside`."""
+    return name if name == "outside" else f"“{name}”"
+
+
 NOISE, EPISTEMIC = "noise (aleatoric)", "removable by data (epistemic)"
 OF_RULE = {"crps": ("CRPS", "{}"), "squared_error": ("squared error", "{}²"), "quadratic": ("quadratic score", "1/{}")}
 

@@ -10,6 +10,16 @@
   prefersDark.addEventListener("change", name);
   name();
 
+  for (const button of document.querySelectorAll("button.all")) {
+    const more = button.parentElement.querySelector("tbody.more");
+    more.hidden = true;
+    button.hidden = false;
+    button.addEventListener("click", () => { more.hidden = false; button.remove(); });
+  }
+  const long = document.querySelectorAll("details.long");
+  if (matchMedia("(max-width: 480px)").matches) { for (const each of long) { each.open = false; } }
+  addEventListener("beforeprint", () => { for (const each of long) { each.open = true; } });
+
   for (const source of document.querySelectorAll("script[data-dots]")) {
     const figure = source.closest("figure");
     const svg = figure.querySelector("svg");
@@ -41,6 +51,7 @@
       ring.setAttribute("cy", dots.y[i]);
       tip.replaceChildren();
       dots.names.forEach((label, column) => {
+        if (dots.values[column][i] === "") { return; }
         const line = document.createElement("div");
         const strong = document.createElement("b");
         strong.textContent = dots.values[column][i];
@@ -53,7 +64,9 @@
       const left = dot.left - frame.left;
       const beyond = left + 14 + tip.offsetWidth > frame.width;
       tip.style.left = `${Math.max(4, beyond ? left - tip.offsetWidth - 4 : left + 18)}px`;
-      tip.style.top = `${Math.max(4, dot.top - frame.top - tip.offsetHeight / 2)}px`;
+      const top = dot.top - frame.top;
+      const upper = top < frame.height / 2; // downwards from there, so that the legend stays in sight
+      tip.style.top = `${Math.max(4, upper ? top : top - tip.offsetHeight)}px`;
     };
 
     const look = (event) => {
