@@ -14,6 +14,7 @@ import uqprism as up
 from tests.tasks.problems import ensemble
 from uqprism.errors import ArgumentError, InvalidValueError, UqprismError
 from uqprism.report.page import Report
+from uqprism.report.subject import Split, split_among
 from uqprism.tasks import ood_detection, prediction_error, rank_correlation, selective_prediction
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -239,6 +240,18 @@ def test_the_methods_box_tells_how_it_was_made(page: Page) -> None:
     assert f"95 % of {RESAMPLES} resamples of the rows, seed 0" in page.text
     assert f"uqprism {up.__version__}, python" in page.text
     assert "Fishkov, Alexander" in page.text
+
+
+def test_only_a_pair_that_sees_disagreement_divides_the_uncertainty() -> None:
+    """Between two stand-ins that are one distribution each there is none, and a stand-in is like itself."""
+    rule = ["crps.bayes.mixture", "crps.bayes.pooled", "crps.excess.mixture.mixture", "crps.excess.matched.pooled"]
+    with pytest.raises(InvalidValueError, match="needs a noise and a removable part"):
+        split_among(rule, "crps", "source")
+    other = ["log.bayes.matched", "log.excess.members.matched"]
+    assert split_among([*rule, *other], "crps", "source") == Split("log", *other)
+    assert split_among([*rule, "crps.excess.members.mixture"], "crps", "x").excess == "crps.excess.members.mixture"
+    members = ["crps.bayes.members", "crps.excess.members.members"]
+    assert split_among([*rule, *members], "crps", "source") == Split.of("crps")
 
 
 # Other sources --------------------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from uqprism.scale.options import Columns, OnBad
+from uqprism.member_columns import Columns
+from uqprism.scale.options import OnBad
 
 RULES = {
     "crps": "CRPS",

@@ -10,7 +10,8 @@ from uqprism import scale
 from uqprism.app.choices import Choice
 from uqprism.app.uploads import Upload
 from uqprism.errors import InvalidValueError
-from uqprism.scale.options import Layout, is_measure
+from uqprism.member_columns import Layout
+from uqprism.scale.options import is_measure
 from uqprism.scale.points import Points
 from uqprism.scale.sinks import CsvSink
 from uqprism.scale.sources import arrow_csv, pa, pq, stored_weights

@@ -71,8 +71,8 @@ def report(
 ) -> None:
     """Write a page that shows how uncertain predictions are and why, for people who never read the paper."""
     _check(output)
+    from uqprism.member_columns import Columns
     from uqprism.report.page import write_report
-    from uqprism.scale.options import Columns
 
     with interruptible("nothing was written"):
         page = write_report(

@@ -16,9 +16,11 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, UqprismError
 from uqprism.evaluation import evaluate
 from uqprism.measures import MeasureTable
+from uqprism.member_columns import Columns
+from uqprism.report.figures.errors import ErrorWords
 from uqprism.report.subject import Split, Subject, Table, split_among, usual
 from uqprism.rules import PAPER
-from uqprism.scale.options import Columns, is_measure, select
+from uqprism.scale.options import is_measure, select
 from uqprism.tasks.prediction_error import prediction_error
 from uqprism.tasks.scores import as_scores, errors_of, is_table, numbers
 
@@ -85,7 +87,7 @@ def _from_files(source: Any, request: Request) -> Subject:
         target=given.get(request.target),
         prediction=given.get(request.prediction),
         error=error,
-        error_kind=request.error if request.error_column is None else request.error_column,
+        error_words=_words(request),
         target_name=request.target or "target",
         unit=request.unit,
         outside=_outside_files(request, wanted),
@@ -108,6 +110,13 @@ def _wanted_of(points: Points, request: Request) -> tuple[list[str], Split]:
 
 def _error_of(points: Points, request: Request) -> np.ndarray:
     return points.error(column=request.error_column, target=request.target, prediction=request.prediction, kind=request.error)
+
+
+def _words(request: Request) -> ErrorWords:
+    """What to call the error; a column may have any name, also that of a kind it is not."""
+    if request.error_column is not None:
+        return ErrorWords.named(request.error_column)
+    return ErrorWords.of(request.error, request.unit) if isinstance(request.error, str) else ErrorWords.named("error")
 
 
 def _with_members(subject: Subject, points: Points, request: Request) -> Subject:
@@ -181,7 +190,7 @@ def _from_ensemble(ensemble: EnsemblePrediction, request: Request) -> Subject:
         prediction=to_numpy(flat.mixture.mean).astype(np.float64),
         target=target,
         error=error,
-        error_kind=request.error,
+        error_words=_words(request),
         unit=request.unit,
         outside=_outside(
             request.ood, lambda other: _flat(evaluate(other, asked)) if isinstance(other, EnsemblePrediction) else None
@@ -223,7 +232,7 @@ def _from_table(source: Any, request: Request) -> Subject:
         target=target,
         prediction=prediction,
         error=_error(request, target, prediction, source),
-        error_kind=request.error if isinstance(request.error, str) else "error",
+        error_words=_words(request),
         unit=request.unit,
         outside=_outside(request.ood, lambda other: dict(as_scores(other).columns) if is_table(other) else None),
     )

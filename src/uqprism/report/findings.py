@@ -10,7 +10,6 @@ import numpy as np
 
 from uqprism.errors import InvalidValueError
 from uqprism.report import sentences
-from uqprism.report.figures.errors import ErrorWords
 from uqprism.report.sentences import Parts
 from uqprism.report.subject import Outside, Subject
 from uqprism.tasks.calibration import Calibration, calibration
@@ -134,8 +133,7 @@ def _sentences(
         "rows": sentences.rows_to_look_at(parts),
     }
     if "selective" in results:
-        words = ErrorWords.of(subject.error_kind, subject.unit)
-        told["errors"] = sentences.handing_over(results["selective"], lead(results["selective"], subject), words)
+        told["errors"] = sentences.handing_over(results["selective"], lead(results["selective"], subject), subject.error_words)
     if found is not None:
         told["calibration"] = sentences.calibrated(found)
     told["elsewhere"] = sentences.elsewhere(parts, outside)

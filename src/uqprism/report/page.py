@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from uqprism import __version__
+from uqprism.member_columns import Columns
 from uqprism.report.doors import Request, subject_of
 from uqprism.report.findings import Findings, Tell, find
 from uqprism.report.sections import all_sections
 from uqprism.report.sentences import Parts
 from uqprism.report.subject import Subject
 from uqprism.report.words import SPACE, count, number, percent
-from uqprism.scale.options import Columns
 from uqprism.storage import require, write_text
 from uqprism.tasks.resampling import RESAMPLES
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from uqprism.citation import citation
-from uqprism.report import charts, tables
+from uqprism.report import charts, figures, tables
 from uqprism.report.charts import Chart
-from uqprism.report.figures.errors import ErrorWords
 from uqprism.report.findings import Findings, lead
 from uqprism.report.subject import Subject
 from uqprism.report.tables import Column, Name, Table
@@ -96,8 +95,8 @@ def _handing_over(subject: Subject, findings: Findings) -> list[Section]:
         "reaches; new rows of the same kind will reach them about as often."
     )
     python = "In Python, up.flag(table, share=0.1) gives the threshold and the rows."
-    words = ErrorWords.of(subject.error_kind, subject.unit)
-    found = [tables.thresholds(subject, _lead("selective_prediction", subject, findings), "To avoid large errors", words)]
+    by = _lead("selective_prediction", subject, findings)
+    found = [tables.thresholds(subject, by, "To avoid large errors", subject.error_words)]
     if subject.outside:
         found.append(tables.thresholds(subject, _lead("ood_detection", subject, findings), "To notice rows from outside", None))
     return [Section("threshold", "Thresholds", "Which rows to hand over", [f"{about} {python}"], tables=found)]
@@ -120,7 +119,7 @@ def _of_task(name: str, subject: Subject, findings: Findings) -> Section:
         return Section(name, short, section.title, [section.about, f"Not for these rows: {findings.missing[name]}."])
     result = findings.results[name]
     drawn = [charts.of_result(name, result, subject)]
-    if name == "selective":
+    if name == "selective" and figures.group_count(subject.n_rows) > 1:
         drawn.append(charts.errors(subject, findings))
     table = tables.of_result(result, subject)
     shown = [table] if table is not None else []

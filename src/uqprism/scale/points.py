@@ -17,10 +17,11 @@ from uqprism.ensemble import FORMAT, EnsemblePrediction
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.evaluation import evaluate
 from uqprism.measures import catalogue
+from uqprism.member_columns import Columns, Layout, resolve
 from uqprism.quadrature import Exactness
 from uqprism.registry import unknown
 from uqprism.scale.inputs import find
-from uqprism.scale.options import Columns, Layout, is_measure, resolve
+from uqprism.scale.options import is_measure
 from uqprism.scale.rows import good_rows, numbers
 from uqprism.scale.sources import arrow_csv, naming, pa, pq, stored_weights
 from uqprism.tasks.prediction_error import prediction_error

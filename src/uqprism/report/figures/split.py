@@ -130,9 +130,9 @@ def _outside(axes: Any, others: Mapping[str, tuple[np.ndarray, np.ndarray]], *, 
 
 
 def _for_legend(name: str) -> str:
-    """Short, and without anything that matplotlib would take for a formula."""
+    """Short."""
     told = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-    return f"from {origin(told)}".replace("$", r"\$")
+    return f"from {origin(told)}"
 
 
 def _density(axes: Any, noise: np.ndarray, ignorance: np.ndarray, cells: list[np.ndarray]) -> None:
