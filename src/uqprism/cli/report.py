@@ -41,8 +41,8 @@ SHOW = "Columns to tell rows apart by, with commas between. By default the first
 Show = Annotated[str | None, typer.Option(metavar="COLUMN,...", help=SHOW)]
 CONTENTS = (
     "The page is one file that needs no network. It has a summary in sentences, the two kinds of uncertainty of each row, and "
-    "the rows with the most of each; with --target (or --error-column) whether the uncertainty finds the errors, and "
-    "calibration; with --ood how well points from outside are told apart."
+    "the rows with the most of each; with --target (or --error-column) whether the uncertainty finds the errors; with "
+    "--target also calibration; with --ood how well points from outside are told apart."
 )
 
 

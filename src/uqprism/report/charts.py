@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from uqprism.report import figures
-from uqprism.report.figures.words import quantity
 from uqprism.report.findings import Findings, lead
 from uqprism.report.subject import Subject
 from uqprism.report.svg import marks, places, render
 from uqprism.report.tables import details
 from uqprism.report.words import SPACE, count, measure_in_words, number
 from uqprism.tasks.rank_correlation import RankCorrelation
+from uqprism.words import told_unit
 
 WIDTH = 4.4  # inches
 MOST_OUTSIDE = 1_000  # rows drawn of each file from outside
@@ -160,7 +160,7 @@ def errors(subject: Subject, findings: Findings) -> Chart:
     told = measure_in_words(measure)
     how: dict[str, Any] = {
         "kind": subject.error_words,
-        "label": f"{told}: {quantity(measure.split('.')[0], subject.unit).split(', ')[-1]}" if told else measure,
+        "label": ": ".join(filter(None, (told or measure, told_unit(measure.split(".")[0], subject.unit) if told else ""))),
     }
     return chart(
         "errors",

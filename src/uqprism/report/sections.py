@@ -11,15 +11,14 @@ from uqprism.report.charts import Chart
 from uqprism.report.findings import Findings, lead
 from uqprism.report.subject import Subject
 from uqprism.report.tables import Column, Name, Table
-from uqprism.report.words import ROLES, RULES, count, measure_in_words
+from uqprism.report.words import count, measure_in_words
 from uqprism.tasks.command import commands
 from uqprism.tasks.recommendation import recommend
 from uqprism.versions import versions
+from uqprism.words import STAND_INS, rule_words
 
-NEEDS_MEMBERS = (
-    "Whether the predicted intervals hold as many targets as they say cannot be told from measures alone: that needs the "
-    "columns of the members, which uqprism score keeps with --keep-members."
-)
+NOT_FROM_THESE = "Whether the predicted intervals hold as many targets as they say cannot be told from {}: that needs {}."
+KEPT = "the columns of the members, which uqprism score keeps with --keep-members"
 FEWEST_TO_HAND_OVER = 10
 ORDER = {"selective": 0, "ood": 1, "correlation": 9}
 SHORT = {"selective": "Errors", "ood": "Outside", "correlation": "Measures alike"}
@@ -127,14 +126,25 @@ def _of_task(name: str, subject: Subject, findings: Findings) -> Section:
 
 
 def _calibration(subject: Subject, findings: Findings) -> list[Section]:
+    title = "Can the intervals be trusted?"
     if findings.calibration is None:
-        title = "Can the intervals be trusted?"
-        return [Section("calibration", "Intervals", title, [NEEDS_MEMBERS])] if subject.error is not None else []
+        why = _why_not(subject)
+        known = subject.error is not None and subject.n_rows > 1
+        return [Section("calibration", "Intervals", title, [why])] if known else []
     about = (
         "The models together predict a distribution for each row (their mixture). A central interval of 90 % should hold nine "
         "targets in ten; grey is what chance allows if the rows are independent of each other."
     )
-    return [Section("calibration", "Intervals", "Can the intervals be trusted?", [about], charts.calibration(findings))]
+    return [Section("calibration", "Intervals", title, [about], charts.calibration(findings))]
+
+
+def _why_not(subject: Subject) -> str:
+    """What calibration lacks: the targets, the members, or both."""
+    if subject.ensemble is not None:
+        return NOT_FROM_THESE.format("errors alone", "the targets (--target)")
+    if subject.target is not None:
+        return NOT_FROM_THESE.format("measures alone", KEPT)
+    return NOT_FROM_THESE.format("measures and errors alone", f"the targets (--target) and {KEPT}")
 
 
 PURPOSES = {
@@ -192,7 +202,7 @@ def _methods(subject: Subject, *, resamples: int, seed: int, command: str) -> Se
         ("numbers", "from all rows used; figures say where they draw a sample"),
         (
             "measures",
-            f"{len(names)}, under {', '.join(RULES.get(rule, rule) for rule in rules)}; named rule.risk.prediction.truth",
+            f"{len(names)}, under {', '.join(rule_words(rule).name for rule in rules)}; named rule.risk.prediction.truth",
         ),
         (
             "risks",
@@ -200,7 +210,7 @@ def _methods(subject: Subject, *, resamples: int, seed: int, command: str) -> Se
             "bayes + excess",
         ),
         ("prediction, truth", "which distribution is judged, and which is taken for what happens; for both there are stand-ins"),
-        *((f"{role} (stand-in)", ROLES.get(role, "a stand-in of your own")) for role in roles),
+        *((f"{role} (stand-in)", STAND_INS[role].meaning if role in STAND_INS else "a stand-in of your own") for role in roles),
         *([("variant", "a measure with another stand-in than each model in turn")] if set(roles) - {"members"} else []),
         ("exactness", _exactness(subject)),
         (

@@ -40,6 +40,16 @@ class Split:
         """The name of the sum."""
         return self.excess.replace(".excess.", ".total.")
 
+    @property
+    def prediction(self) -> str:
+        """What stands in for the prediction."""
+        return self.excess.split(".")[-2]
+
+    @property
+    def of_average(self) -> str | None:
+        """The name of the total if one predicts with the average of the models, None where the split is another."""
+        return f"{self.rule}.total.mixture.members" if self == Split.of(self.rule) else None
+
     @classmethod
     def of(cls, rule: str) -> Split:
         """With members in both roles."""

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
 from uqprism.approximations import approximations
-from uqprism.errors import ArgumentError, UnknownNameError
+from uqprism.errors import ArgumentError, InvalidValueError, UnknownNameError
 from uqprism.measures import RISKS, Measure, catalogue
 from uqprism.member_columns import Columns
 from uqprism.registry import unknown
@@ -89,6 +89,17 @@ def _named(text: str) -> list[Measure]:
         else:
             found.append(Measure.parse(name))
     return found
+
+
+def matching(patterns: Sequence[str], names: Sequence[str], where: object) -> list[str]:
+    """Those of these names that are asked for, by name, by a pattern such as `crps.*` or by `all`; errors begin with `where`."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        matches = list(names) if pattern == "all" else [name for name in names if name == pattern or fnmatchcase(name, pattern)]
+        if not matches:
+            raise InvalidValueError(f"{where}: {unknown('measure or column', pattern, names)}")
+        found |= dict.fromkeys(matches)
+    return list(found)
 
 
 def is_measure(name: str) -> bool:

@@ -11,6 +11,7 @@ from uqprism.errors import ShapeError
 from uqprism.report.drawing import BLUE, COLOURS, GREY, ORANGE, axes_or_new, matplotlib
 from uqprism.report.figures.axes import edges, scaled
 from uqprism.report.figures.words import EPISTEMIC, NOISE, origin, quantity
+from uqprism.words import has_shares
 
 CELLS = 48  # of the density, to a side
 DRAWN = 3_000  # points; more hide each other
@@ -57,7 +58,7 @@ def noise_and_ignorance(
             axes.plot(noise[rows], ignorance[rows], "o", color=BLUE, markersize=2.2, markeredgewidth=0, alpha=0.55)
         if others:
             _outside(axes, others, dots=drawn is None)
-        if rule in {"crps", "squared_error"}:  # elsewhere zero is no natural end, and equal parts mean nothing
+        if has_shares(rule, every[0]):  # elsewhere zero is no natural end, and equal parts mean nothing
             _equal_parts(axes)
         if axes.get_legend_handles_labels()[0]:
             columns = 2 if others and max(map(len, others)) <= SHORT_NAME else 1
