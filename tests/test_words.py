@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from uqprism.app.choices import Choice
+from uqprism.app import choices
 from uqprism.approximations import approximations
 from uqprism.report.figures.words import quantity
 from uqprism.rules import PAPER
@@ -39,7 +39,4 @@ def test_parts_are_shares_where_zero_is_the_least() -> None:
 
 
 def test_the_app_has_the_same_words() -> None:
-    from uqprism.app import choices
-
     assert {rule: RULES[rule].title for rule in PAPER} == choices.RULES
-    assert Choice().rule in choices.RULES
