@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -26,6 +29,15 @@ def test_members_are_found_by_the_numbers_in_their_names(kind: type) -> None:
     ens = from_frame(kind(COLUMNS))
     assert_array_equal(ens.members.mean, MEAN)
     assert_array_equal(ens.members.variance, VARIANCE)
+
+
+def test_a_table_in_memory_needs_nothing_of_what_reads_files() -> None:
+    code = """
+import sys, uqprism as up
+up.EnsemblePrediction.from_frame({"mean_0": [1.0], "variance_0": [2.0]})
+assert not [name for name in sys.modules if name.startswith("uqprism.scale")]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_csv_file_gives_the_members_that_the_command_reads(tmp_path) -> None:

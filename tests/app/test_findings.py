@@ -27,6 +27,9 @@ def test_the_summary_states_shares_that_follow_from_decompose() -> None:
     text = findings.summary(score(TABLE.upload(), Choice()), Choice())
     assert f"{split.bayes.mean() / split.total.mean():.0%} of it is noise" in text
     assert f"In {(split.excess > split.bayes).sum()} of {ROWS} rows" in text
+    assert text.startswith("On average the expected penalty of predicting with one of the models, picked at random, is")
+    average = Choice(prediction="mixture")
+    assert "of predicting with the average of all models" in findings.summary(score(TABLE.upload(), average), average)
 
 
 def test_a_penalty_that_may_be_negative_has_no_shares() -> None:
@@ -34,18 +37,6 @@ def test_a_penalty_that_may_be_negative_has_no_shares() -> None:
     text = findings.summary(score(TABLE.upload(), choice), choice)
     assert "%" not in text
     assert f"{up.decompose(TABLE.ensemble, 'quadratic').bayes.mean():.4g} is noise" in text
-
-
-@pytest.mark.parametrize(("rows", "percent", "count"), [(200, 10, 20), (7, 10, 1), (600, 1, 6), (3, 50, 2), (100_000, 7, 7000)])
-def test_so_many_percent_of_the_rows_are_flagged_rounded_up(rows: int, percent: int, count: int) -> None:
-    values = np.random.default_rng(0).normal(size=rows)
-    flagged = findings.flag(values, percent)
-    assert flagged.sum() == count
-    assert values[flagged].min() > values[~flagged].max()
-
-
-def test_of_equal_values_the_first_rows_are_flagged() -> None:
-    assert list(findings.flag(np.array([1.0, 2.0, 2.0, 2.0]), 50)) == [False, True, True, False]
 
 
 def test_many_rows_are_drawn_in_part_with_the_highest_of_each_kind() -> None:
@@ -84,8 +75,8 @@ def test_the_commands_shown_give_what_the_page_shows(folder: Path) -> None:
 def test_the_python_lines_shown_give_the_file_to_download(folder: Path) -> None:
     upload, choice = Upload("my file.csv", (folder / "my file.csv").read_bytes()), Choice(on_bad="drop")
     scored = score(upload, choice)
-    flagged = findings.flag(scored.frame["removable"].to_numpy(), 10)
-    lines = commands.python(upload.name, choice, scored, by="removable", flagged=int(flagged.sum()), target="y")
+    flagged = up.flag(scored.frame["removable"].to_numpy(), 0.1).rows
+    lines = commands.python(upload.name, choice, scored, by="removable", percent=10, target="y")
     (folder / "lines.py").write_text(lines)
     known = runpy.run_path("lines.py")
     (folder / "made.parquet").write_bytes(scored_file(upload, choice, flagged, ".parquet", keep_members=True))
@@ -100,13 +91,13 @@ def test_other_columns_and_weights_appear_in_the_lines(tmp_path: Path) -> None:
     shell = shlex.split(commands.shell(renamed.name, choice, keep_members=True))
     assert shell[shell.index("--mean-columns") + 1] == "mu{i}"
     assert "--keep-members" in shell
-    lines = commands.python(renamed.name, choice, score(renamed, choice), by="total", flagged=3, target="y")
+    lines = commands.python(renamed.name, choice, score(renamed, choice), by="total", percent=3, target="y")
     assert "known[['mu0', 'mu1', 'mu2', 'mu3']]" in lines
     weighted = up.EnsemblePrediction.gaussian(mean=TABLE.mean, variance=TABLE.variance, weights=[0.1, 0.2, 0.3, 0.4])
     weighted.save(tmp_path / "mine.npz")
     saved = Upload("mine.npz", (tmp_path / "mine.npz").read_bytes())
     assert "@ [0.1, 0.2, 0.3, 0.4]" in commands.python(
-        "mine.npz", Choice(), score(saved, Choice()), by="total", flagged=3, target="y"
+        "mine.npz", Choice(), score(saved, Choice()), by="total", percent=3, target="y"
     )
 
 

@@ -79,6 +79,31 @@ def test_without_a_target_there_is_no_curve_and_no_command_for_it(page) -> None:
     assert "--target when" in page.code[0].value
 
 
+def test_a_column_may_be_called_none(page) -> None:
+    drop(page, "mine.csv", b"mean_0,mean_1,variance_0,variance_1,none\n1,2,1,1,5\n0,0,1,2,7\n2,1,3,1,9\n")
+    assert "selective" not in page.code[0].value
+    page.selectbox(key="target of mine.csv").set_value("none").run()
+    assert "--target none" in page.code[0].value
+
+
+def test_commands_name_the_file_as_it_was_given(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "p.csv").write_bytes(TABLE.csv())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["main.py", "data/p.csv"])
+    page = testing.AppTest.from_file(str(PAGE), default_timeout=60).run()
+    assert "uqprism score data/p.csv" in page.code[0].value
+    assert "scale.score('data/p.csv'" in page.code[1].value
+
+
+def test_rows_as_high_as_the_last_are_flagged_too(page) -> None:
+    """The threshold decides, as in `up.flag`, also of a single row."""
+    drop(page, "mine.csv", b"mean_0,variance_0\n" + b"1,4\n" * 3 + b"1,1\n" * 7)
+    assert len(page.dataframe[0].value) == 3
+    drop(page, "one.csv", b"mean_0,variance_0\n1,4\n")
+    assert len(page.dataframe[0].value) == 1
+
+
 def test_the_explorer_answers_to_its_buttons(page) -> None:
     page.button(key="shift means spread").click().run()
     assert page.slider(key="mean_spread").value == 2.0

@@ -73,6 +73,14 @@ def test_a_column_named_like_a_part_does_not_hide_it() -> None:
     np.testing.assert_allclose(found.frame["noise"], up.decompose(TABLE.ensemble).bayes, rtol=1e-12)
 
 
+def test_columns_of_the_file_that_are_named_like_ours_are_kept() -> None:
+    own = {"total": [1.0] * ROWS, "noise": ["loud"] * ROWS, "noise (file)": ["mine"] * ROWS, "flagged": [2] * ROWS}
+    frame = score(TABLE.upload(**own), Choice()).frame
+    marked = ("total (file)", "noise (file) (file)", "noise (file)", "flagged (file)")
+    assert [frame[name].iloc[0] for name in marked] == [1.0, "loud", "mine", 2]
+    np.testing.assert_allclose(frame["total"], up.decompose(TABLE.ensemble).total, rtol=1e-12)
+
+
 def test_parquet_and_npz_give_the_same_with_the_weights_they_state(tmp_path: Path) -> None:
     weighted = up.EnsemblePrediction.gaussian(mean=TABLE.mean, variance=TABLE.variance, weights=[0.1, 0.2, 0.3, 0.4])
     pq.write_table(weighted.to_arrow(), tmp_path / "mine.parquet")

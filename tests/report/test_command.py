@@ -76,6 +76,23 @@ def test_a_scored_file_without_members_needs_the_prediction(undrawn: None, folde
     assert "needs the columns of the members" in text
 
 
+def test_a_column_of_errors_may_have_the_name_of_a_kind_it_is_not(undrawn: None, folder: Path, tmp_path: Path) -> None:
+    table = frame(80).assign(squared=np.arange(80.0))
+    table.to_csv(tmp_path / "mine.csv", index=False)
+    run("report", tmp_path / "mine.csv", "--error-column", "squared", "--unit", "km", "-o", tmp_path / "page.html", *FEW)
+    page = Page((tmp_path / "page.html").read_text())
+    assert "The mean squared is 39.5." in page.text
+    assert "80 rows, 10 models; errors known" in page.text
+    assert "needs the targets (--target)." in page.text
+
+
+def test_a_file_of_one_row_may_have_a_target(undrawn: None, tmp_path: Path) -> None:
+    frame(80).iloc[[7]].to_csv(tmp_path / "mine.csv", index=False)
+    told = run("report", tmp_path / "mine.csv", "--target", "y", "-o", tmp_path / "page.html")
+    assert "In the only row" in told
+    assert "takes more rows" in (tmp_path / "page.html").read_text()
+
+
 def test_points_from_outside_and_columns_of_the_file(undrawn: None, folder: Path, tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
     table = frame(60)

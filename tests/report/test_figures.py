@@ -14,6 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import same_color, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from scipy import stats
 
 import uqprism as up
 from tests.tasks.problems import ensemble
@@ -392,7 +393,7 @@ def test_points_from_outside_have_colours_markers_and_names_of_their_own() -> No
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [
         "known rows",
         "from “left”",
-        r"from “_right\$x\$”",
+        "from “_right$x$”",
         "from “a file with a name that…”",
     ]
 
@@ -422,14 +423,41 @@ def test_coverage_and_its_histogram_are_those_of_the_calibration() -> None:
 
 
 def test_errors_are_means_of_points_that_are_about_equally_uncertain() -> None:
-    doubt = np.random.default_rng(0).permutation(100) / 10.0
+    doubt = np.random.default_rng(0).permutation(200) / 20.0
     axes = figures.error_against_uncertainty(doubt, doubt**2, kind="squared", unit="km", label="doubt (km)")
     x, y = axes.get_lines()[0].get_data()
-    groups = np.arange(100).reshape(10, 10) / 10.0
+    groups = np.arange(200).reshape(10, 20) / 20.0
     np.testing.assert_allclose(x, groups.mean(axis=1))
     np.testing.assert_allclose(y, np.sqrt((groups**2).mean(axis=1)))
     assert axes.get_xlabel() == "doubt (km)"
     assert axes.get_ylabel() == "root mean squared error (km)"
+
+
+def test_intervals_of_a_mean_error_are_those_of_student_over_groups_of_twenty_or_more() -> None:
+    rng = np.random.default_rng(0)
+    doubt, wrong = np.sort(rng.exponential(size=59)), rng.exponential(size=59)
+    axes = figures.error_against_uncertainty(doubt, wrong, kind="absolute")
+    drawn = [segment[:, 1] for segment in axes.collections[0].get_segments()]
+    groups = [wrong[:30], wrong[30:]]
+    expected = [stats.t.interval(0.95, len(g) - 1, g.mean(), g.std(ddof=1) / np.sqrt(len(g))) for g in groups]
+    np.testing.assert_allclose(drawn, expected)
+    alone = figures.error_against_uncertainty([1.0], [2.0])
+    assert len(alone.get_lines()[0].get_xdata()) == 1
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["new axes", "axes of somebody else"])
+def test_names_and_units_are_no_formulas(given: bool) -> None:
+    values, odd = np.linspace(1.0, 2.0, 50), r"my $\frac$ score"
+    ax = Figure().subplots() if given else None
+    drawn = [
+        figures.noise_and_ignorance(values, values, unit="$_$", outside={odd: (values, values)}, ax=ax),
+        figures.error_against_uncertainty(values, values, label=odd, unit="$_$"),
+        rank_correlation({odd: values, "b": -values}).plot(),
+        selective_prediction({odd: values}, error=values**2, resamples=0).plot(),
+    ]
+    for axes in drawn:
+        axes.figure.draw_without_rendering()
+    assert drawn[0].get_xlabel().endswith("CRPS, $_$")
 
 
 def test_new_figures_refuse_what_does_not_fit() -> None:

@@ -12,8 +12,9 @@ import pytest
 
 import uqprism as up
 from tests.tasks.problems import ensemble
-from uqprism.errors import ArgumentError, InvalidValueError, UqprismError
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UqprismError
 from uqprism.report.page import Report
+from uqprism.report.subject import Split, split_among
 from uqprism.tasks import ood_detection, prediction_error, rank_correlation, selective_prediction
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -241,6 +242,18 @@ def test_the_methods_box_tells_how_it_was_made(page: Page) -> None:
     assert "Fishkov, Alexander" in page.text
 
 
+def test_only_a_pair_that_sees_disagreement_divides_the_uncertainty() -> None:
+    """Between two stand-ins that are one distribution each there is none, and a stand-in is like itself."""
+    rule = ["crps.bayes.mixture", "crps.bayes.pooled", "crps.excess.mixture.mixture", "crps.excess.matched.pooled"]
+    with pytest.raises(InvalidValueError, match="needs a noise and a removable part"):
+        split_among(rule, "crps", "source")
+    other = ["log.bayes.matched", "log.excess.members.matched"]
+    assert split_among([*rule, *other], "crps", "source") == Split("log", *other)
+    assert split_among([*rule, "crps.excess.members.mixture"], "crps", "x").excess == "crps.excess.members.mixture"
+    members = ["crps.bayes.members", "crps.excess.members.members"]
+    assert split_among([*rule, *members], "crps", "source") == Split.of("crps")
+
+
 # Other sources --------------------------------------------------------------------------------------------------------
 
 
@@ -255,12 +268,59 @@ def test_nothing_in_a_table_can_break_out_of_the_page(undrawn: None, tmp_path: P
     assert "alert(1)" in page.text
 
 
+def test_the_penalty_of_the_average_is_told_where_the_penalty_is_defined(written: Report, page: Page) -> None:
+    ens, _ = ensemble(150)
+    average, one = (up.decompose(ens, prediction=role).total.mean() for role in ("mixture", "members"))
+    assert average < one
+    assert f"costs less, {average:.3g} minutes in place of {one:.3g} minutes" in page.text
+    assert "expected penalty of predicting with one of the models, picked at random" in page.text
+    assert written.findings.average == pytest.approx(average)
+
+
+def test_the_penalty_of_the_average_is_read_or_left_out_where_it_is_not_known(undrawn: None, tmp_path: Path) -> None:
+    ens, _ = ensemble(60)
+    table, few = up.evaluate(ens), ["log.bayes.members", "log.excess.members.members"]
+    told = up.write_report(table, tmp_path / "page", rule="log", resamples=0)
+    assert told.findings.average == pytest.approx(table["log.total.mixture.members"].mean())
+    assert up.write_report({name: table[name] for name in few}, tmp_path / "page", rule="log").findings.average is None
+
+
+def test_measures_of_a_table_are_named_by_patterns(undrawn: None, tmp_path: Path) -> None:
+    table = {**up.evaluate(ensemble(40)[0]), "mine, too": np.arange(40.0)}
+    found = up.write_report(table, tmp_path / "page", measures=["crps.*.members", "mine, too"], resamples=0)
+    names = {name for name in table if name.startswith("crps.") and name.endswith(".members")} | {"mine, too"}
+    assert set(found.findings.results["correlation"].names) == names
+
+
+def test_errors_of_an_ensemble_may_be_given(undrawn: None, tmp_path: Path) -> None:
+    ens, y = ensemble(60)
+    own = np.abs(ens.mixture.mean - y) ** 3
+    found = up.write_report(ens, tmp_path / "page", error=own, resamples=0)
+    measures = up.evaluate(ens, list(found.findings.results["selective"]))
+    assert found.findings.results["selective"].rows() == selective_prediction(measures, error=own, resamples=0).rows()
+    page = Page(found.path.read_text())
+    assert "errors known" in page.text
+    assert "targets known" not in page.text
+    assert "cannot be told from errors alone: that needs the targets (--target)." in page.text
+
+
+def test_one_row_has_neither_ranks_nor_calibration_and_says_so(undrawn: None, tmp_path: Path) -> None:
+    ens = up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [1.0]])
+    both = {name: up.evaluate(ens)[name] for name in ("crps.bayes.members", "crps.excess.members.members")}
+    for source, more in ((ens, {}), (both, {"prediction": [0.5]})):
+        found = up.write_report(source, tmp_path / "page", target=[0.25], **more)
+        assert found.findings.calibration is None
+        assert found.findings.results == {}
+        assert found.sentences["errors"].startswith("What happened is known of one row only")
+        assert "targets known" in Page(found.path.read_text()).text
+
+
 def test_a_table_of_measures_has_no_calibration_and_says_why(undrawn: None, tmp_path: Path) -> None:
     ens, y = ensemble(60)
     found = up.write_report(up.evaluate(ens), tmp_path / "page", error=prediction_error(ens, y), resamples=0)
     page = Page(found.path.read_text())
     assert found.findings.calibration is None
-    assert "needs the columns of the members" in page.text
+    assert "needs the targets (--target) and the columns of the members" in page.text
     assert "none, since no resamples were asked for" in page.text
     assert len(found.findings.results["selective"]) == 144
 
@@ -288,7 +348,7 @@ def test_without_targets_there_are_neither_errors_nor_intervals(undrawn: None, t
     ids=["one member", "equal members", "one row", "samples", "infinite variance", "two axes of points"],
 )
 def test_unusual_ensembles_have_a_page_too(ens: up.EnsemblePrediction, tmp_path: Path) -> None:
-    y = None if ens.n_points == 1 else np.linspace(-1.0, 1.0, ens.n_points).reshape(ens.points_shape)
+    y = np.linspace(-1.0, 1.0, ens.n_points).reshape(ens.points_shape)
     found = up.write_report(ens, tmp_path / "page", target=y, resamples=RESAMPLES)
     text = Page(found.path.read_text()).text
     assert not re.search(r"\b(nan|inf)\b", text.lower())
@@ -324,6 +384,15 @@ def test_equal_errors_leave_a_section_that_says_so(undrawn: None, tmp_path: Path
             ArgumentError,
             "members",
         ),
+        (up.evaluate, {"measures": "crsp.*"}, InvalidValueError, "source: unknown measure or column 'crsp"),
+        (lambda ens: ens, {"prediction": np.ones(30)}, ArgumentError, "prediction must be left out for an ensemble"),
+        (lambda ens: ens, {"error_column": "e"}, ArgumentError, "give the errors themselves as error="),
+        (lambda ens: ens, {"show": ["id"]}, ArgumentError, "a file has columns to show"),
+        (up.evaluate, {"error_column": "e"}, ArgumentError, "error_column must be left out for a table"),
+        (lambda ens: ens, {"error": np.ones(29)}, ShapeError, "each of the table's 30 points, got 29"),
+        (lambda ens: ens, {"target": np.ones(29)}, ShapeError, "each of the 30 rows, got 29"),
+        (lambda _: "mine.csv", {"target": np.ones(30)}, ArgumentError, "name a column of the file"),
+        (lambda _: "mine.csv", {"error": np.ones(30)}, ArgumentError, "name a column of errors with error_column"),
         (lambda ens: ens, {"target": np.full(30, np.nan)}, InvalidValueError, "target must not be NaN"),
     ],
 )

@@ -66,9 +66,31 @@ def test_rules_without_a_natural_zero_have_no_shares(rule: str) -> None:
     assert kinds == "Half of all that more data would remove lies in 1 row (50 %)."
 
 
+def test_rules_that_are_never_negative_have_shares_where_no_row_is() -> None:
+    """Also rules that are not the paper's; one of somebody's own may be negative in some rows."""
+    for rule in ("gaussian_kernel", "quantile", "bregman", "mine"):
+        told = plain(sentences.overall(parts([0.25, 0.25], [0.25, 0.75], rule=rule)))
+        assert "(33 %) is noise" in told
+    assert "The mine score is negative in some rows, so these" in sentences.overall(parts([2.0, -1.0], [0.5, 0.1], rule="mine"))
+
+
+def test_the_penalty_is_that_of_one_model_and_the_average_costs_less() -> None:
+    found = parts([1.0, 2.0, 3.0], [0.0, 1.0, 5.0])
+    told = plain(sentences.penalty(found, "members", 2.75, intervals=True))
+    assert told.startswith("The penalty is the CRPS, in min: the continuous ranked probability score")
+    assert "expected of predicting with one of the models, picked at random; predicting with their average costs less, " in told
+    assert "costs less, 2.75 min in place of 4 min. The intervals shown are those of the average" in told
+    assert "costs less. " not in sentences.penalty(found, "members", None, intervals=False)
+    assert sentences.penalty(found, "members", None, intervals=False).endswith("their average costs less.")
+    assert sentences.penalty(found, "mixture", None, intervals=False).endswith("predicting with the average of all models.")
+    alone = sentences.penalty(parts([1.0], [0.0], n_members=1, rule="log"), "members", None, intervals=False)
+    assert alone.endswith("Lower is better.")
+    assert "in nats" in alone
+
+
 def test_units_follow_the_rule() -> None:
     units = {rule: parts([1.0], [1.0], rule=rule).risk_unit for rule in ("crps", "squared_error", "log", "quadratic")}
-    assert units == {"crps": "min", "squared_error": "min²", "log": "nats", "quadratic": ""}
+    assert units == {"crps": "min", "squared_error": "min²", "log": "nats", "quadratic": "1/min"}
 
 
 def test_every_row_may_be_of_one_kind() -> None:
@@ -94,7 +116,8 @@ def test_handing_over_a_tenth_is_what_the_task_says() -> None:
     told = plain(sentences.handing_over(result, MEASURE, ErrorWords.of("squared", "min")))
     before, after = np.sqrt(np.mean(np.arange(20.0) ** 2)), np.sqrt(np.mean(np.arange(18.0) ** 2))
     assert told.startswith(
-        f"The root mean squared error is {before:.3g} min. Handing over the 10 % most uncertain rows lowers it to"
+        f"The root mean squared error is {before:.3g} min. Handing over the 10 % most uncertain rows "
+        "(by total uncertainty, CRPS) lowers it to"
     )
     assert f"{after:.3g} min, {100 * (1 - after / before):.0f} % less" in told.replace(".0 ", " ")
 

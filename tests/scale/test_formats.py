@@ -16,9 +16,9 @@ import pytest
 import uqprism as up
 from tests.scale.tables import DEFAULT, FEW, assert_scored, columns, ensemble, expected, members, table
 from uqprism.errors import InvalidValueError
+from uqprism.member_columns import Columns
 from uqprism.scale import score, sources
 from uqprism.scale.inputs import Span
-from uqprism.scale.options import Columns
 
 
 def test_the_default_is_twelve_measures_and_no_members(tmp_path: Path) -> None:

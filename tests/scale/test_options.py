@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from uqprism.errors import ArgumentError, InvalidValueError, UnknownNameError
-from uqprism.scale.options import Columns, Layout, Options, resolve, select
+from uqprism.member_columns import Columns, Layout, resolve
+from uqprism.scale.options import Options, select
 
 
 def names(measures: object) -> list[str]:

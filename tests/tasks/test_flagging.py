@@ -27,6 +27,10 @@ def test_rows_as_uncertain_as_the_last_are_flagged_too() -> None:
     assert found.threshold == 2.0
 
 
+def test_a_single_row_is_the_most_uncertain() -> None:
+    assert up.flag([3.0]).rows.tolist() == [True]
+
+
 def test_of_a_table_the_advised_measure_decides_unless_another_is_named() -> None:
     table = up.evaluate(ensemble(40)[0])
     found = up.flag(table)

@@ -41,7 +41,7 @@ class Doors:
                 finite or a variance not above zero; named with row and column.
         """
         from uqprism.adapters.frames import from_frame
-        from uqprism.scale.options import Columns
+        from uqprism.member_columns import Columns
 
         return from_frame(frame, Columns(mean_columns, variance_columns, scale_columns), weights)
 

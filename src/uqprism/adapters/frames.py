@@ -9,7 +9,7 @@ import numpy as np
 from uqprism.arrays import Array
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArrayTypeError, InvalidValueError
-from uqprism.scale.options import Columns, resolve
+from uqprism.member_columns import Columns, resolve
 
 FRAME = "frame"  # what errors call it
 

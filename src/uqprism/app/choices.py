@@ -4,44 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from uqprism.scale.options import Columns, OnBad
+from uqprism.member_columns import Columns
+from uqprism.rules import PAPER
+from uqprism.scale.options import OnBad
+from uqprism.words import rule_words
 
-RULES = {
-    "crps": "CRPS",
-    "log": "Log score",
-    "quadratic": "Quadratic score",
-    "squared_error": "Squared error",
-}
-COSTS = {
-    "crps": "the continuous ranked probability score, a distance between the whole predicted distribution and what happens",
-    "log": "how improbable the prediction made what happens",
-    "quadratic": "also how improbable, but an outcome far outside costs no more than one outside",
-    "squared_error": "the squared distance between the predicted mean and what happens; predicted variances do not count",
-}
-UNITS = {
-    "crps": "in the units of the target",
-    "log": "without units; negative values are fine",
-    "quadratic": "in one over the units of the target; negative values are fine",
-    "squared_error": "in squared units of the target",
-}
-STAND_INS = {
-    "members": "each model in turn",
-    "mixture": "the average of all models",
-    "matched": "a bell curve like the average",
-    "pooled": "a bell curve without disagreement",
-}
-EXPLAINED = {
-    "members": "each model takes its turn, and the penalties are averaged",
-    "mixture": "one distribution, the average of those that the models predict",
-    "matched": "one bell curve with the mean and the variance of that average",
-    "pooled": "one bell curve with that mean, and the models' own variances averaged: their disagreement is left out",
-}
+RULES = {rule: rule_words(rule).title for rule in PAPER}
 PARTS = {
     "total": "total: the expected penalty",
     "noise": "noise: what no amount of data removes",
     "removable": "removable: what more data would remove",
 }
-SHARED = ("crps", "squared_error")  # penalties that are never negative, so that a part is a share of the whole
 
 
 @dataclass(frozen=True)

@@ -26,15 +26,15 @@ def shell(name: str, choice: Choice, target: str | None = None, *, keep_members:
     return "\n".join(map(shlex.join, lines))
 
 
-def python(name: str, choice: Choice, scored: Scored, *, by: str, flagged: int, target: str | None = None) -> str:
+def python(name: str, choice: Choice, scored: Scored, *, by: str, percent: int, target: str | None = None) -> str:
     """The lines: a frame with the measures and flags, and with a target the retention ratio of each measure.
 
     Args:
-        name: of the file.
+        name: of the file, with the folders it was given with.
         choice: how it is scored.
         scored: what came out.
         by: the part that rows are flagged by.
-        flagged: how many rows are flagged.
+        percent: how many rows are flagged.
         target: the column of what happened.
     """
     arguments = {"measures": "measures", "keep_members": "True"}
@@ -49,7 +49,7 @@ def python(name: str, choice: Choice, scored: Scored, *, by: str, flagged: int, 
         f"measures = {list(choice.measures.values())!r}",
         f"scale.score({name!r}, {OUTPUT!r}, {given})",
         f"scored = pd.read_parquet({OUTPUT!r})",
-        f"scored['flagged'] = scored[{choice.measures[by]!r}].rank(ascending=False, method='first') <= {flagged}",
+        f"scored['flagged'] = up.flag(scored[{choice.measures[by]!r}], {percent / 100}).rows",
     ]
     if target is not None:
         lines += ["", *_retention(scored, target)]

@@ -7,38 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.app.choices import PARTS, SHARED, UNITS, Choice
+from uqprism.app.choices import PARTS, Choice
 from uqprism.app.scored import Scored
 from uqprism.tasks.retention import GRID
 from uqprism.tasks.selective_prediction import selective_prediction
+from uqprism.words import STAND_INS, has_shares, told_unit
 
 DRAWN = 3000  # points in a picture: more would only lie on top of each other, and take seconds to draw
 EXTREMES = 300  # of them, the highest of each part, which a reader looks for
 
 
 def summary(scored: Scored, choice: Choice) -> str:
-    """The mean penalty and its parts in sentences."""
+    """The mean penalty, of which prediction it is, and its parts, in sentences."""
     total, noise, removable = (float(scored.frame[part].mean()) for part in PARTS)
-    begin = f"On average the expected penalty is {total:.4g} ({UNITS[choice.rule]}): "
-    if choice.rule not in SHARED or total <= 0.0:
+    whose = f"predicting with {STAND_INS[choice.prediction].prediction}"
+    whose += "," if "," in whose else ""
+    begin = f"On average the expected penalty of {whose} is {total:.4g} (in {told_unit(choice.rule)}): "
+    if not has_shares(choice.rule, scored.frame["noise"].to_numpy()) or total <= 0.0:
         return begin + f"{noise:.4g} is noise, and {removable:.4g} is what more data would remove."
     mostly = scored.frame["removable"].to_numpy() > scored.frame["noise"].to_numpy()
     return (
         f"{begin}{noise / total:.0%} of it is noise, and more data would remove {removable / total:.0%}. "
         f"In {mostly.sum():,} of {len(mostly):,} rows the removable part is the larger one."
     )
-
-
-def flag(values: np.ndarray, percent: int) -> np.ndarray:
-    """The highest so many percent of the values, rounded up to whole rows; of equal values the first ones go first."""
-    flagged = np.zeros(len(values), dtype=bool)
-    flagged[np.argsort(-values, kind="stable")[: flagged_count(len(values), percent)]] = True
-    return flagged
-
-
-def flagged_count(rows: int, percent: int) -> int:
-    """So many percent of the rows, rounded up."""
-    return -(-rows * percent // 100)
 
 
 def drawn_rows(scored: Scored, most: int = DRAWN) -> np.ndarray:

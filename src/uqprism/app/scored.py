@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,8 @@ from uqprism import scale
 from uqprism.app.choices import Choice
 from uqprism.app.uploads import Upload
 from uqprism.errors import InvalidValueError
-from uqprism.scale.options import Layout, is_measure
+from uqprism.member_columns import Layout
+from uqprism.scale.options import is_measure
 from uqprism.scale.points import Points
 from uqprism.scale.sinks import CsvSink
 from uqprism.scale.sources import arrow_csv, pa, pq, stored_weights
@@ -90,11 +92,16 @@ def _score(path: Path, output: Path, choice: Choice, on_bad: Any, *, keep_member
 
 
 def _frame(table: Any, choice: Choice) -> Any:
-    """Without bad rows, and with the parts under their short names at the end."""
+    """Without bad rows, and with the parts under their short names at the end; columns of the file with such names are marked."""
     names = {name: part for part, name in choice.measures.items()}
-    taken = [part for part in names.values() if part in table.column_names]
-    frame = table.drop_columns(taken).to_pandas(ignore_metadata=True)  # an index of its own would hide the rows' numbers
-    return frame.rename(columns=names).dropna(subset=list(names.values()))
+    ours = {*names.values(), FLAGGED}
+    own = {name: _free(f"{name} (file)", table.column_names) for name in table.column_names if name in ours}
+    frame = table.to_pandas(ignore_metadata=True)  # an index of its own would hide the rows' numbers
+    return frame.rename(columns=names | own).dropna(subset=list(names.values()))
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    return name if name not in taken else _free(f"{name} (file)", taken)
 
 
 def error(upload: Upload, choice: Choice, target: str) -> np.ndarray:

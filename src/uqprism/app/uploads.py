@@ -16,10 +16,22 @@ from uqprism.errors import UqprismError
 
 @dataclass(frozen=True)
 class Upload:
-    """A file by its name, without folders, and its contents."""
+    """A file.
+
+    Attributes:
+        name: without folders.
+        content: its bytes.
+        given: the path it was given by, empty if the browser sent it: that tells no folders.
+    """
 
     name: str
     content: bytes = field(repr=False)
+    given: str = ""
+
+    @property
+    def path(self) -> str:
+        """What a command calls it."""
+        return self.given or self.name
 
     @cached_property
     def digest(self) -> str:

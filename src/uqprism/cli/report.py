@@ -41,8 +41,8 @@ SHOW = "Columns to tell rows apart by, with commas between. By default the first
 Show = Annotated[str | None, typer.Option(metavar="COLUMN,...", help=SHOW)]
 CONTENTS = (
     "The page is one file that needs no network. It has a summary in sentences, the two kinds of uncertainty of each row, and "
-    "the rows with the most of each; with --target (or --error-column) whether the uncertainty finds the errors, and "
-    "calibration; with --ood how well points from outside are told apart."
+    "the rows with the most of each; with --target (or --error-column) whether the uncertainty finds the errors; with "
+    "--target also calibration; with --ood how well points from outside are told apart."
 )
 
 
@@ -71,8 +71,8 @@ def report(
 ) -> None:
     """Write a page that shows how uncertain predictions are and why, for people who never read the paper."""
     _check(output)
+    from uqprism.member_columns import Columns
     from uqprism.report.page import write_report
-    from uqprism.scale.options import Columns
 
     with interruptible("nothing was written"):
         page = write_report(

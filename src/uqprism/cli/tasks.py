@@ -108,7 +108,7 @@ def _note(result: Any) -> str:
 
 
 def _points(path: str, given: dict[str, Any]) -> Any:
-    from uqprism.scale.options import Columns
+    from uqprism.member_columns import Columns
     from uqprism.scale.points import Points
 
     columns = Columns(*(given[f"{name}_columns"] for name in ("mean", "variance", "scale")))

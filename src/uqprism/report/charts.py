@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from uqprism.report import figures
-from uqprism.report.figures.errors import ErrorWords
-from uqprism.report.figures.words import quantity
 from uqprism.report.findings import Findings, lead
 from uqprism.report.subject import Subject
 from uqprism.report.svg import marks, places, render
 from uqprism.report.tables import details
 from uqprism.report.words import SPACE, count, measure_in_words, number
 from uqprism.tasks.rank_correlation import RankCorrelation
+from uqprism.words import told_unit
 
 WIDTH = 4.4  # inches
 MOST_OUTSIDE = 1_000  # rows drawn of each file from outside
@@ -135,7 +134,7 @@ def distributions(subject: Subject) -> Chart:
 
 def of_result(command: str, result: Any, subject: Subject) -> Chart:
     """What a task found, as the result draws itself."""
-    words = ErrorWords.of(subject.error_kind, subject.unit)
+    words = subject.error_words
     if command == "selective":
         return chart(
             "retention",
@@ -157,19 +156,18 @@ def of_result(command: str, result: Any, subject: Subject) -> Chart:
 def errors(subject: Subject, findings: Findings) -> Chart:
     """The error where the uncertainty is low, and where it is high."""
     measure = lead(findings.results["selective"], subject)
-    bins = min(10, max(1, subject.n_rows // 5))
-    rule = measure.split(".")[0]
-    how = {
-        "kind": subject.error_kind,
-        "unit": subject.unit,
-        "label": f"{measure_in_words(measure)}: {quantity(rule, subject.unit).split(', ')[-1]}",
+    groups = figures.group_count(subject.n_rows)
+    told = measure_in_words(measure)
+    how: dict[str, Any] = {
+        "kind": subject.error_words,
+        "label": ": ".join(filter(None, (told or measure, told_unit(measure.split(".")[0], subject.unit) if told else ""))),
     }
     return chart(
         "errors",
         "The error against the uncertainty",
-        f"The rows, sorted by {measure_in_words(measure) or measure}, in {bins} groups of equal size; bars are 95{SPACE}% "
-        "intervals of a group's mean. Where the uncertainty knows which errors are large, the dots rise from left to right.",
-        lambda ax: figures.error_against_uncertainty(subject.measures[measure], subject.error, **how, bins=bins, ax=ax),
+        f"The rows, sorted by {told or measure}, in {count(groups, 'group')} of equal size; bars are 95{SPACE}% intervals of "
+        "a group's mean (Student's t). Where the uncertainty knows which errors are large, the dots rise from left to right.",
+        lambda ax: figures.error_against_uncertainty(subject.measures[measure], subject.error, **how, ax=ax),
         height=3.6,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,14 @@ import numpy as np
 
 from uqprism.arrays import to_numpy
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.errors import ArgumentError, InvalidValueError, UqprismError
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UqprismError
 from uqprism.evaluation import evaluate
 from uqprism.measures import MeasureTable
+from uqprism.member_columns import Columns
+from uqprism.report.request import COLUMNS_THERE, ERRORS_THERE, PREDICTS, Request, check_names, refuse
 from uqprism.report.subject import Split, Subject, Table, split_among, usual
 from uqprism.rules import PAPER
-from uqprism.scale.options import Columns, is_measure, select
+from uqprism.scale.options import is_measure, matching, select
 from uqprism.tasks.prediction_error import prediction_error
 from uqprism.tasks.scores import as_scores, errors_of, is_table, numbers
 
@@ -29,31 +31,16 @@ MOST_MEASURES = 24  # of a scored file; of one with more, the usual ones
 SHOWN_COLUMNS = 4
 
 
-@dataclass(frozen=True)
-class Request:
-    """What a report is asked for; `write_report` describes each."""
-
-    target: Any = None
-    prediction: Any = None
-    error: Any = "squared"
-    error_column: str | None = None
-    ood: Any = None
-    measures: str | Sequence[str] | None = None
-    rule: str = "crps"
-    unit: str = ""
-    title: str | None = None
-    show: Sequence[str] | None = None
-    columns: Columns = field(default_factory=Columns)
-    on_bad: str = "error"
-
-
 def subject_of(source: Any, request: Request) -> Subject:
     """The subject, whatever the source is."""
     if isinstance(source, EnsemblePrediction):
+        refuse(request, "an ensemble", {"error_column": ERRORS_THERE, "show": COLUMNS_THERE, "prediction": PREDICTS})
         return _from_ensemble(source, request)
     if is_table(source):
+        refuse(request, "a table of measures", {"error_column": ERRORS_THERE, "show": COLUMNS_THERE})
         return _from_table(source, request)
     if isinstance(source, str | os.PathLike) or (isinstance(source, Sequence) and source):
+        check_names(request)
         return _from_files(source, request)
     raise ArgumentError(
         f"source must be a file, an EnsemblePrediction or a table of measures, got {type(source).__name__}; "
@@ -70,9 +57,9 @@ def _from_files(source: Any, request: Request) -> Subject:
     points = Points.of(source, request.columns, request.on_bad)
     wanted, split = _wanted_of(points, request)
     measures, exactness = points.measured(wanted)
-    has_error = request.error_column is not None or request.target is not None
-    error = _error_of(points, request) if has_error else None
     n_given = len(next(iter(measures.values())))
+    has_error = request.error_column is not None or (request.target is not None and n_given > 1)
+    error = _error_of(points, request) if has_error else None
     given = {name: points.read([name])[name] for name in (request.target, request.prediction) if name is not None}
     shown = _shown_of(points, request)
     subject = Subject(
@@ -85,7 +72,7 @@ def _from_files(source: Any, request: Request) -> Subject:
         target=given.get(request.target),
         prediction=given.get(request.prediction),
         error=error,
-        error_kind=request.error if request.error_column is None else request.error_column,
+        error_words=request.error_words,
         target_name=request.target or "target",
         unit=request.unit,
         outside=_outside_files(request, wanted),
@@ -167,9 +154,8 @@ def _from_ensemble(ensemble: EnsemblePrediction, request: Request) -> Subject:
     split = Split.of(request.rule)
     asked = list(dict.fromkeys([*_asked(request, flat), split.bayes, split.excess]))
     table = evaluate(flat, asked)
-    target = None if request.target is None else numbers(request.target, "target", finite=True)
-    error = None if target is None else prediction_error(ensemble, request.target, request.error)
     measures = _flat(table)
+    target = _each(request.target, "target", flat.n_points)
     return Subject(
         title=request.title or "an ensemble",
         measures=measures,
@@ -180,13 +166,32 @@ def _from_ensemble(ensemble: EnsemblePrediction, request: Request) -> Subject:
         ensemble=flat,
         prediction=to_numpy(flat.mixture.mean).astype(np.float64),
         target=target,
-        error=error,
-        error_kind=request.error,
+        error=_ensemble_error(request, ensemble, measures),
+        error_words=request.error_words,
         unit=request.unit,
         outside=_outside(
             request.ood, lambda other: _flat(evaluate(other, asked)) if isinstance(other, EnsemblePrediction) else None
         ),
     )
+
+
+def _ensemble_error(request: Request, ensemble: EnsemblePrediction, measures: Table) -> np.ndarray | None:
+    """As given, or made from the targets; of a single row there is nothing to make of it."""
+    if not isinstance(request.error, str):
+        return errors_of(request.error, as_scores(measures))
+    if request.target is None or ensemble.n_points < 2:
+        return None
+    return prediction_error(ensemble, request.target, request.error)  # type: ignore[arg-type]
+
+
+def _each(values: Any, argument: str, n_rows: int) -> np.ndarray | None:
+    """A number for each row, if there are any."""
+    if values is None:
+        return None
+    found = numbers(values, argument, finite=True, fewest=1)
+    if len(found) != n_rows:
+        raise ShapeError(f"{argument} must have one value for each of the {n_rows} rows, got {len(found)}")
+    return found
 
 
 def _asked(request: Request, ensemble: EnsemblePrediction) -> list[str]:
@@ -205,14 +210,13 @@ def _has(rule: str, ensemble: EnsemblePrediction) -> bool:
 
 
 def _from_table(source: Any, request: Request) -> Subject:
-    measures = dict(as_scores(source, "source").columns)
+    measures = dict(as_scores(source, "source", fewest=1).columns)
     split = split_among([name for name in measures if is_measure(name)], request.rule, "source")
     if request.measures is not None:
-        names = [request.measures] if isinstance(request.measures, str) else list(request.measures)
+        names = _named(request.measures, list(measures))
         measures = {name: measures[name] for name in dict.fromkeys([*names, split.bayes, split.excess])}
     n_rows = len(measures[split.bayes])
-    target = None if request.target is None else numbers(request.target, "target", finite=True)
-    prediction = None if request.prediction is None else numbers(request.prediction, "prediction", finite=True)
+    target, prediction = (_each(getattr(request, name), name, n_rows) for name in ("target", "prediction"))
     return Subject(
         title=request.title or "a table of measures",
         measures=measures,
@@ -223,16 +227,23 @@ def _from_table(source: Any, request: Request) -> Subject:
         target=target,
         prediction=prediction,
         error=_error(request, target, prediction, source),
-        error_kind=request.error if isinstance(request.error, str) else "error",
+        error_words=request.error_words,
         unit=request.unit,
         outside=_outside(request.ood, lambda other: dict(as_scores(other).columns) if is_table(other) else None),
     )
 
 
+def _named(asked: str | Sequence[str], names: Sequence[str]) -> list[str]:
+    """Names and patterns, with commas between if you like, as for a file; a name may have a comma of its own."""
+    given = [str(text) for text in ([asked] if isinstance(asked, str) else asked)]
+    parts = [part.strip() for text in given for part in ([text] if text in names else text.split(","))]
+    return matching([part for part in parts if part], names, "source")
+
+
 def _error(request: Request, target: Any, prediction: Any, source: Any) -> np.ndarray | None:
     if not isinstance(request.error, str):
         return errors_of(request.error, as_scores(source, "source"))
-    if target is None:
+    if target is None or len(target) < 2:
         return None
     if prediction is None:
         raise ArgumentError("a table of measures has no predictions; give prediction= beside target=, or error= as an array")

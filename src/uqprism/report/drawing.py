@@ -23,6 +23,7 @@ PAGE_WIDTH = 7.0  # inches: drawn at the size at which it is read
 DOTS_PER_INCH = 130
 PALETTE = 128  # colours of a .png
 
+PLAIN = {"text.parse_math": False}  # names and units come from files: what is in them is no formula
 STYLE = {
     "font.size": 9.0,
     "axes.titlesize": 9.5,
@@ -56,14 +57,17 @@ def new_figure(height: float, **panels: Any) -> tuple[Any, Any]:
 def axes_or_new(ax: Any, height: float) -> Iterator[Any]:
     """These axes, in their owner's style; or, for None, those of a new figure in ours, which pyplot knows if it is loaded."""
     if ax is None:
-        with styled():
+        with styled(), matplotlib.rc_context(PLAIN):
             pyplot = sys.modules.get("matplotlib.pyplot")
             if pyplot is None:
                 yield new_figure(height)[1]
             else:
                 yield pyplot.figure(figsize=(PAGE_WIDTH, height), layout="constrained").subplots()
     elif hasattr(ax, "plot"):
-        yield ax
+        with matplotlib.rc_context(PLAIN):
+            yield ax
+        for label in (ax.xaxis.label, ax.yaxis.label):  # which were there before
+            label.set_parse_math(False)
     else:
         raise ArgumentError(f"ax must be matplotlib axes, got {ax!r}; to save a picture: result.plot().figure.savefig(path)")
 

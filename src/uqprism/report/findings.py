@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from uqprism.arrays import to_numpy
 from uqprism.errors import InvalidValueError
+from uqprism.evaluation import evaluate
 from uqprism.report import sentences
-from uqprism.report.figures.errors import ErrorWords
 from uqprism.report.sentences import Parts
 from uqprism.report.subject import Outside, Subject
 from uqprism.tasks.calibration import Calibration, calibration
@@ -21,6 +22,7 @@ from uqprism.tasks.scores import as_scores, errors_of
 from uqprism.tasks.selection import FEWEST, Selection, choose
 
 Tell = Callable[[str], None]
+QUICK = ("crps", "squared_error")  # rules under which the average of the models has closed forms
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Findings:
         results: of the tasks that could be done, by the name of their command.
         missing: why others could not, likewise.
         calibration: of the mixture, where targets and members are known.
+        average: the mean penalty of predicting with the average of the models, where it is known or cheap to know.
         choices: the measure to use on these rows, by task.
         sentences: the summary, by what each is about.
     """
@@ -42,6 +45,7 @@ class Findings:
     results: Mapping[str, Any]
     missing: Mapping[str, str]
     calibration: Calibration | None
+    average: float | None
     choices: Mapping[str, Selection]
     sentences: Mapping[str, str]
 
@@ -68,11 +72,11 @@ def find(subject: Subject, *, resamples: int, seed: int, tell: Tell = lambda _: 
         except InvalidValueError as error:
             missing[command.name] = str(error)
     found = None
-    if subject.ensemble is not None and subject.target is not None:
+    if subject.ensemble is not None and subject.target is not None and subject.n_rows > 1:
         tell("calibration")
         found = calibration(subject.ensemble, subject.target)
     told = _sentences(subject, parts, outside, results, found)
-    return Findings(parts, outside, results, missing, found, _choices(subject, results, seed), told)
+    return Findings(parts, outside, results, missing, found, _average(subject), _choices(subject, results, seed), told)
 
 
 def _parts(subject: Subject, rows: Subject | Outside) -> Parts:
@@ -84,6 +88,19 @@ def _parts(subject: Subject, rows: Subject | Outside) -> Parts:
         unit=subject.unit,
         n_members=None if subject.ensemble is None else subject.ensemble.n_members,
     )
+
+
+def _average(subject: Subject) -> float | None:
+    """What predicting with the average of the models costs: read, or computed where that is a closed form and quick."""
+    name = subject.split.of_average
+    if name is None or name in subject.measures:
+        return None if name is None else float(subject.measures[name].mean())
+    exactness = subject.exactness.get(subject.split.excess)  # of measures that were read nobody knows; files hold Gaussians
+    exact = exactness is None or exactness.method == "closed form"
+    if subject.ensemble is None or subject.split.rule not in QUICK or not exact:
+        return None
+    found = float(to_numpy(evaluate(subject.ensemble, [name])[name]).mean())
+    return found if np.isfinite(found) else None
 
 
 def _check(subject: Subject) -> None:
@@ -134,8 +151,9 @@ def _sentences(
         "rows": sentences.rows_to_look_at(parts),
     }
     if "selective" in results:
-        words = ErrorWords.of(subject.error_kind, subject.unit)
-        told["errors"] = sentences.handing_over(results["selective"], lead(results["selective"], subject), words)
+        told["errors"] = sentences.handing_over(results["selective"], lead(results["selective"], subject), subject.error_words)
+    if subject.n_rows < 2 and subject.target is not None:
+        told["errors"] = sentences.ALONE
     if found is not None:
         told["calibration"] = sentences.calibrated(found)
     told["elsewhere"] = sentences.elsewhere(parts, outside)

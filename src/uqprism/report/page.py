@@ -9,30 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from uqprism import __version__
-from uqprism.report.doors import Request, subject_of
+from uqprism.member_columns import Columns
+from uqprism.report.doors import subject_of
 from uqprism.report.findings import Findings, Tell, find
+from uqprism.report.request import Request
 from uqprism.report.sections import all_sections
-from uqprism.report.sentences import Parts
+from uqprism.report.sentences import Parts, penalty
 from uqprism.report.subject import Subject
 from uqprism.report.words import SPACE, count, number, percent
-from uqprism.scale.options import Columns
 from uqprism.storage import require, write_text
 from uqprism.tasks.resampling import RESAMPLES
+from uqprism.words import STAND_INS
 
 DEFINITIONS = {
     "noise": "Noise (aleatoric uncertainty) would remain however much data there were: with the same inputs, outcomes still "
     "differ.",
     "removable": "What more data would remove (epistemic uncertainty) is there because the models have seen too little: they "
     "disagree.",
-}
-OF_RULE = {
-    "crps": "The penalty is the CRPS (continuous ranked probability score), in units of the target: for a prediction that is a "
-    "single number it is the absolute error. Lower is better.",
-    "log": "The penalty is the log score: minus the log of the predicted density at the outcome. Lower is better, and it can "
-    "be negative.",
-    "quadratic": "The penalty is the quadratic score: the integral of the squared density less twice the density at the "
-    "outcome. Lower is better; it is negative for a good density.",
-    "squared_error": "The penalty is the squared error of the predicted mean, in squared units of the target. Lower is better.",
 }
 
 
@@ -88,8 +81,9 @@ def write_report(
             or a table of measures.
         output: the file to write, whole or not at all.
         target: what happened: the name of a column for a file, else an array.
-        prediction: what was predicted, likewise; by default the members' mean.
-        error: `squared`, `absolute`, `nll` or `crps`, made from target and prediction; for a table also an array.
+        prediction: what was predicted, likewise; by default the members' mean, which it always is for an ensemble.
+        error: `squared`, `absolute`, `nll` or `crps`, made from target and prediction; for an ensemble or a table also an
+            array.
         error_column: of a file, the error of each point, in place of a target.
         ood: points from outside: a file or several; an ensemble or table, or several by name.
         measures: names or patterns; by default total, noise and removable part under four rules, or what a scored file has.
@@ -125,7 +119,6 @@ def render(subject: Subject, findings: Findings, *, resamples: int, seed: int, c
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja.StrictUndefined
     )
     parts = findings.parts
-    rule = subject.split.rule
     return environment.get_template("report.html").render(
         version=__version__,
         title=subject.title,
@@ -133,12 +126,12 @@ def render(subject: Subject, findings: Findings, *, resamples: int, seed: int, c
         css=_text(environment, "report.css"),
         script=_text(environment, "report.js"),
         sections=all_sections(subject, findings, resamples=resamples, seed=seed, command=command),
-        tiles=_tiles(parts, findings),
+        tiles=_tiles(parts, findings, subject.split.prediction),
         share=100.0 * parts.noise / parts.total if parts.has_shares else None,
         share_told=f"{percent(parts.noise / parts.total)} noise" if parts.has_shares else "",
         sentences=list(findings.sentences.values()),
         definitions=DEFINITIONS,
-        penalty=OF_RULE.get(rule, f"The penalty is the score of the rule {rule}. Lower is better."),
+        penalty=penalty(parts, subject.split.prediction, findings.average, intervals=findings.calibration is not None),
     )
 
 
@@ -149,7 +142,7 @@ def _text(environment: Any, name: str) -> str:
 def _subtitle(subject: Subject) -> str:
     models = "" if subject.ensemble is None else f", {count(subject.ensemble.n_members, 'model')}"
     given = [count(subject.n_rows, "row") + models]
-    given += ["targets known"] if subject.error is not None else []
+    given += ["targets known"] if subject.target is not None else ["errors known"] if subject.error is not None else []
     given += [f"{count(len(next(iter(table.values()))), 'row')} from “{name}”" for name, table in subject.outside.items()]
     return "; ".join(given)
 
@@ -163,9 +156,11 @@ class Tile:
     unit: str = ""
 
 
-def _tiles(parts: Parts, findings: Findings) -> list[Tile]:
+def _tiles(parts: Parts, findings: Findings, prediction: str) -> list[Tile]:
     unit = parts.risk_unit
-    found = [Tile(number(parts.total), "expected penalty, mean over the rows", unit)]
+    alone = parts.n_members == 1 or prediction not in STAND_INS
+    whose = "" if alone else f" of predicting with {STAND_INS[prediction].prediction}"
+    found = [Tile(number(parts.total), f"expected penalty{whose}; mean over the rows", unit)]
     if parts.has_shares and parts.n_members != 1:
         found.append(Tile(percent(parts.noise / parts.total), "of it is noise"))
         found.append(Tile(percent(parts.removable / parts.total), "of it more data would remove"))

@@ -6,21 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from uqprism.citation import citation
-from uqprism.report import charts, tables
+from uqprism.report import charts, figures, tables
 from uqprism.report.charts import Chart
-from uqprism.report.figures.errors import ErrorWords
 from uqprism.report.findings import Findings, lead
 from uqprism.report.subject import Subject
 from uqprism.report.tables import Column, Name, Table
-from uqprism.report.words import ROLES, RULES, count, measure_in_words
+from uqprism.report.words import count, measure_in_words
 from uqprism.tasks.command import commands
 from uqprism.tasks.recommendation import recommend
 from uqprism.versions import versions
+from uqprism.words import STAND_INS, rule_words
 
-NEEDS_MEMBERS = (
-    "Whether the predicted intervals hold as many targets as they say cannot be told from measures alone: that needs the "
-    "columns of the members, which uqprism score keeps with --keep-members."
-)
+NOT_FROM_THESE = "Whether the predicted intervals hold as many targets as they say cannot be told from {}: that needs {}."
+KEPT = "the columns of the members, which uqprism score keeps with --keep-members"
 FEWEST_TO_HAND_OVER = 10
 ORDER = {"selective": 0, "ood": 1, "correlation": 9}
 SHORT = {"selective": "Errors", "ood": "Outside", "correlation": "Measures alike"}
@@ -96,8 +94,8 @@ def _handing_over(subject: Subject, findings: Findings) -> list[Section]:
         "reaches; new rows of the same kind will reach them about as often."
     )
     python = "In Python, up.flag(table, share=0.1) gives the threshold and the rows."
-    words = ErrorWords.of(subject.error_kind, subject.unit)
-    found = [tables.thresholds(subject, _lead("selective_prediction", subject, findings), "To avoid large errors", words)]
+    by = _lead("selective_prediction", subject, findings)
+    found = [tables.thresholds(subject, by, "To avoid large errors", subject.error_words)]
     if subject.outside:
         found.append(tables.thresholds(subject, _lead("ood_detection", subject, findings), "To notice rows from outside", None))
     return [Section("threshold", "Thresholds", "Which rows to hand over", [f"{about} {python}"], tables=found)]
@@ -120,7 +118,7 @@ def _of_task(name: str, subject: Subject, findings: Findings) -> Section:
         return Section(name, short, section.title, [section.about, f"Not for these rows: {findings.missing[name]}."])
     result = findings.results[name]
     drawn = [charts.of_result(name, result, subject)]
-    if name == "selective":
+    if name == "selective" and figures.group_count(subject.n_rows) > 1:
         drawn.append(charts.errors(subject, findings))
     table = tables.of_result(result, subject)
     shown = [table] if table is not None else []
@@ -128,14 +126,25 @@ def _of_task(name: str, subject: Subject, findings: Findings) -> Section:
 
 
 def _calibration(subject: Subject, findings: Findings) -> list[Section]:
+    title = "Can the intervals be trusted?"
     if findings.calibration is None:
-        title = "Can the intervals be trusted?"
-        return [Section("calibration", "Intervals", title, [NEEDS_MEMBERS])] if subject.error is not None else []
+        why = _why_not(subject)
+        known = subject.error is not None and subject.n_rows > 1
+        return [Section("calibration", "Intervals", title, [why])] if known else []
     about = (
         "The models together predict a distribution for each row (their mixture). A central interval of 90 % should hold nine "
         "targets in ten; grey is what chance allows if the rows are independent of each other."
     )
-    return [Section("calibration", "Intervals", "Can the intervals be trusted?", [about], charts.calibration(findings))]
+    return [Section("calibration", "Intervals", title, [about], charts.calibration(findings))]
+
+
+def _why_not(subject: Subject) -> str:
+    """What calibration lacks: the targets, the members, or both."""
+    if subject.ensemble is not None:
+        return NOT_FROM_THESE.format("errors alone", "the targets (--target)")
+    if subject.target is not None:
+        return NOT_FROM_THESE.format("measures alone", KEPT)
+    return NOT_FROM_THESE.format("measures and errors alone", f"the targets (--target) and {KEPT}")
 
 
 PURPOSES = {
@@ -193,7 +202,7 @@ def _methods(subject: Subject, *, resamples: int, seed: int, command: str) -> Se
         ("numbers", "from all rows used; figures say where they draw a sample"),
         (
             "measures",
-            f"{len(names)}, under {', '.join(RULES.get(rule, rule) for rule in rules)}; named rule.risk.prediction.truth",
+            f"{len(names)}, under {', '.join(rule_words(rule).name for rule in rules)}; named rule.risk.prediction.truth",
         ),
         (
             "risks",
@@ -201,7 +210,7 @@ def _methods(subject: Subject, *, resamples: int, seed: int, command: str) -> Se
             "bayes + excess",
         ),
         ("prediction, truth", "which distribution is judged, and which is taken for what happens; for both there are stand-ins"),
-        *((f"{role} (stand-in)", ROLES.get(role, "a stand-in of your own")) for role in roles),
+        *((f"{role} (stand-in)", STAND_INS[role].meaning if role in STAND_INS else "a stand-in of your own") for role in roles),
         *([("variant", "a measure with another stand-in than each model in turn")] if set(roles) - {"members"} else []),
         ("exactness", _exactness(subject)),
         (

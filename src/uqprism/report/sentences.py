@@ -9,11 +9,11 @@ import numpy as np
 
 from uqprism.report.figures.errors import ErrorWords
 from uqprism.report.figures.words import origin
-from uqprism.report.words import RULES, SPACE, amount, count, measure_in_words, percent
+from uqprism.report.words import SPACE, amount, count, measure_in_words, percent
 from uqprism.tasks.calibration import Calibration
 from uqprism.tasks.result import TaskResult
+from uqprism.words import STAND_INS, WITHOUT_ZERO, has_shares, risk_unit, rule_words, told_unit
 
-WITH_SHARES = ("crps", "squared_error")  # zero is the least there is, so that parts of a whole mean something
 NOTHING = 1e-9  # of the total: rounding
 HANDED_OVER = 10  # percent
 
@@ -34,6 +34,7 @@ class Parts:
         noisiest: the number of that row.
         least_known: the number of the row with the largest removable part.
         largest: that row's noise, and that row's removable part.
+        has_zero: whether zero is the least that noise can be, as far as these rows tell.
     """
 
     rule: str
@@ -47,6 +48,7 @@ class Parts:
     noisiest: int
     least_known: int
     largest: tuple[float, float]
+    has_zero: bool
 
     @classmethod
     def of(
@@ -73,6 +75,7 @@ class Parts:
             noisiest=int(numbers[np.argmax(noise)]),
             least_known=int(numbers[np.argmax(removable)]),
             largest=(float(noise.max()), float(removable.max())),
+            has_zero=has_shares(rule, noise),
         )
 
     @property
@@ -83,7 +86,7 @@ class Parts:
     @property
     def has_shares(self) -> bool:
         """Whether it makes sense to say that so much of the total is noise."""
-        return self.rule in WITH_SHARES and self.noise >= 0.0 and self.total > 0.0
+        return self.has_zero and self.total > 0.0
 
     @property
     def agree(self) -> bool:
@@ -93,13 +96,12 @@ class Parts:
     @property
     def risk_unit(self) -> str:
         """What both are in."""
-        units = {"crps": self.unit, "squared_error": f"{self.unit}²" if self.unit else "", "log": "nats"}
-        return units.get(self.rule, "")
+        return risk_unit(self.rule, self.unit)
 
 
 def overall(parts: Parts) -> str:
     """How much is noise and how much more data would remove."""
-    unit, rule = parts.risk_unit, RULES.get(parts.rule, parts.rule)
+    unit, rule = parts.risk_unit, rule_words(parts.rule).name
     several = parts.n_rows > 1
     head = f"Over {count(parts.n_rows, 'row')}" if several else "In the only row"
     head += f" the model{' expects' if parts.n_members == 1 else 's expect'} a penalty ({rule}) of {amount(parts.total, unit)}"
@@ -117,15 +119,40 @@ def overall(parts: Parts) -> str:
         )
     noise, removable = amount(parts.noise, unit), amount(parts.removable, unit)
     if not parts.has_shares:
+        why = "has no natural zero" if parts.rule in WITHOUT_ZERO else "is negative in some rows"
         return (
             f"{head}: {noise} is noise, and {removable} is disagreement between {who}, which more data like these rows would "
-            f"remove. The {rule} has no natural zero, so these are no shares of a whole; the CRPS gives shares."
+            f"remove. The {rule} {why}, so these are no shares of a whole; the CRPS gives shares."
         )
     share = percent(parts.noise / parts.total), percent(parts.removable / parts.total)
     return (
         f"{head}: {noise} of it ({share[0]}) is noise, which more data would not remove, and {removable} ({share[1]}) is "
         f"disagreement between {who}, which more data like these rows would remove."
     )
+
+
+def penalty(parts: Parts, prediction: str, average: float | None, *, intervals: bool) -> str:
+    """What the penalty is, and of which prediction.
+
+    Args:
+        parts: of the rows.
+        prediction: what stands in for the prediction.
+        average: the mean penalty of predicting with the average of the models, if known.
+        intervals: whether intervals are shown, which are those of the average.
+    """
+    words, unit = rule_words(parts.rule), told_unit(parts.rule, parts.unit)
+    told = f"The penalty is the {words.name}{f', in {unit}' if unit else ''}: {words.cost}. Lower is better."
+    if parts.n_members == 1 or parts.agree or prediction not in STAND_INS:
+        return told
+    told += f" It is what is expected of predicting with {STAND_INS[prediction].prediction}"
+    if prediction == "members":
+        told += "; predicting with their average costs less"
+        told += f", {amount(average, parts.risk_unit)} in place of {amount(parts.total, parts.risk_unit)}" if average else ""
+    shown = " The intervals shown are those of the average, and so are errors, unless predictions were given."
+    return f"{told}.{shown if intervals else ''}"
+
+
+ALONE = "What happened is known of one row only: whether uncertainty finds errors, and whether intervals hold, takes more rows."
 
 
 def rows_of_each_kind(parts: Parts) -> str:
@@ -167,7 +194,7 @@ def handing_over(result: TaskResult, measure: str, words: ErrorWords) -> str:
     if n_rows < HANDED_OVER:
         return f"{start} With {count(n_rows, 'row')} there is no tenth to hand over."
     after = float(words.shown(result.metrics[f"error_at_{100 - HANDED_OVER}"][measure]))
-    which = f"the {HANDED_OVER} % most uncertain rows"
+    which = f"the {HANDED_OVER} % most uncertain rows (by {measure_in_words(measure) or measure})"
     if not after < before:
         doubt = "here the uncertainty does not tell where errors are large"
         return f"{start} Without {which} it would be {amount(after, words.unit)}: {doubt}."

@@ -13,9 +13,12 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import InvalidValueError
 from uqprism.measures import Measure, catalogue
 from uqprism.quadrature import Exactness
+from uqprism.report.figures.errors import ErrorWords
 from uqprism.rules import PAPER
 
 Table = Mapping[str, np.ndarray]
+
+WITHOUT_DISAGREEMENT = {"mixture", "matched", "pooled"}  # one distribution each: two of them differ in shape alone
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,16 @@ class Split:
     def total(self) -> str:
         """The name of the sum."""
         return self.excess.replace(".excess.", ".total.")
+
+    @property
+    def prediction(self) -> str:
+        """What stands in for the prediction."""
+        return self.excess.split(".")[-2]
+
+    @property
+    def of_average(self) -> str | None:
+        """The name of the total if one predicts with the average of the models, None where the split is another."""
+        return f"{self.rule}.total.mixture.members" if self == Split.of(self.rule) else None
 
     @classmethod
     def of(cls, rule: str) -> Split:
@@ -67,7 +80,7 @@ class Subject:
         prediction: of each row, in one number, if known.
         target: what happened, if known.
         error: of each row, if known.
-        error_kind: which error that is.
+        error_words: what to call it.
         target_name: what the target is called.
         unit: of the target; empty if nobody said.
         outside: measures of rows from outside, by the name of their data set.
@@ -85,7 +98,7 @@ class Subject:
     prediction: np.ndarray | None = None
     target: np.ndarray | None = None
     error: np.ndarray | None = None
-    error_kind: str = "squared"
+    error_words: ErrorWords = field(default_factory=lambda: ErrorWords.of("squared"))
     target_name: str = "target"
     unit: str = ""
     outside: Mapping[str, Table] = field(default_factory=dict)
@@ -165,10 +178,16 @@ def split_among(names: Sequence[str], rule: str, where: str) -> Split:
         for excess in sorted(name for name in names if name.startswith(f"{each}.excess.")):
             measure = Measure.parse(excess)
             bayes = f"{each}.bayes.{measure.truth}"
-            if bayes in names:
+            if bayes in names and _sees_disagreement(measure):
                 wanted = Split.of(each)
                 return wanted if {wanted.bayes, wanted.excess} <= set(names) else Split(each, bayes, excess)
     raise InvalidValueError(
         f"{where}: a report needs a noise and a removable part under one rule, such as {rule}.bayes.members and "
         f"{rule}.excess.members.members; score the file with both (uqprism score), or give the members"
     )
+
+
+def _sees_disagreement(measure: Measure) -> bool:
+    """Whether an excess risk is about the models' disagreement: between equal stand-ins it is zero, however much there is."""
+    roles = {measure.prediction, measure.truth}
+    return roles == {"members"} or (len(roles) == 2 and not roles <= WITHOUT_DISAGREEMENT)

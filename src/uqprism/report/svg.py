@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, STYLE, matplotlib
+from uqprism.report.drawing import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, RED, SKY, STYLE, matplotlib
 
 POINTS_PER_INCH = 72.0
 # What figures are drawn with, and the variable of the page's style sheet that takes its place.
@@ -21,6 +21,7 @@ VARIABLES = {
 }  # fmt: skip
 ON_A_PAGE = {
     **STYLE,
+    **PLAIN,
     "svg.fonttype": "none",
     "savefig.transparent": True,
     "axes.facecolor": "none",

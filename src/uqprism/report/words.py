@@ -6,15 +6,9 @@ import math
 from collections.abc import Sequence
 
 from uqprism.scale.options import is_measure
+from uqprism.words import rule_words
 
-RULES = {"crps": "CRPS", "log": "log score", "quadratic": "quadratic score", "squared_error": "squared error"}
 KINDS = {"total": "total uncertainty", "bayes": "noise", "excess": "removable part"}
-ROLES = {
-    "members": "each model in turn",
-    "mixture": "the average of the models' distributions",
-    "matched": "one Gaussian with the mean and variance of that average",
-    "pooled": "one Gaussian with that mean and the models' mean variance",
-}
 SPACE = "\u00a0"  # that does not break
 MINUS, TIMES = "\u2212", "\u00d7"
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -100,5 +94,5 @@ def measure_in_words(name: str) -> str:
     if not is_measure(name):
         return ""
     rule, risk, *roles = name.split(".")
-    told = f"{KINDS[risk]}, {RULES.get(rule, rule.replace('_', ' '))}"
+    told = f"{KINDS[risk]}, {rule_words(rule).name}"
     return told if set(roles) == {"members"} else f"{told} (a variant)"

@@ -13,7 +13,8 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
 from uqprism.kernels import limited_to
 from uqprism.measures import Measure
-from uqprism.scale.options import Columns, ColumnsLike, Layout, MeasuresLike, resolve, select
+from uqprism.member_columns import Columns, ColumnsLike, Layout, resolve
+from uqprism.scale.options import MeasuresLike, select
 from uqprism.storage import require
 
 

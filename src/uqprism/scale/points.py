@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,11 @@ from uqprism.ensemble import FORMAT, EnsemblePrediction
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.evaluation import evaluate
 from uqprism.measures import catalogue
+from uqprism.member_columns import Columns, Layout, resolve
 from uqprism.quadrature import Exactness
 from uqprism.registry import unknown
 from uqprism.scale.inputs import find
-from uqprism.scale.options import Columns, Layout, is_measure, resolve
+from uqprism.scale.options import is_measure, matching
 from uqprism.scale.rows import good_rows, numbers
 from uqprism.scale.sources import arrow_csv, naming, pa, pq, stored_weights
 from uqprism.tasks.prediction_error import prediction_error
@@ -116,7 +116,7 @@ class Points:
         scored = self.scored
         others = [pattern for pattern in patterns if pattern not in columns]
         known = scored or ([measure.name for measure in catalogue()] if others else [])
-        chosen = _matching(others, known, self.title)
+        chosen = matching(others, known, self.title)
         found, exactness = self.read([*columns, *(chosen if scored else [])]), {}
         if chosen and not scored:
             table = evaluate(self.ensemble(), chosen)
@@ -196,16 +196,6 @@ class Points:
             raise ArgumentError(f"--error {kind} needs the members, not --prediction; leave it out, or take squared or absolute")
         apart = np.abs(self.read([prediction])[prediction] - y)
         return apart**2 if kind == "squared" else apart
-
-
-def _matching(patterns: Sequence[str], names: Sequence[str], where: str) -> list[str]:
-    found: dict[str, None] = {}
-    for pattern in patterns:
-        matches = list(names) if pattern == "all" else [name for name in names if fnmatchcase(name, pattern)]
-        if not matches:
-            raise InvalidValueError(f"{where}: {unknown('measure or column', pattern, names)}")
-        found |= dict.fromkeys(matches)
-    return list(found)
 
 
 def _is_parquet(path: Path) -> bool:

@@ -11,7 +11,8 @@ from uqprism.ensemble import FORMAT, EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.evaluation import evaluate
 from uqprism.kernels import limited_to
-from uqprism.scale.options import Layout, Options
+from uqprism.member_columns import Layout
+from uqprism.scale.options import Options
 from uqprism.scale.sources import Batch, Schema, Source, check_types, pa
 
 BATCH_BYTES = 1 << 24  # of members and measures together, a few of which are in memory at a time

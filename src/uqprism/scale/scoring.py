@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uqprism.errors import ArgumentError, InvalidValueError
+from uqprism.member_columns import Columns, ColumnsLike
 from uqprism.scale.inputs import Part, PathLike, check_outside, find, plan
-from uqprism.scale.options import Columns, ColumnsLike, MeasuresLike, OnBad, Options, select
+from uqprism.scale.options import MeasuresLike, OnBad, Options, select
 
 if TYPE_CHECKING:
     from uqprism.scale.parts import Made

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uqprism.errors import InvalidValueError
+from uqprism.member_columns import Layout
 from uqprism.scale.npz import NpzWriter
-from uqprism.scale.options import Layout, Options
+from uqprism.scale.options import Options
 from uqprism.scale.sources import Batch, Schema, arrow_csv, pa, pq
 from uqprism.storage import require
 

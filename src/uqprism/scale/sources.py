@@ -15,9 +15,9 @@ from zipfile import BadZipFile
 
 from uqprism.ensemble import FORMAT
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
+from uqprism.member_columns import Columns, Layout, resolve
 from uqprism.scale.inputs import Span
 from uqprism.scale.npz import NpzArrays
-from uqprism.scale.options import Columns, Layout, resolve
 from uqprism.storage import require
 
 pa = require("pyarrow", extra="cli")

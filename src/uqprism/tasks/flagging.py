@@ -49,7 +49,7 @@ def flag(table: Any, share: float = 0.1, *, measure: object = None) -> Flagged:
     """
     if not 0.0 < share <= 1.0:
         raise InvalidValueError(f"share must be above 0 and up to 1, got {share}; 0.1 flags the most uncertain tenth")
-    columns = as_scores(table).columns
+    columns = as_scores(table, fewest=1).columns
     advised = recommend("selective_prediction").measure
     name = str(measure) if measure is not None else next(iter(columns)) if len(columns) == 1 else advised
     if name not in columns:

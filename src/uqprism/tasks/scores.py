@@ -46,10 +46,10 @@ class Scores:
             return dict(zip(self.columns, pool.map(function, self.columns, self.columns.values()), strict=True))
 
 
-def as_scores(table: Any, argument: str = "table") -> Scores:
+def as_scores(table: Any, argument: str = "table", *, fewest: int = 2) -> Scores:
     """Columns out of a `MeasureTable`, a mapping of names to arrays, a data frame, or one array of uncertainties."""
     given = list(_columns(table, argument))
-    columns = {name: numbers(column, title) for name, title, column in given}
+    columns = {name: numbers(column, title, fewest=fewest) for name, title, column in given}
     if len(columns) < len(given):
         raise InvalidValueError(f"{argument} has two columns of one name among {', '.join(columns)}; rename one")
     if not columns:
@@ -62,8 +62,8 @@ def as_scores(table: Any, argument: str = "table") -> Scores:
     return Scores(columns, np.shape(given[0][2]), getattr(table, "index", None) if hasattr(table, "reindex") else None)
 
 
-def numbers(values: Any, argument: str, *, finite: bool = False) -> np.ndarray:
-    """At least two real numbers, none NaN, as a flat array."""
+def numbers(values: Any, argument: str, *, finite: bool = False, fewest: int = 2) -> np.ndarray:
+    """Real numbers, at least so many and none NaN, as a flat array."""
     if np.ma.isMaskedArray(values):
         raise ArrayTypeError(f"{argument} must not be masked; drop the masked points, everywhere alike")
     if not is_array(values):
@@ -72,8 +72,9 @@ def numbers(values: Any, argument: str, *, finite: bool = False) -> np.ndarray:
     if found.dtype.kind not in "fiub":
         raise ArrayTypeError(f"{argument} must be real numbers, got dtype {found.dtype}; convert it to float first")
     found = found.astype(np.float64, copy=False)
-    if len(found) < 2:
-        raise InvalidValueError(f"{argument} must have at least 2 points, got {len(found)}; give more points")
+    if len(found) < fewest:
+        points = f"{fewest} point{'s' if fewest > 1 else ''}"
+        raise InvalidValueError(f"{argument} must have at least {points}, got {len(found)}; give more points")
     bad = ~np.isfinite(found) if finite else np.isnan(found)
     if bad.any():
         kind = "NaN or infinite" if finite else "NaN"

@@ -9,16 +9,17 @@ import numpy as np
 import streamlit as st
 
 from uqprism.app import commands, example, findings
-from uqprism.app.choices import COSTS, EXPLAINED, PARTS, RULES, STAND_INS, Choice
+from uqprism.app.choices import PARTS, RULES, Choice
 from uqprism.app.scored import Scored, scored_file
 from uqprism.app.screens import charts, remembered
 from uqprism.app.uploads import Upload
 from uqprism.errors import UqprismError
+from uqprism.tasks.flagging import flag
+from uqprism.words import STAND_INS, rule_words
 
 ROWS_SHOWN = 500
 METRIC = 150  # pixels
 DOWNLOAD: dict[str, Any] = {"icon": ":material/download:", "on_click": "ignore", "width": "stretch"}
-NO_TARGET = "none"
 UPLOAD = "Drop a file of predictions: CSV, Parquet or NPZ"
 UPLOAD_HELP = (
     "A row for each prediction; columns mean_0, mean_1, ... and variance_0, variance_1, ... (or scale_0, ... for standard "
@@ -31,6 +32,7 @@ BAD_HELP = "A row is bad if a mean or variance is missing or infinite, or a vari
 TARGET_HELP = (
     "The column with what really happened, if the file has one. It shows whether uncertain rows are really the wrong ones."
 )
+PERCENT_HELP = "That share of the rows, rounded up; rows as high as the last of them are flagged, too."
 COLUMNS_HELP = "A pattern with {i} for the number of the model, such as mu{i}; or the names themselves, with commas between."
 
 
@@ -49,11 +51,11 @@ def show(given: str | None) -> None:
         return
     _summary(upload, scored, choice)
     by, percent = _flagging()
-    flagged = findings.flag(scored.frame[by].to_numpy(), percent)
+    flagged = flag(scored.frame[by].to_numpy(), percent / 100).rows
     target = _pictures(upload, scored, choice, flagged)
     _rows(scored, flagged, by)
     keep_members = _downloads(upload, scored, choice, flagged)
-    _code(upload, scored, choice, by=by, flagged=int(flagged.sum()), target=target, keep_members=keep_members)
+    _code(upload, scored, choice, by=by, percent=percent, target=target, keep_members=keep_members)
 
 
 def _upload(given: str | None) -> Upload:
@@ -75,10 +77,11 @@ def _upload(given: str | None) -> Upload:
 def _choice() -> Choice:
     first, second, third = st.columns(3)
     rule = first.selectbox("What a wrong prediction costs", list(RULES), format_func=RULES.get, help=RULE_HELP, key="rule")
-    roles = {"options": list(STAND_INS), "format_func": STAND_INS.get}
+    roles = {"options": list(STAND_INS), "format_func": lambda role: STAND_INS[role].name}
     prediction = second.selectbox("Stands in for the prediction", **roles, help=PREDICTION_HELP, key="prediction")
     truth = third.selectbox("Stands in for the truth", **roles, help=TRUTH_HELP, key="truth")
-    st.caption(f"{RULES[rule]}: {COSTS[rule]}. Prediction: {EXPLAINED[prediction]}. Truth: {EXPLAINED[truth]}.")
+    meaning = {role: STAND_INS[role].meaning for role in (prediction, truth)}
+    st.caption(f"{RULES[rule]}: {rule_words(rule).cost}. Prediction: {meaning[prediction]}. Truth: {meaning[truth]}.")
     with st.expander("Bad rows, and columns with other names"):
         drop = st.checkbox("Leave bad rows out", help=BAD_HELP, key="drop")
         columns = st.columns(3)
@@ -115,7 +118,7 @@ def _flagging() -> tuple[str, int]:
         help="Total finds likely errors; removable finds inputs that the models do not know.",
         key="by",
     )
-    percent = second.slider("How many rows to flag (%)", 1, 50, 10, help="That share of the rows, rounded up.", key="percent")
+    percent = second.slider("How many rows to flag (%)", 1, 50, 10, help=PERCENT_HELP, key="percent")
     return by, percent
 
 
@@ -144,10 +147,13 @@ def _pictures(upload: Upload, scored: Scored, choice: Choice, flagged: np.ndarra
 
 
 def _retention(upload: Upload, scored: Scored, choice: Choice) -> str | None:
-    options = [NO_TARGET, *scored.targets]
+    nothing = "none"
+    while nothing in scored.targets:
+        nothing = f"({nothing})"
+    options = [nothing, *scored.targets]
     index = options.index(scored.usual_target) if scored.usual_target else 0
     chosen = st.selectbox("What happened", options, index=index, help=TARGET_HELP, key=f"target of {upload.name}")
-    if chosen == NO_TARGET:
+    if chosen == nothing:
         st.info("Choose the column with what happened to see how the error falls as the most uncertain rows are handed on.")
         return None
     try:
@@ -194,5 +200,5 @@ def _downloads(upload: Upload, scored: Scored, choice: Choice, flagged: np.ndarr
 
 def _code(upload: Upload, scored: Scored, choice: Choice, *, target: str | None, keep_members: bool, **flags: Any) -> None:
     st.markdown("The same from the shell, and in Python with the flags:")
-    st.code(commands.shell(upload.name, choice, target, keep_members=keep_members), language="bash", wrap_lines=True)
-    st.code(commands.python(upload.name, choice, scored, target=target, **flags), language="python", wrap_lines=True)
+    st.code(commands.shell(upload.path, choice, target, keep_members=keep_members), language="bash", wrap_lines=True)
+    st.code(commands.python(upload.path, choice, scored, target=target, **flags), language="python", wrap_lines=True)

@@ -23,7 +23,7 @@ def file(path: str) -> Upload:
     """The file of the command line, as it is now."""
     check_file(path)
     state = os.stat(path)
-    return _once("file", (state.st_mtime_ns, state.st_size), lambda: Upload(Path(path).name, Path(path).read_bytes()))
+    return _once("file", (path, state.st_mtime_ns, state.st_size), lambda: Upload(Path(path).name, Path(path).read_bytes(), path))
 
 
 def dropped(file: Any) -> Upload:

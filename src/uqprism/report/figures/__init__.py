@@ -1,6 +1,6 @@
 """Figures of what tasks found: each function draws a result, on given axes or on a new figure, and returns the axes."""
 
-from uqprism.report.figures.calibration import coverage, error_against_uncertainty, pit_histogram
+from uqprism.report.figures.calibration import coverage, error_against_uncertainty, group_count, pit_histogram
 from uqprism.report.figures.correlation import MOST_NAMES, rank_correlation
 from uqprism.report.figures.curves import learning_curves, retention_curves, roc_curves
 from uqprism.report.figures.intervals import intervals
@@ -11,6 +11,7 @@ __all__ = [
     "coverage",
     "distributions",
     "error_against_uncertainty",
+    "group_count",
     "intervals",
     "kind_of",
     "learning_curves",

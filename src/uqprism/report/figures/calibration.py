@@ -12,6 +12,7 @@ from uqprism.report.figures.axes import scaled
 from uqprism.report.figures.errors import ErrorWords
 from uqprism.tasks.calibration import LEVELS, Calibration
 
+FEWEST = 20  # points of a group: of fewer, an interval of their mean error would promise too much
 BAND = {"color": GREY, "alpha": 0.25, "linewidth": 0}
 
 
@@ -64,21 +65,23 @@ def error_against_uncertainty(
     uncertainty: Any,
     error: Any,
     *,
-    kind: str = "squared",
+    kind: str | ErrorWords = "squared",
     label: str = "uncertainty",
     unit: str = "",
     bins: int = 10,
     ax: Any = None,
 ) -> Any:
-    """The error of points that are about equally uncertain, in bins of as many points each, with 95 % intervals.
+    """The error of points that are about equally uncertain, in groups of as many points each.
+
+    Lines are 95 % intervals of a group's mean (Student's t).
 
     Args:
         uncertainty: of each point.
         error: of each point, of this kind.
-        kind: `squared`, of which the root of the mean is drawn, or `absolute`, `nll`, `crps`, or any name.
+        kind: `squared`, of which the root of the mean is drawn, or `absolute`, `nll`, `crps`, or any name; or words for it.
         label: what the uncertainty is, for the axis.
         unit: of the target, for the axis.
-        bins: how many; fewer where there are fewer than five points for each.
+        bins: how many groups; fewer where there are fewer than 20 points for each.
         ax: axes to draw on; None for a new figure.
     """
     doubt, wrong = (np.asarray(values, dtype=np.float64).reshape(-1) for values in (uncertainty, error))
@@ -86,11 +89,11 @@ def error_against_uncertainty(
         raise ShapeError(f"uncertainty and error must be of the same points, got {doubt.shape} and {wrong.shape}")
     if bins < 1 or not len(doubt):
         raise InvalidValueError(f"bins and points must be at least 1, got {bins} and {len(doubt)}")
-    words = ErrorWords.of(kind, unit)
-    parts = np.array_split(np.argsort(doubt, kind="stable"), min(bins, max(1, len(doubt) // 5)))
+    words = ErrorWords.of(kind, unit) if isinstance(kind, str) else kind
+    parts = np.array_split(np.argsort(doubt, kind="stable"), group_count(len(doubt), bins))
     middle = np.array([doubt[part].mean() for part in parts])
     means = np.array([wrong[part].mean() for part in parts])
-    errors = 1.96 * np.array([wrong[part].std() / np.sqrt(len(part)) for part in parts])
+    errors = np.array([_half_width(wrong[part]) for part in parts])
     low, high = words.shown(np.maximum(means - errors, 0.0 if wrong.min() >= 0.0 else -np.inf)), words.shown(means + errors)
     with axes_or_new(ax, 3.6) as axes:
         scaled(axes, "x", middle)
@@ -98,6 +101,19 @@ def error_against_uncertainty(
         axes.plot(middle, words.shown(means), "o", color=BLUE, markersize=5)
         axes.set_xlabel(label)
         axes.set_ylabel(words.axis)
-        if low.min() >= 0.0:
+        if words.root or wrong.min() >= 0.0:
             axes.set_ylim(bottom=0.0)
     return axes
+
+
+def group_count(points: int, most: int = 10) -> int:
+    """Into how many groups so many points go: each has 20 or more, unless there is only one."""
+    return min(most, max(1, points // FEWEST))
+
+
+def _half_width(values: np.ndarray) -> float:
+    """Of the 95 % interval of the mean; unknown for a single value."""
+    from scipy.special import stdtrit
+
+    n = len(values)
+    return float(stdtrit(n - 1, 0.975) * values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan

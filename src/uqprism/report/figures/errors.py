@@ -31,7 +31,12 @@ class ErrorWords:
             "crps": cls("mean CRPS", unit),
             "nll": cls("mean negative log-likelihood", "nats"),
         }
-        return known.get(kind, cls(f"mean {kind}", ""))
+        return known.get(kind) or cls.named(kind)
+
+    @classmethod
+    def named(cls, name: str) -> ErrorWords:
+        """For an error of which only the name is known, be it that of a kind."""
+        return cls(f"mean {name}", "")
 
     @property
     def mean_axis(self) -> str:

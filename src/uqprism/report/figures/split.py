@@ -11,6 +11,7 @@ from uqprism.errors import ShapeError
 from uqprism.report.drawing import BLUE, COLOURS, GREY, ORANGE, axes_or_new, matplotlib
 from uqprism.report.figures.axes import edges, scaled
 from uqprism.report.figures.words import EPISTEMIC, NOISE, origin, quantity
+from uqprism.words import has_shares
 
 CELLS = 48  # of the density, to a side
 DRAWN = 3_000  # points; more hide each other
@@ -57,7 +58,7 @@ def noise_and_ignorance(
             axes.plot(noise[rows], ignorance[rows], "o", color=BLUE, markersize=2.2, markeredgewidth=0, alpha=0.55)
         if others:
             _outside(axes, others, dots=drawn is None)
-        if rule in {"crps", "squared_error"}:  # elsewhere zero is no natural end, and equal parts mean nothing
+        if has_shares(rule, every[0]):  # elsewhere zero is no natural end, and equal parts mean nothing
             _equal_parts(axes)
         if axes.get_legend_handles_labels()[0]:
             columns = 2 if others and max(map(len, others)) <= SHORT_NAME else 1
@@ -130,9 +131,9 @@ def _outside(axes: Any, others: Mapping[str, tuple[np.ndarray, np.ndarray]], *, 
 
 
 def _for_legend(name: str) -> str:
-    """Short, and without anything that matplotlib would take for a formula."""
+    """Short."""
     told = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-    return f"from {origin(told)}".replace("$", r"\$")
+    return f"from {origin(told)}"
 
 
 def _density(axes: Any, noise: np.ndarray, ignorance: np.ndarray, cells: list[np.ndarray]) -> None:

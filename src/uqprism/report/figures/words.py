@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uqprism.words import rule_words, told_unit
+
 SHORT = {
     "prr_paper": "PRR",
     "prr_malinin": "PRR",
@@ -62,17 +64,8 @@ def origin(name: str) -> str:
 
 
 NOISE, EPISTEMIC = "noise (aleatoric)", "removable by data (epistemic)"
-OF_RULE = {"crps": ("CRPS", "{}"), "squared_error": ("squared error", "{}²"), "quadratic": ("quadratic score", "1/{}")}
 
 
 def quantity(rule: str, unit: str = "") -> str:
     """What the risks of a rule are in, for an axis: `CRPS, minutes`."""
-    if rule == "log":
-        return "log score, nats"
-    name, form = OF_RULE.get(rule, (f"{rule.replace('_', ' ')} score", ""))
-    if not form:
-        return name
-    return f"{name}, {form.format(unit)}" if unit else f"{name}, {UNNAMED[form]}"
-
-
-UNNAMED = {"{}": "units of the target", "{}²": "squared units of the target", "1/{}": "1/units of the target"}
+    return ", ".join(filter(None, (rule_words(rule).name, told_unit(rule, unit))))
