@@ -12,6 +12,14 @@ from uqprism.experiments.jobs import duration
 from uqprism.experiments.paper import Agreement
 from uqprism.experiments.report import agreements_table, claims_table, rows_table
 
+READING = (
+    "How to read it: a sentence holds if our numbers pass a threshold that the experiment states in its module `claims`; where "
+    "the paper gives no number, the threshold is ours. *Does not hold* may be close or far: the page of the experiment says by "
+    "how much, and why as far as we know. Labels such as R_tot^{3a,2} are the paper's, (truth, prediction): 1 the members, 2 "
+    "their mixture, 3a the matched and 3b the pooled Gaussian. Street scenes are CamVid's, in place of Cityscapes, which may not "
+    "be passed on; `dots` and `arrow` are generated anew, since the paper does not give its constants."
+)
+
 
 def overview(folders: Iterable[Path]) -> str:
     """Markdown, from the records in these folders; links lead to the page NAME.md beside each."""
@@ -26,6 +34,7 @@ def overview(folders: Iterable[Path]) -> str:
     parts = [
         "# Results",
         "Written by `docs/generate.py` from the result.json of each experiment.",
+        READING,
         f"Of {count} sentences of the paper that were held against our numbers, {held} hold.",
         rows_table([_line(name, record, claims[name]) for name, record in records.items()]),
     ]
