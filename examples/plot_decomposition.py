@@ -11,7 +11,7 @@ import numpy as np
 
 import uqprism as up
 from uqprism.data.synthetic import sine
-from uqprism.report.drawing import BLUE, GREY, ORANGE, new_figure, styled
+from uqprism.report.drawing import BLUE, GREEN, ORANGE, new_figure, styled
 
 
 @styled()
@@ -35,7 +35,7 @@ def draw(quick: bool = False):
     above.plot([], [], color=BLUE, linewidth=0.8, label="members' means")
     above.plot(X[kept], y[kept], ".", color="black", markersize=3, label="training data")
     above.set(ylabel="y", ylim=(-3.5, 3.5))
-    below.stackplot(x, split.aleatoric, split.epistemic, colors=(GREY, ORANGE), labels=("noise", "what more data would remove"))
+    below.stackplot(x, split.aleatoric, split.epistemic, colors=(GREEN, ORANGE), labels=("noise", "what more data would remove"))
     below.set(xlabel="x", ylabel="expected CRPS (units of y)", xlim=(x[0], x[-1]), ylim=(0, 0.9))
     above.legend(ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2)
     below.legend(loc="upper center", ncols=2, bbox_to_anchor=(0.5, 1.0))

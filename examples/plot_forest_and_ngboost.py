@@ -15,7 +15,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 import uqprism as up
-from uqprism.report.drawing import GREY, ORANGE, new_figure, styled
+from uqprism.report.drawing import GREEN, ORANGE, new_figure, styled
 
 PARTS = ("noise", "what more data would remove")
 
@@ -42,7 +42,7 @@ def draw(quick: bool = False):
         for low, high in ((-5.0, -3.0), (0.0, 1.5), (3.0, 5.0)):
             axes.axvspan(low, high, color="black", alpha=0.06, linewidth=0)
         axes.stackplot(
-            x, split.aleatoric, split.epistemic, colors=(GREY, ORANGE), labels=("noise", "what more data would remove")
+            x, split.aleatoric, split.epistemic, colors=(GREEN, ORANGE), labels=("noise", "what more data would remove")
         )
         axes.set(title=name, xlabel="x (shaded: no data)", xlim=(-3.8, 3.8))
     panels[0].set_ylabel("expected CRPS (units of y)")

@@ -11,7 +11,7 @@ import numpy as np
 
 import uqprism as up
 from uqprism.data.synthetic import sine
-from uqprism.report.drawing import BLUE, GREY, ORANGE, new_figure, styled
+from uqprism.report.drawing import BLUE, GREEN, ORANGE, PURPLE, new_figure, styled
 
 EXCESS, NOISE = "log.excess.members.members", "log.bayes.members"
 
@@ -28,12 +28,12 @@ def draw(quick: bool = False):
 
     figure, (left, right) = new_figure(3.8, ncols=2)
     bins = np.geomspace(1e-3, 1e2, 50)
-    for table, colour, label in ((known, BLUE, "known inputs"), (foreign, ORANGE, "foreign inputs")):
+    for table, colour, label in ((known, BLUE, "known inputs"), (foreign, PURPLE, "foreign inputs")):
         left.hist(np.clip(table[EXCESS], bins[0], bins[-1]), bins, color=colour, alpha=0.7, label=label)
     left.set(xscale="log", xlabel="excess risk, log score (nats)", ylabel="inputs")
     left.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2)
     alarms = 100 * np.asarray(result.curves["false_positive_rate"])
-    for name, colour, label in ((EXCESS, ORANGE, "excess risk"), (NOISE, GREY, "noise (Bayes risk)")):
+    for name, colour, label in ((EXCESS, ORANGE, "excess risk"), (NOISE, GREEN, "noise (Bayes risk)")):
         found = 100 * np.asarray(result.curves[name])
         right.plot(alarms, found, color=colour, label=f"{label}: AUROC {result[name]:.3f}")
     right.plot([0, 100], [0, 100], color="black", linestyle="dashed", linewidth=0.8, label="chance: AUROC 0.500")

@@ -12,11 +12,11 @@ import sys
 import numpy as np
 
 import uqprism as up
-from uqprism.report.drawing import BLUE, GREY, ORANGE, new_figure, styled
+from uqprism.report.drawing import BLUE, GREEN, ORANGE, new_figure, styled
 
 RISKS = {
     "total.members.members": (BLUE, "total"),
-    "bayes.members": (GREY, "noise (Bayes)"),
+    "bayes.members": (GREEN, "noise (Bayes)"),
     "excess.members.members": (ORANGE, "excess"),
 }
 

@@ -10,9 +10,9 @@ import sys
 import numpy as np
 
 import uqprism as up
-from uqprism.report.drawing import BLUE, GREEN, GREY, ORANGE, new_figure, styled
+from uqprism.report.drawing import GREY, PURPLE, RED, SKY, new_figure, styled
 
-RULES = {"squared_error": (GREY, "dotted"), "log": (BLUE, "solid"), "crps": (ORANGE, "solid"), "quadratic": (GREEN, "dashed")}
+RULES = {"squared_error": (GREY, "dotted"), "log": (PURPLE, "solid"), "crps": (RED, "solid"), "quadratic": (SKY, "dashed")}
 
 
 @styled()

@@ -21,7 +21,7 @@ from tests.tasks.problems import ensemble
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnknownNameError
 from uqprism.report import figures
 from uqprism.report.charts import WIDTH
-from uqprism.report.drawing import BLUE, GREY, ORANGE
+from uqprism.report.drawing import BLUE, GREY, ORANGE, RISK_COLOURS
 from uqprism.report.svg import render
 from uqprism.tasks import TaskResult, ood_detection, prediction_error, selective_prediction
 from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
@@ -113,7 +113,7 @@ def test_by_default_the_recommended_measure_and_the_best_of_each_risk(selective:
         best = next(name for name in selective.ranked() if f".{risk}." in name)
         apart = [np.abs(selective.curves[best] - selective.curves[name]).mean() for name in names]
         assert min(apart) <= 0.005 * np.ptp(selective.curves[best]), "it, or one that looks the same, is drawn"
-    assert len({line.get_color() for line in drawn.values()}) == len(names) + 1
+    assert len({(line.get_color(), str(line._dash_pattern)) for line in drawn.values()}) == len(drawn)
 
 
 def test_measures_that_look_the_same_are_drawn_once(selective: TaskResult) -> None:
@@ -301,6 +301,14 @@ def test_no_two_of_many_lines_look_the_same(selective: TaskResult) -> None:
     assert len(looks) == 20
 
 
+def test_a_line_has_the_colour_of_its_risk(selective: TaskResult) -> None:
+    names = ["crps.excess.members.members", "log.excess.members.members", "crps.bayes.members", "crps.total.members.members"]
+    drawn = figures.retention_curves(selective, names).get_lines()[:4]
+    assert [line.get_color() for line in drawn] == [RISK_COLOURS[name.split(".")[1]] for name in names]
+    own = selective_prediction({"mine": np.arange(30.0)}, error=np.arange(30.0), resamples=0)
+    assert figures.retention_curves(own).get_lines()[0].get_color() not in RISK_COLOURS.values()
+
+
 def test_drawing_leaves_the_state_of_pyplot_and_the_settings_alone() -> None:
     code = (
         "import sys, matplotlib\n"
@@ -387,6 +395,7 @@ def test_points_from_outside_have_colours_markers_and_names_of_their_own() -> No
     drawn = [line for line in axes.get_lines() if len(line.get_xdata()) == 30]
     assert len({(line.get_color(), line.get_marker()) for line in drawn}) == len({line.get_color() for line in drawn}) == 4
     np.testing.assert_array_equal(drawn[2].get_ydata(), 100.0 * values)
+    assert not {line.get_color() for line in drawn[1:]} & set(RISK_COLOURS.values())
     bottom, top = axes.get_ylim()
     assert bottom < 1.0
     assert top > 2000.0
@@ -404,6 +413,8 @@ def test_distributions_are_shares_of_the_points_in_common_bins() -> None:
     axes = figures.distributions(noise, ignorance, rule="squared_error", unit="km")
     outlines = [patch for patch in axes.patches if not patch.get_fill()]
     assert len(outlines) == 2
+    assert same_color(outlines[0].get_edgecolor(), RISK_COLOURS["bayes"])
+    assert same_color(outlines[1].get_edgecolor(), RISK_COLOURS["excess"])
     for patch, values in zip(outlines, (noise, ignorance), strict=True):
         shares, edges, _ = patch.get_data()
         np.testing.assert_allclose(shares, 100.0 * np.histogram(values, edges)[0] / 300)

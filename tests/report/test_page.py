@@ -234,6 +234,14 @@ def test_figures_follow_the_theme(written: Report) -> None:
         assert "DejaVu" not in drawing
 
 
+def test_noise_is_green_and_what_more_data_would_remove_orange_everywhere(written: Report) -> None:
+    text = written.path.read_text()
+    assert ".noise { background: var(--green); } .removable { background: var(--orange); }" in text
+    drawing = re.search(r'id="figure-distributions">.*?</svg>', text, flags=re.DOTALL)
+    assert drawing
+    assert set(re.findall(r"var\(--(blue|green|orange)\)", drawing[0])) == {"green", "orange"}
+
+
 def test_the_methods_box_tells_how_it_was_made(page: Page) -> None:
     assert "150 rows used, none left out" in page.text
     assert "12 measures by closed form, relative error up to 1e-10" in page.text

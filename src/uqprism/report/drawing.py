@@ -16,9 +16,9 @@ matplotlib = require("matplotlib", extra="report")
 
 # Okabe and Ito (2008)
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#7F7F7F"
-SKY = "#56B4E9"
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
+SKY, BLACK = "#56B4E9", "#000000"
 RISK_COLOURS = {"total": BLUE, "bayes": GREEN, "excess": ORANGE}  # in every picture
+OTHER_COLOURS = (PURPLE, RED, SKY)  # of what is no risk: columns of one's own
 PAGE_WIDTH = 7.0  # inches: drawn at the size at which it is read
 DOTS_PER_INCH = 130
 PALETTE = 128  # colours of a .png

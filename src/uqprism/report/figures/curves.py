@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import cycle, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from uqprism.errors import ArgumentError
 from uqprism.measures import RISKS, Measure
-from uqprism.report.drawing import COLOURS, axes_or_new
+from uqprism.report.drawing import OTHER_COLOURS, RISK_COLOURS, axes_or_new
 from uqprism.report.figures.words import explained, meaning, short
 from uqprism.tasks.recommendation import recommend
 from uqprism.tasks.result import TaskResult
@@ -37,7 +37,7 @@ def retention_curves(result: TaskResult, measures: Names = None, ax: Any = None,
     kept = 100.0 * _curve(result, "retention")
     chosen = _chosen(result, measures, recommended=recommend("selective_prediction").measure)
     with axes_or_new(ax, 4.2) as axes:
-        for name, look in zip(chosen, _looks(), strict=False):
+        for name, look in zip(chosen, _looks(chosen), strict=True):
             axes.plot(kept, _curve(result, name), label=f"{name} ({short(result.metric)} {result[name]:.3f})", **look)
         axes.plot(kept, _curve(result, "random order"), color="black", linestyle=DASHED, linewidth=1.0, label="random order")
         axes.plot(kept, _curve(result, "oracle order"), color="black", linewidth=1.0, label="oracle: largest errors go first")
@@ -59,7 +59,7 @@ def roc_curves(result: TaskResult, measures: Names = None, ax: Any = None) -> An
     chosen = _chosen(result, measures, recommended=recommend("ood_detection").measure)
     auroc = result.metrics.get("auroc", result)
     with axes_or_new(ax, 4.8) as axes:
-        for name, look in zip(chosen, _looks(), strict=False):
+        for name, look in zip(chosen, _looks(chosen), strict=True):
             axes.plot(alarms, 100.0 * _curve(result, name), label=f"{name} (AUROC {auroc[name]:.3f})", **look)
         axes.plot([0, 100], [0, 100], color="black", linestyle=DASHED, linewidth=1.0, label="chance (AUROC 0.500)")
         axes.set(xlim=(0, 100), ylim=(0, 101))
@@ -83,7 +83,7 @@ def learning_curves(comparison: TaskResult, acquisitions: Names = None, ax: Any 
     chosen = comparison.ranked()[:5] if acquisitions is None else _listed(comparison, acquisitions)
     if acquisitions is None and "random" in comparison and "random" not in chosen:
         chosen.append("random")
-    looks = _looks()
+    looks = _looks([name for name in chosen if name != "random"])
     with axes_or_new(ax, 3.6) as axes:
         for name in chosen:
             look: Mapping[str, Any] = next(looks) if name != "random" else {"color": "black", "linestyle": DASHED}
@@ -119,10 +119,16 @@ def _spread(result: TaskResult, name: str) -> np.ndarray | None:
     return np.std(runs, axis=0, ddof=1) if len(runs) > 1 else None
 
 
-def _looks() -> Iterator[dict[str, Any]]:
-    """Colours first, then strokes, so that no two lines look the same until there are very many."""
-    for stroke, colour in cycle(product(STROKES, COLOURS)):
-        yield {"color": colour, "linestyle": stroke, "linewidth": 1.4}
+def _looks(names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """The colour of each one's risk, or one of no risk; no two lines look the same until there are very many."""
+    every = list(product(STROKES, (*RISK_COLOURS.values(), *OTHER_COLOURS)))
+    free: list[tuple[Any, str]] = []
+    for name in names:
+        own = RISK_COLOURS.get(_kind(name))
+        free = free or list(every)
+        look = min(free, key=lambda each: (each[1] != own, each[1] not in OTHER_COLOURS))
+        free.remove(look)
+        yield {"color": look[1], "linestyle": look[0], "linewidth": 1.4}
 
 
 def _listed(result: TaskResult, names: str | Iterable[str | Measure]) -> list[str]:

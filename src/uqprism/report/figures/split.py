@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import ShapeError
-from uqprism.report.drawing import BLUE, COLOURS, GREY, ORANGE, axes_or_new, matplotlib
+from uqprism.report.drawing import BLACK, BLUE, GREY, PURPLE, RISK_COLOURS, SKY, axes_or_new, matplotlib
 from uqprism.report.figures.axes import edges, scaled
 from uqprism.report.figures.words import EPISTEMIC, NOISE, origin, quantity
 from uqprism.words import has_shares
@@ -17,6 +17,7 @@ CELLS = 48  # of the density, to a side
 DRAWN = 3_000  # points; more hide each other
 BARS = 40
 MARKERS = "^DsvP"  # of points from outside, by data set
+COLOURS = (PURPLE, BLACK, SKY)  # likewise, none of which is that of a risk or near it
 SHORT_NAME, LONGEST_NAME = 6, 24  # in a legend: of two columns, of one
 
 
@@ -83,7 +84,8 @@ def distributions(aleatoric: Any, epistemic: Any, *, rule: str = "crps", unit: s
     ends = edges(together, BARS)
     with axes_or_new(ax, 3.2) as axes:
         scaled(axes, "x", together)
-        for values, colour, label in ((noise, BLUE, NOISE), (ignorance, ORANGE, EPISTEMIC)):
+        for values, risk, label in ((noise, "bayes", NOISE), (ignorance, "excess", EPISTEMIC)):
+            colour = RISK_COLOURS[risk]
             shares = 100.0 * np.histogram(values, ends)[0] / max(1, len(values))
             axes.stairs(shares, ends, color=colour, fill=True, alpha=0.35)
             axes.stairs(shares, ends, color=colour, linewidth=1.4, label=label)
@@ -115,7 +117,7 @@ def _both(aleatoric: Any, epistemic: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def kind_of(place: int) -> tuple[str, str]:
     """Colour and marker of the data set from outside at this place among them."""
-    return COLOURS[1 + place % (len(COLOURS) - 1)], MARKERS[place % len(MARKERS)]
+    return COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
 
 
 def _outside(axes: Any, others: Mapping[str, tuple[np.ndarray, np.ndarray]], *, dots: bool) -> None:
