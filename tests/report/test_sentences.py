@@ -230,3 +230,15 @@ def test_half_of_what_is_removable_lies_in_the_fewest_rows() -> None:
     found = Parts.of(d.aleatoric, d.epistemic, np.arange(200), rule="crps")
     largest = np.sort(d.epistemic)[::-1]
     assert largest[: found.half].sum() >= 0.5 * d.epistemic.sum() > largest[: found.half - 1].sum()
+
+
+def test_rows_that_share_the_largest_value_are_counted_in_place_of_naming_one() -> None:
+    tied = parts([3.0, 1.0, 3.0 + 1e-15], [1.0, 2.0, 2.0])
+    assert plain(sentences.rows_to_look_at(tied)) == (
+        "More data would help most at rows like row 101 and 1 as high (removable part 2 min); 2 rows share the largest noise "
+        "(3 min)."
+    )
+    assert (
+        plain(sentences.rows_to_look_at(parts([3.0, 3.0], [0.0, 0.0], n_members=1)))
+        == "All rows share the largest noise (3 min)."
+    )

@@ -9,7 +9,7 @@ import numpy as np
 
 from uqprism.report.figures.errors import ErrorWords
 from uqprism.report.figures.words import origin
-from uqprism.report.words import SPACE, amount, count, measure_in_words, percent
+from uqprism.report.words import SPACE, amount, count, measure_in_words, percent, tied
 from uqprism.tasks.calibration import Calibration
 from uqprism.tasks.result import TaskResult
 from uqprism.words import STAND_INS, WITHOUT_ZERO, has_shares, risk_unit, rule_words, told_unit
@@ -33,6 +33,7 @@ class Parts:
         half: how few rows hold half of all that is removable.
         noisiest: the number of that row.
         least_known: the number of the row with the largest removable part.
+        as_extreme: how many rows share the largest noise, and how many the largest removable part.
         largest: that row's noise, and that row's removable part.
         has_zero: whether zero is the least that noise can be, as far as these rows tell.
     """
@@ -47,6 +48,7 @@ class Parts:
     half: int
     noisiest: int
     least_known: int
+    as_extreme: tuple[int, int]
     largest: tuple[float, float]
     has_zero: bool
 
@@ -74,6 +76,7 @@ class Parts:
             half=int(np.searchsorted(running, 0.5 * running[-1]) + 1),
             noisiest=int(numbers[np.argmax(noise)]),
             least_known=int(numbers[np.argmax(removable)]),
+            as_extreme=(tied(noise, float(noise.max())), tied(removable, float(removable.max()))),
             largest=(float(noise.max()), float(removable.max())),
             has_zero=has_shares(rule, noise),
         )
@@ -177,13 +180,15 @@ def rows_to_look_at(parts: Parts) -> str:
     """Which rows are the most uncertain of each kind."""
     if parts.n_rows < 2:
         return ""
-    noisiest = f"row {parts.noisiest} (noise {amount(parts.largest[0], parts.risk_unit)})"
+    noise, removable = (amount(value, parts.risk_unit) for value in parts.largest)
+    many = parts.as_extreme[0]
+    noisiest = f"the noisiest is row {parts.noisiest} (noise {noise})"
+    if many > 1:
+        noisiest = f"{'all' if many == parts.n_rows else f'{many:,}'} rows share the largest noise ({noise})"
     if parts.n_members == 1 or parts.agree:
-        return f"The noisiest is {noisiest}."
-    return (
-        f"More data would help most at rows like row {parts.least_known} (removable part "
-        f"{amount(parts.largest[1], parts.risk_unit)}); the noisiest is {noisiest}."
-    )
+        return f"{noisiest[0].upper()}{noisiest[1:]}."
+    ties = f" and {parts.as_extreme[1] - 1:,} as high" if parts.as_extreme[1] > 1 else ""
+    return f"More data would help most at rows like row {parts.least_known}{ties} (removable part {removable}); {noisiest}."
 
 
 def handing_over(result: TaskResult, measure: str, words: ErrorWords) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from uqprism.scale.options import is_measure
 from uqprism.words import rule_words
@@ -13,6 +14,7 @@ SPACE = "\u00a0"  # that does not break
 MINUS, TIMES = "\u2212", "\u00d7"
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 SIZES = (1e-5, 1e9)  # that are told without a power of ten
+EQUAL = 1e-9  # relative: what differs by less is equal on paper
 MORE_DECIMALS, MOST_DECIMALS = 2, 6
 
 
@@ -82,6 +84,11 @@ def percent(share: float) -> str:
 def count(many: int, one: str, several: str = "") -> str:
     """A number of things: `1 row`, `1,200 rows`."""
     return f"{many:,}{SPACE}{one if many == 1 else several or one + 's'}"
+
+
+def tied(values: Any, value: float) -> int:
+    """How many numbers of an array are this one, up to rounding."""
+    return int((abs(values - value) <= EQUAL * abs(value)).sum())
 
 
 def amount(value: float, unit: str) -> str:

@@ -12,7 +12,8 @@ INTRODUCTION = (
     "An **ensemble** is several models that predict the same thing, each with a mean and a variance. What is a wrong prediction "
     "expected to cost? That **penalty** has two parts. **Noise** (also called *aleatoric*) stays however much data you collect. "
     "The **removable** part (*epistemic*) is where the models disagree, and more data would settle it. Unless you choose "
-    "otherwise, the penalty is that of predicting with one of the models, picked at random; predicting with their average costs less."
+    "otherwise, the penalty is that of predicting with one of the models, picked at random; predicting with their average costs "
+    "less."
 )
 
 # A prism. Streamlit would fetch the pictures of its own icons from the network.
