@@ -119,7 +119,7 @@ def test_the_numbers_are_those_of_the_functions(written: Report, page: Page) -> 
     ens, y = ensemble(150)
     d = up.decompose(ens)
     noise, removable = d.aleatoric.mean(), d.epistemic.mean()
-    assert f"{noise:.3g} minutes of it ({100 * noise / (noise + removable):.0f} %) is noise" in page.text
+    assert f"{noise:.2f} minutes of it ({100 * noise / (noise + removable):.0f} %) is noise" in page.text
     measures = list(written.findings.results["selective"])
     table = up.evaluate(ens, measures)
     selective = selective_prediction(table, error=prediction_error(ens, y), resamples=RESAMPLES)
@@ -421,3 +421,12 @@ def test_printed_thresholds_hand_over_the_rows_they_say(undrawn: None, tmp_path:
         "To avoid large errors, by total uncertainty, CRPS (crps.total.members.members)",
     )
     assert [(noise >= float(row[1])).sum() for row in cells[1:]] == [500, 250, 50]
+
+
+def test_the_penalty_that_came_stands_beside_the_expected_one(written: Report, page: Page) -> None:
+    ens, y = ensemble(150)
+    came, found = prediction_error(ens, y, "crps").mean(), written.findings.happened
+    assert found.came == pytest.approx(came)
+    assert found.expected == pytest.approx(up.decompose(ens, prediction="mixture").total.mean())
+    assert f"the average of the models cost {came:.2f}"[:-1] in page.text
+    assert "cost when it happened" in page.text

@@ -242,3 +242,24 @@ def test_rows_that_share_the_largest_value_are_counted_in_place_of_naming_one() 
         plain(sentences.rows_to_look_at(parts([3.0, 3.0], [0.0, 0.0], n_members=1)))
         == "All rows share the largest noise (3 min)."
     )
+
+
+def test_what_happened_is_held_against_what_was_expected() -> None:
+    rng = np.random.default_rng(0)
+    expected = np.full(400, 0.25)
+    for shift, words in ((0.0, "as expected."), (0.2, "surer than they should be"), (-0.2, "less sure than they could be")):
+        found = sentences.Happened.of(expected, expected + shift + rng.normal(scale=0.3, size=400))
+        told = plain(sentences.as_expected(found, parts([1.0], [1.0])))
+        assert told.startswith(
+            f"What happened: the average of the models cost {found.came:.3f} min a row on average, where 0.250 min"
+        )
+        assert words in told
+
+
+def test_the_parts_of_the_split_add_up_in_the_digits_shown() -> None:
+    told = plain(sentences.overall(parts([1.104, 1.106], [0.0234, 0.0254])))
+    total, noise, removable = (
+        float(x) for x in (told.split(" of ")[1].split()[0], told.split(": ")[1].split()[0], told.split("and ")[1].split()[0])
+    )
+    assert abs(total - noise - removable) < 0.0011
+    assert removable == 0.024

@@ -12,17 +12,18 @@ from uqprism.arrays import to_numpy
 from uqprism.errors import InvalidValueError
 from uqprism.evaluation import evaluate
 from uqprism.report import sentences
-from uqprism.report.sentences import Parts
+from uqprism.report.sentences import Happened, Parts
 from uqprism.report.subject import Outside, Subject
 from uqprism.tasks.calibration import Calibration, calibration
 from uqprism.tasks.command import Command, commands
+from uqprism.tasks.prediction_error import Kind, prediction_error
 from uqprism.tasks.recommendation import recommend
 from uqprism.tasks.result import TaskResult
 from uqprism.tasks.scores import as_scores, errors_of
 from uqprism.tasks.selection import FEWEST, Selection, choose
 
 Tell = Callable[[str], None]
-QUICK = ("crps", "squared_error")  # rules under which the average of the models has closed forms
+QUICK: dict[str, Kind] = {"crps": "crps", "squared_error": "squared"}  # rules with closed forms of the models' average
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class Findings:
         missing: why others could not, likewise.
         calibration: of the mixture, where targets and members are known.
         average: the mean penalty of predicting with the average of the models, where it is known or cheap to know.
+        happened: the same beside what it was once the targets were known, where that is cheap to know.
         choices: the measure to use on these rows, by task.
         sentences: the summary, by what each is about.
     """
@@ -46,6 +48,7 @@ class Findings:
     missing: Mapping[str, str]
     calibration: Calibration | None
     average: float | None
+    happened: Happened | None
     choices: Mapping[str, Selection]
     sentences: Mapping[str, str]
 
@@ -75,8 +78,12 @@ def find(subject: Subject, *, resamples: int, seed: int, tell: Tell = lambda _: 
     if subject.ensemble is not None and subject.target is not None and subject.n_rows > 1:
         tell("calibration")
         found = calibration(subject.ensemble, subject.target)
+    average = _average(subject)
+    happened = _happened(subject, average)
     told = _sentences(subject, parts, outside, results, found)
-    return Findings(parts, outside, results, missing, found, _average(subject), _choices(subject, results, seed), told)
+    told = {"split": told.pop("split"), **({"happened": sentences.as_expected(happened, parts)} if happened else {}), **told}
+    mean = None if average is None else float(average.mean())
+    return Findings(parts, outside, results, missing, found, mean, happened, _choices(subject, results, seed), told)
 
 
 def _parts(subject: Subject, rows: Subject | Outside) -> Parts:
@@ -90,17 +97,25 @@ def _parts(subject: Subject, rows: Subject | Outside) -> Parts:
     )
 
 
-def _average(subject: Subject) -> float | None:
-    """What predicting with the average of the models costs: read, or computed where that is a closed form and quick."""
+def _average(subject: Subject) -> np.ndarray | None:
+    """What predicting with the average of the models costs in each row: read, or computed where that is quick and exact."""
     name = subject.split.of_average
     if name is None or name in subject.measures:
-        return None if name is None else float(subject.measures[name].mean())
+        return None if name is None else subject.measures[name]
     exactness = subject.exactness.get(subject.split.excess)  # of measures that were read nobody knows; files hold Gaussians
     exact = exactness is None or exactness.method == "closed form"
     if subject.ensemble is None or subject.split.rule not in QUICK or not exact:
         return None
-    found = float(to_numpy(evaluate(subject.ensemble, [name])[name]).mean())
-    return found if np.isfinite(found) else None
+    found = to_numpy(evaluate(subject.ensemble, [name])[name]).astype(np.float64, copy=False)
+    return found if np.isfinite(found).all() else None
+
+
+def _happened(subject: Subject, average: np.ndarray | None) -> Happened | None:
+    """What the average of the models did cost, beside what was expected of it."""
+    kind = QUICK.get(subject.split.rule)
+    if average is None or subject.ensemble is None or subject.target is None or kind is None or subject.n_rows < 2:
+        return None
+    return Happened.of(average, prediction_error(subject.ensemble, subject.target, kind))
 
 
 def _check(subject: Subject) -> None:

@@ -16,7 +16,7 @@ from uqprism.report.request import Request
 from uqprism.report.sections import all_sections
 from uqprism.report.sentences import Parts, penalty
 from uqprism.report.subject import Subject
-from uqprism.report.words import SPACE, count, number, percent
+from uqprism.report.words import SPACE, amounts, count, number, percent
 from uqprism.storage import require, write_text
 from uqprism.tasks.resampling import RESAMPLES
 from uqprism.words import STAND_INS
@@ -36,7 +36,7 @@ class Report:
     Attributes:
         path: where.
         size: of the file, in bytes.
-        sentences: its summary, by what each is about: `split`, `kinds`, `rows`, `errors`, `calibration`, `elsewhere`,
+        sentences: its summary, by what each is about: `split`, `happened`, `kinds`, `rows`, `errors`, `calibration`, `elsewhere`,
             `outside`.
         findings: all numbers in it.
     """
@@ -169,6 +169,10 @@ def _tiles(parts: Parts, findings: Findings, prediction: str) -> list[Tile]:
             Tile(number(parts.noise), "of it is noise", unit),
             Tile(number(parts.removable), "of it more data would remove", unit),
         ]
+    if findings.happened is not None:
+        expected, came = amounts([findings.happened.expected, findings.happened.came], "")
+        who = "the model" if parts.n_members == 1 else "the average of the models"
+        found.append(Tile(came, f"is what {who} cost when it happened; {expected} was expected", unit))
     if findings.calibration is not None:
         found.append(
             Tile(

@@ -9,13 +9,14 @@ import numpy as np
 
 from uqprism.report.figures.errors import ErrorWords
 from uqprism.report.figures.words import origin
-from uqprism.report.words import SPACE, amount, count, measure_in_words, percent, tied
+from uqprism.report.words import SPACE, amount, amounts, count, measure_in_words, percent, tied
 from uqprism.tasks.calibration import Calibration
 from uqprism.tasks.result import TaskResult
 from uqprism.words import STAND_INS, WITHOUT_ZERO, has_shares, risk_unit, rule_words, told_unit
 
 NOTHING = 1e-9  # of the total: rounding
 HANDED_OVER = 10  # percent
+STANDARD_ERRORS = 2.0  # that chance makes, 95 times in 100
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,10 @@ class Parts:
         """Whether the models say the same everywhere, up to rounding."""
         return self.removable <= NOTHING * max(abs(self.noise), abs(self.total))
 
+    def told(self, unit: str) -> list[str]:
+        """Total, noise and removable part in as many decimals each, so that they add up but for the last."""
+        return amounts([self.total, self.noise, self.removable], unit)
+
     @property
     def risk_unit(self) -> str:
         """What both are in."""
@@ -107,7 +112,9 @@ def overall(parts: Parts) -> str:
     unit, rule = parts.risk_unit, rule_words(parts.rule).name
     several = parts.n_rows > 1
     head = f"Over {count(parts.n_rows, 'row')}" if several else "In the only row"
-    head += f" the model{' expects' if parts.n_members == 1 else 's expect'} a penalty ({rule}) of {amount(parts.total, unit)}"
+    alone = parts.n_members == 1 or parts.agree
+    total, noise, removable = parts.told(unit) if not alone else (amount(parts.total, unit), "", "")
+    head += f" the model{' expects' if parts.n_members == 1 else 's expect'} a penalty ({rule}) of {total}"
     head += " on average" if several else ""
     if parts.n_members == 1:
         return (
@@ -120,7 +127,6 @@ def overall(parts: Parts) -> str:
             f"{head}, all of it noise as far as {who} can tell: they agree everywhere. Models that are copies of each other "
             "agree too, so make sure that they were trained to differ."
         )
-    noise, removable = amount(parts.noise, unit), amount(parts.removable, unit)
     if not parts.has_shares:
         why = "has no natural zero" if parts.rule in WITHOUT_ZERO else "is negative in some rows"
         return (
@@ -153,6 +159,44 @@ def penalty(parts: Parts, prediction: str, average: float | None, *, intervals: 
         told += f", {amount(average, parts.risk_unit)} in place of {amount(parts.total, parts.risk_unit)}" if average else ""
     shown = " The intervals shown are those of the average, and so are errors, unless predictions were given."
     return f"{told}.{shown if intervals else ''}"
+
+
+@dataclass(frozen=True)
+class Happened:
+    """A penalty as it was expected and as it came.
+
+    Attributes:
+        expected: mean over the rows.
+        came: likewise.
+        error: the standard error of the difference, if the rows are independent of each other.
+    """
+
+    expected: float
+    came: float
+    error: float
+
+    @classmethod
+    def of(cls, expected: np.ndarray, came: np.ndarray) -> Happened:
+        """From those of each row."""
+        spread = float((came - expected).std(ddof=1))
+        return cls(float(expected.mean()), float(came.mean()), spread / len(came) ** 0.5)
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether the two differ by more than chance would make them, 95 times in 100."""
+        return abs(self.came - self.expected) > STANDARD_ERRORS * self.error
+
+
+def as_expected(found: Happened, parts: Parts) -> str:
+    """Whether the penalty came as it was expected."""
+    who = "the model" if parts.n_members == 1 else "the average of the models"
+    expected, came = amounts([found.expected, found.came], parts.risk_unit)
+    head = f"What happened: {who} cost {came} a row on average, where {expected} was expected"
+    if not found.beyond_chance:
+        return f"{head}: as far as these rows can tell, as expected."
+    meaning = "more than chance explains, so the predictions are surer than they should be, or off"
+    less = "less than chance explains, so the predictions are less sure than they could be"
+    return f"{head}: {meaning if found.came > found.expected else less}."
 
 
 ALONE = "What happened is known of one row only: whether uncertainty finds errors, and whether intervals hold, takes more rows."

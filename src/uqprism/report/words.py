@@ -96,6 +96,14 @@ def amount(value: float, unit: str) -> str:
     return f"{number(value)}{SPACE}{unit}" if unit else number(value)
 
 
+def amounts(values: Sequence[float], unit: str) -> list[str]:
+    """Numbers to be held against each other, in as many decimals each, with their unit."""
+    told = numbers(values, at=0.0)
+    while all("." in text and text[-1] in "0." for text in told):
+        told = [text[:-1] for text in told]
+    return [f"{text}{SPACE}{unit}" if unit else text for text in told]
+
+
 def measure_in_words(name: str) -> str:
     """What a measure is: `removable part, CRPS`; a variant where something stands in for the models in either role."""
     if not is_measure(name):
