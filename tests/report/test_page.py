@@ -430,3 +430,44 @@ def test_the_penalty_that_came_stands_beside_the_expected_one(written: Report, p
     assert found.expected == pytest.approx(up.decompose(ens, prediction="mixture").total.mean())
     assert f"the average of the models cost {came:.2f}"[:-1] in page.text
     assert "cost when it happened" in page.text
+
+
+def test_the_page_of_one_model_advises_nothing_that_takes_several(undrawn: None, tmp_path: Path) -> None:
+    ens, y = ensemble(60)
+    one = up.EnsemblePrediction.gaussian(mean=ens.members.mean[:1], scale=ens.members.scale[:1])
+    found = up.write_report(one, tmp_path / "page", target=y, ood=one[:20], resamples=RESAMPLES)
+    text = Page(found.path.read_text()).text
+    assert "they disagree" not in text
+    assert "One model cannot disagree with itself" in text
+    assert "To notice rows from outside, by total uncertainty" in text
+    assert found.findings.steps[0].startswith("Train several models that differ")
+    assert " 1 ways" not in text
+
+
+def test_a_threshold_that_lets_rows_from_outside_through_is_told(undrawn: None, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+
+    def rows(noise: float, removable: float) -> dict[str, np.ndarray]:
+        parts = [noise + 0.1 * rng.random(50), removable + 0.1 * rng.random(50)]
+        names = ("crps.bayes.members", "crps.excess.members.members", "crps.total.members.members")
+        return dict(zip(names, [*parts, sum(parts)], strict=True))
+
+    found = up.write_report(rows(5.0, 0.0), tmp_path / "page", ood=rows(1.0, 1.0), resamples=0)
+    assert found.sentences["missed"].replace("\u00a0", " ") == (
+        "A threshold on the total uncertainty, CRPS, that hands over 10 % of the known rows catches 0 % of the rows from "
+        "outside; one on the removable part, CRPS, does (100 %)."
+    )
+
+
+def test_what_to_do_next_follows_from_the_findings(undrawn: None, tmp_path: Path) -> None:
+    ens, y = ensemble(150)
+    found = up.write_report(
+        ens, tmp_path / "page", target=ens.mixture.mean + 3.0 * (y - ens.mixture.mean), unit="km", resamples=0
+    )
+    collect, hand_over, recalibrate = found.findings.steps
+    first = np.argsort(-up.decompose(ens).epistemic)[:3]
+    assert collect == f"Collect data like rows {first[0]}, {first[1]} and {first[2]}, where more of it would help most."
+    flagged = up.flag(up.evaluate(ens, ["crps.total.members.members"]))
+    assert f"is {flagged.shortest} km or more (10 % of the known rows)." in hand_over.replace("\u00a0", " ")
+    assert "they are too narrow, so widen them" in recalibrate
+    assert recalibrate in Page(found.path.read_text()).text

@@ -9,6 +9,7 @@ import uqprism as up
 from tests.tasks.problems import ensemble
 from uqprism.report import sentences
 from uqprism.report.figures.errors import ErrorWords
+from uqprism.report.happened import Happened, as_expected
 from uqprism.report.sentences import Parts
 from uqprism.report.words import count, measure_in_words, number, numbers, percent
 from uqprism.tasks import Calibration, TaskResult, ood_detection, selective_prediction
@@ -163,7 +164,11 @@ def test_detection_names_each_data_set() -> None:
     one = plain(sentences.detected(ood_detection(known, near, resamples=50), MEASURE, "elsewhere"))
     assert one.startswith("A row from “elsewhere” (20 rows) looks more uncertain")
     assert "95 % interval 0." in one
-    assert one.endswith("That is judged by the total uncertainty, CRPS; a coin toss would give 50 %.")
+    assert one.endswith(
+        "That is judged by the total uncertainty, CRPS; a coin toss would give 50 %. So rows from “elsewhere” are not noticed."
+    )
+    below = ood_detection(known, {MEASURE: np.arange(20.0) - 15.0}, resamples=50)
+    assert "So rows from outside look more certain than known rows" in sentences.detected(below, MEASURE)
 
 
 def test_numbers_are_short_and_never_rounded_to_all_or_nothing() -> None:
@@ -248,8 +253,8 @@ def test_what_happened_is_held_against_what_was_expected() -> None:
     rng = np.random.default_rng(0)
     expected = np.full(400, 0.25)
     for shift, words in ((0.0, "as expected."), (0.2, "surer than they should be"), (-0.2, "less sure than they could be")):
-        found = sentences.Happened.of(expected, expected + shift + rng.normal(scale=0.3, size=400))
-        told = plain(sentences.as_expected(found, parts([1.0], [1.0])))
+        found = Happened.of(expected, expected + shift + rng.normal(scale=0.3, size=400))
+        told = plain(as_expected(found, parts([1.0], [1.0])))
         assert told.startswith(
             f"What happened: the average of the models cost {found.came:.3f} min a row on average, where 0.250 min"
         )

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from uqprism.report import figures
-from uqprism.report.findings import Findings, lead
+from uqprism.report.findings import Findings
+from uqprism.report.steps import lead
 from uqprism.report.subject import Subject
 from uqprism.report.svg import marks, places, render
 from uqprism.report.tables import details

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,13 @@ from uqprism.arrays import to_numpy
 from uqprism.errors import InvalidValueError
 from uqprism.evaluation import evaluate
 from uqprism.report import sentences
-from uqprism.report.sentences import Happened, Parts
+from uqprism.report.happened import Happened, as_expected
+from uqprism.report.sentences import Parts
+from uqprism.report.steps import lead, missed, steps
 from uqprism.report.subject import Outside, Subject
 from uqprism.tasks.calibration import Calibration, calibration
 from uqprism.tasks.command import Command, commands
 from uqprism.tasks.prediction_error import Kind, prediction_error
-from uqprism.tasks.recommendation import recommend
-from uqprism.tasks.result import TaskResult
 from uqprism.tasks.scores import as_scores, errors_of
 from uqprism.tasks.selection import FEWEST, Selection, choose
 
@@ -40,6 +40,7 @@ class Findings:
         happened: the same beside what it was once the targets were known, where that is cheap to know.
         choices: the measure to use on these rows, by task.
         sentences: the summary, by what each is about.
+        steps: what to do next.
     """
 
     parts: Parts
@@ -51,6 +52,7 @@ class Findings:
     happened: Happened | None
     choices: Mapping[str, Selection]
     sentences: Mapping[str, str]
+    steps: Sequence[str]
 
 
 def find(subject: Subject, *, resamples: int, seed: int, tell: Tell = lambda _: None) -> Findings:
@@ -81,9 +83,10 @@ def find(subject: Subject, *, resamples: int, seed: int, tell: Tell = lambda _: 
     average = _average(subject)
     happened = _happened(subject, average)
     told = _sentences(subject, parts, outside, results, found)
-    told = {"split": told.pop("split"), **({"happened": sentences.as_expected(happened, parts)} if happened else {}), **told}
+    told = {"split": told.pop("split"), **({"happened": as_expected(happened, parts)} if happened else {}), **told}
+    to_do = steps(subject, parts, results, found)
     mean = None if average is None else float(average.mean())
-    return Findings(parts, outside, results, missing, found, mean, happened, _choices(subject, results, seed), told)
+    return Findings(parts, outside, results, missing, found, mean, happened, _choices(subject, results, seed), told, to_do)
 
 
 def _parts(subject: Subject, rows: Subject | Outside) -> Parts:
@@ -137,12 +140,6 @@ def _arguments(command: Command, subject: Subject) -> dict[str, Any] | None:
     return None if any(found[name] is None for name in needed) else {k: v for k, v in found.items() if v is not None}
 
 
-def lead(result: TaskResult, subject: Subject) -> str:
-    """The measure that sentences are about: the recommended one, or else that of the split, or else the best."""
-    own = subject.split.total if result.task == "selective_prediction" else subject.split.excess
-    return next((name for name in (recommend(result.task).measure, own) if name in result), result.best())
-
-
 def _choices(subject: Subject, results: Mapping[str, Any], seed: int) -> dict[str, Selection]:
     found = {}
     for name in ("selective", "ood"):
@@ -174,4 +171,6 @@ def _sentences(
     told["elsewhere"] = sentences.elsewhere(parts, outside)
     if "ood" in results:
         told["outside"] = sentences.detected(results["ood"], lead(results["ood"], subject), next(iter(subject.outside)))
+    told["missed"] = missed(subject, results)
+    told["left_out"] = sentences.left_out(subject.n_given - subject.n_rows, subject.n_given)
     return {name: sentence for name, sentence in told.items() if sentence}

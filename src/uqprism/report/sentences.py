@@ -12,11 +12,11 @@ from uqprism.report.figures.words import origin
 from uqprism.report.words import SPACE, amount, amounts, count, measure_in_words, percent, tied
 from uqprism.tasks.calibration import Calibration
 from uqprism.tasks.result import TaskResult
-from uqprism.words import STAND_INS, WITHOUT_ZERO, has_shares, risk_unit, rule_words, told_unit
+from uqprism.words import ONE_MODEL, STAND_INS, WITHOUT_ZERO, has_shares, risk_unit, rule_words, told_unit
 
 NOTHING = 1e-9  # of the total: rounding
 HANDED_OVER = 10  # percent
-STANDARD_ERRORS = 2.0  # that chance makes, 95 times in 100
+UNNOTICED = 0.6  # an AUROC that is little better than a coin toss
 
 
 @dataclass(frozen=True)
@@ -117,10 +117,7 @@ def overall(parts: Parts) -> str:
     head += f" the model{' expects' if parts.n_members == 1 else 's expect'} a penalty ({rule}) of {total}"
     head += " on average" if several else ""
     if parts.n_members == 1:
-        return (
-            f"{head}, all of it noise as far as one model can tell. What more data would remove cannot be seen: that takes "
-            "several models that were trained to differ."
-        )
+        return f"{head}, {ONE_MODEL}"
     who = "the models" if parts.n_members is None else count(parts.n_members, "model")
     if parts.agree:
         return (
@@ -159,44 +156,6 @@ def penalty(parts: Parts, prediction: str, average: float | None, *, intervals: 
         told += f", {amount(average, parts.risk_unit)} in place of {amount(parts.total, parts.risk_unit)}" if average else ""
     shown = " The intervals shown are those of the average, and so are errors, unless predictions were given."
     return f"{told}.{shown if intervals else ''}"
-
-
-@dataclass(frozen=True)
-class Happened:
-    """A penalty as it was expected and as it came.
-
-    Attributes:
-        expected: mean over the rows.
-        came: likewise.
-        error: the standard error of the difference, if the rows are independent of each other.
-    """
-
-    expected: float
-    came: float
-    error: float
-
-    @classmethod
-    def of(cls, expected: np.ndarray, came: np.ndarray) -> Happened:
-        """From those of each row."""
-        spread = float((came - expected).std(ddof=1))
-        return cls(float(expected.mean()), float(came.mean()), spread / len(came) ** 0.5)
-
-    @property
-    def beyond_chance(self) -> bool:
-        """Whether the two differ by more than chance would make them, 95 times in 100."""
-        return abs(self.came - self.expected) > STANDARD_ERRORS * self.error
-
-
-def as_expected(found: Happened, parts: Parts) -> str:
-    """Whether the penalty came as it was expected."""
-    who = "the model" if parts.n_members == 1 else "the average of the models"
-    expected, came = amounts([found.expected, found.came], parts.risk_unit)
-    head = f"What happened: {who} cost {came} a row on average, where {expected} was expected"
-    if not found.beyond_chance:
-        return f"{head}: as far as these rows can tell, as expected."
-    meaning = "more than chance explains, so the predictions are surer than they should be, or off"
-    less = "less than chance explains, so the predictions are less sure than they could be"
-    return f"{head}: {meaning if found.came > found.expected else less}."
 
 
 ALONE = "What happened is known of one row only: whether uncertainty finds errors, and whether intervals hold, takes more rows."
@@ -287,7 +246,16 @@ def detected(result: TaskResult, measure: str, name: str = "outside") -> str:
         told.append(f"{head} {often}")
     what = f"the {measure_in_words(measure)}" if measure_in_words(measure) else measure
     listed = ", ".join(told)
-    return f"{listed[0].upper()}{listed[1:]}. That is judged by {what}; a coin toss would give 50{SPACE}%."
+    poor = {each: part for each, part in parts.items() if part[measure] <= UNNOTICED}
+    verdicts = "".join(f" {_unnoticed(origin(each), part, measure)}" for each, part in poor.items())
+    return f"{listed[0].upper()}{listed[1:]}. That is judged by {what}; a coin toss would give 50{SPACE}%.{verdicts}"
+
+
+def _unnoticed(where: str, result: TaskResult, measure: str) -> str:
+    """What an AUROC near or below a half means."""
+    if result[measure] < 0.5 and not (result.has_spread and result.interval()[measure][1] >= 0.5):
+        return f"So rows from {where} look more certain than known rows, which is worse than not being noticed."
+    return f"So rows from {where} are not noticed."
 
 
 def elsewhere(known: Parts, outside: Mapping[str, Parts]) -> str:
@@ -302,3 +270,9 @@ def elsewhere(known: Parts, outside: Mapping[str, Parts]) -> str:
     first, *others = [(f"n rows from {origin(name)}", told(each)) for name, each in outside.items()]
     head = f"I{first[0]} more data like them would remove {first[1]} of the expected penalty"
     return f"{head}{''.join(f', i{where} {much}' for where, much in others)}; in the known rows {told(known)}."
+
+
+def left_out(lacking: int, given: int) -> str:
+    """How many rows the numbers are not of."""
+    why = "because they lack a number or have one that cannot be"
+    return f"{lacking:,} of {count(given, 'row')} {'is' if lacking == 1 else 'are'} left out, {why}." if lacking else ""
