@@ -437,7 +437,8 @@ def test_the_page_of_one_model_advises_nothing_that_takes_several(undrawn: None,
     one = up.EnsemblePrediction.gaussian(mean=ens.members.mean[:1], scale=ens.members.scale[:1])
     found = up.write_report(one, tmp_path / "page", target=y, ood=one[:20], resamples=RESAMPLES)
     text = Page(found.path.read_text()).text
-    assert "they disagree" not in text
+    assert "disagree" not in text.split("Which measure to use")[0].replace("disagreement", "")
+    assert "Where more data would help most" not in text
     assert "One model cannot disagree with itself" in text
     assert "To notice rows from outside, by total uncertainty" in text
     assert found.findings.steps[0].startswith("Train several models that differ")
@@ -471,3 +472,11 @@ def test_what_to_do_next_follows_from_the_findings(undrawn: None, tmp_path: Path
     assert f"is {flagged.shortest} km or more (10 % of the known rows)." in hand_over.replace("\u00a0", " ")
     assert "they are too narrow, so widen them" in recalibrate
     assert recalibrate in Page(found.path.read_text()).text
+
+
+def test_a_tenth_that_a_threshold_cannot_hand_over_is_told(undrawn: None, tmp_path: Path) -> None:
+    noise = np.repeat([1.0, 2.0], [54, 46])
+    both = {"crps.bayes.members": noise, "crps.excess.members.members": 0.1 * noise, "crps.total.members.members": 1.1 * noise}
+    found = up.write_report(both, tmp_path / "page", error=noise + np.arange(100.0) % 3, resamples=0)
+    assert "so a threshold hands over 46 % at least" in found.sentences["errors"].replace("\u00a0", " ")
+    assert "or more (46 % of the known rows, and ties allow no fewer)" in found.findings.steps[-1].replace("\u00a0", " ")

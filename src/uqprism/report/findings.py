@@ -14,7 +14,7 @@ from uqprism.evaluation import evaluate
 from uqprism.report import sentences
 from uqprism.report.happened import Happened, as_expected
 from uqprism.report.sentences import Parts
-from uqprism.report.steps import lead, missed, steps
+from uqprism.report.steps import lead, missed, steps, tied_tenth
 from uqprism.report.subject import Outside, Subject
 from uqprism.tasks.calibration import Calibration, calibration
 from uqprism.tasks.command import Command, commands
@@ -163,7 +163,9 @@ def _sentences(
         "rows": sentences.rows_to_look_at(parts),
     }
     if "selective" in results:
-        told["errors"] = sentences.handing_over(results["selective"], lead(results["selective"], subject), subject.error_words)
+        measure = lead(results["selective"], subject)
+        told["errors"] = sentences.handing_over(results["selective"], measure, subject.error_words)
+        told["errors"] += tied_tenth(subject.measures[measure])
     if subject.n_rows < 2 and subject.target is not None:
         told["errors"] = sentences.ALONE
     if found is not None:

@@ -68,12 +68,14 @@ def all_sections(subject: Subject, findings: Findings, *, resamples: int, seed: 
 
 def _split(subject: Subject, findings: Findings) -> Section:
     about = (
-        "Each row of the file is a point in the figures. To the right lie rows that are noisy, which no amount of data "
-        "changes; at the top rows on which the models disagree, which data like them would change."
+        "Each row of the file is a point in the figures. To the right lie rows that are noisy, which no amount of data changes"
     )
+    alone = findings.parts.n_members == 1
+    about += "." if alone else "; at the top rows on which the models disagree, which data like them would change."
     numbered = "Rows have the numbers they have in the file; the first is row 0."
     found = [tables.by_origin(subject, shares=findings.parts.has_shares)] if subject.elsewhere else []
-    found += [tables.most_uncertain(subject, by) for by in ("removable", "noise")] if subject.n_rows > 1 else []
+    kinds = ["noise"] if alone or findings.parts.agree else ["removable", "noise"]  # nobody can say where data would help
+    found += [tables.most_uncertain(subject, by) for by in kinds] if subject.n_rows > 1 else []
     return Section(
         "rows",
         "Rows",

@@ -46,9 +46,9 @@ def _wanted(task: str, subject: Subject) -> tuple[str, ...]:
 
 
 def named(measure: str) -> str:
-    """A measure in a sentence."""
+    """A measure in a sentence, with the comma that ends what it is under."""
     words = measure_in_words(measure)
-    return f"the {words}" if words else measure
+    return f"the {words}," if words else measure
 
 
 def missed(subject: Subject, results: Mapping[str, Any]) -> str:
@@ -62,9 +62,9 @@ def missed(subject: Subject, results: Mapping[str, Any]) -> str:
             continue
         found = {each: _caught(subject, table, each) for each in subject.measures if each in table}
         best = other if found.get(other, 0.0) > 0.5 else max(found, key=lambda each: found[each])
-        instead = f"{named(best)}, does ({percent(found[best])})" if found[best] > 0.5 else "no measure here does"
+        instead = f"{named(best)} does ({percent(found[best])})" if found[best] > 0.5 else "no measure here does"
         told.append(
-            f"A threshold on {named(by)}, that hands over {100 * TENTH:.0f}{SPACE}% of the known rows catches "
+            f"A threshold on {named(by)} that hands over {100 * TENTH:.0f}{SPACE}% of the known rows catches "
             f"{percent(caught)} of the rows from {origin(name)}; {'one on ' if found[best] > 0.5 else ''}{instead}."
         )
     return " ".join(told)
@@ -72,6 +72,17 @@ def missed(subject: Subject, results: Mapping[str, Any]) -> str:
 
 def _caught(subject: Subject, table: Mapping[str, np.ndarray], measure: str) -> float:
     return float((table[measure] >= flag(subject.measures[measure], TENTH).threshold).mean())
+
+
+def tied_tenth(values: np.ndarray) -> str:
+    """That a tenth cannot be handed over by a threshold, where rows tie."""
+    found = flag(values, TENTH)
+    if len(values) < FEWEST_TO_HAND_OVER or not found.tied:
+        return ""
+    return (
+        f" Many rows share their value, so a threshold hands over {percent(found.share)} at least; the "
+        f"{100 * TENTH:.0f}{SPACE}% are picked among them at random."
+    )
 
 
 def steps(subject: Subject, parts: Parts, results: Mapping[str, Any], found: Calibration | None) -> list[str]:
@@ -103,8 +114,8 @@ def _hand_over(subject: Subject, results: Mapping[str, Any]) -> str:
     measure = lead_for("selective_prediction", subject, results)
     result: TaskResult | None = results.get("selective")
     if result is not None and not result.metrics["error_at_90"][measure] < float(result.settings["mean_error"]):
-        return f"Do not hand over rows by {named(measure)}: here it does not find the large errors."
-    return f"Hand over rows in which {named(measure)}, is {_threshold(subject, measure)}."
+        return f"Do not hand over rows by {named(measure).rstrip(',')}: here it does not find the large errors."
+    return f"Hand over rows in which {named(measure)} is {_threshold(subject, measure)}."
 
 
 def _threshold(subject: Subject, measure: str) -> str:
