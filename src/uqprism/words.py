@@ -90,6 +90,12 @@ def told_unit(rule: str, unit: str = "") -> str:
     return risk_unit(rule, unit) or rule_words(rule).unnamed
 
 
+ONE_MODEL = (
+    "all of it noise as far as one model can tell. What more data would remove cannot be seen: that takes several models that "
+    "were trained to differ."
+)
+
+
 @dataclass(frozen=True)
 class StandIn:
     """What stands in for the prediction or the truth.

@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -20,6 +21,7 @@ from uqprism.app.example import deliveries
 from uqprism.app.scored import error, score, scored_file
 from uqprism.app.uploads import Upload
 from uqprism.cli import app
+from uqprism.words import ONE_MODEL
 
 
 def test_the_summary_states_shares_that_follow_from_decompose() -> None:
@@ -118,3 +120,18 @@ def test_the_example_is_noisy_in_storms_and_unknown_in_the_new_district() -> Non
     assert by_district["removable"]["new"] > 5 * by_district["removable"]["suburb"]
     ratios = findings.retention(scored, error(deliveries(), Choice(), "y")).ratios
     assert ratios["total"] < 0.5
+
+
+def test_one_model_is_told_in_the_words_of_the_report() -> None:
+    frame = pd.DataFrame({"mean_0": [0.0, 1.0], "variance_0": [1.0, 4.0]})
+    upload = Upload("one.csv", frame.to_csv(index=False).encode())
+    text = findings.summary(score(upload, Choice()), Choice())
+    assert text.endswith(ONE_MODEL)
+    assert "%" not in text
+
+
+def test_flags_say_what_share_they_reach() -> None:
+    told = findings.flagged_told(up.flag([2.0] * 46 + [1.0] * 54, 0.01))
+    assert told.startswith("46 of 100 rows (46.0%) are flagged: those at 2 or above.")
+    assert "fewer are not possible" in told
+    assert "fewer" not in findings.flagged_told(up.flag(np.arange(10.0)))

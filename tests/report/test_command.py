@@ -146,12 +146,16 @@ def test_bad_rows_are_named_or_left_out(undrawn: None, folder: Path, tmp_path: P
     arguments = ["report", tmp_path / "bad.csv", "--target", "y", "--title", "t", *FEW]
     with pytest.raises(UqprismError, match=r"bad.csv: row 17: .* \(2 bad rows in all\).*--on-bad drop"):
         run(*arguments, "-o", tmp_path / "page.html")
-    run(*arguments, "--on-bad", "drop", "-o", tmp_path / "bad.html")
+    told = run(*arguments, "--on-bad", "drop", "-o", tmp_path / "bad.html")
+    assert max(map(len, told.splitlines())) <= 120
     table.drop([17, 40, 50]).to_csv(tmp_path / "good.csv", index=False)
     arguments[1] = tmp_path / "good.csv"
     run(*arguments, "-o", tmp_path / "good.html")
     bad, good = (Page((tmp_path / name).read_text()).text for name in ("bad.html", "good.html"))
     assert "57 rows used, 3 left out because they lack a number" in bad
+    assert "57 rows, 10 models (3 of 60 rows left out)" in bad
+    assert "3 of 60 rows are left out, because" in told.replace("\u00a0", " ")
+    assert "left out" not in good.split("How it was made")[0]
     # The same numbers, but rows keep the numbers they have in their file.
     trips = [re.findall(r"(\d+) [^ ]+ [^ ]+ trip (\d+)", text) for text in (bad, good)]
     assert [trip for _, trip in trips[0]] == [trip for _, trip in trips[1]]

@@ -64,7 +64,8 @@ def lines(ax: Any) -> dict[str, Any]:
 
 
 def legend(ax: Any) -> list[str]:
-    return [text.get_text() for text in ax.get_legend().get_texts()]
+    """The first lines; below a measure's name stands what it is in words."""
+    return [text.get_text().split("\n")[0] for text in ax.get_legend().get_texts()]
 
 
 # Retention ------------------------------------------------------------------------------------------------------------
@@ -526,3 +527,18 @@ def test_on_a_page_no_text_overlaps_another_or_leaves_the_figure(
         for text, other in combinations(texts, 2):
             inside = [boxes[each].expanded(0.9, 0.9) for each in (text, other)]
             assert not inside[0].overlaps(inside[1]), (name, text.get_text(), other.get_text())
+
+
+def test_curves_of_excess_risks_are_of_those_that_see_the_members() -> None:
+    doubt = np.arange(50.0)
+    names = {
+        "crps.excess.mixture.matched": doubt,
+        "crps.excess.members.members": doubt[::-1],
+        "crps.total.members.members": doubt**2 % 7,
+    }
+    ax = figures.retention_curves(up.selective_prediction(names, error=doubt, resamples=0))
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert not any("mixture.matched" in label for label in labels)
+    assert any(
+        label.startswith("crps.excess.members.members (PRR") and label.endswith("\nremovable part, CRPS") for label in labels
+    )

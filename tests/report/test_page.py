@@ -119,7 +119,7 @@ def test_the_numbers_are_those_of_the_functions(written: Report, page: Page) -> 
     ens, y = ensemble(150)
     d = up.decompose(ens)
     noise, removable = d.aleatoric.mean(), d.epistemic.mean()
-    assert f"{noise:.3g} minutes of it ({100 * noise / (noise + removable):.0f} %) is noise" in page.text
+    assert f"{noise:.2f} minutes of it ({100 * noise / (noise + removable):.0f} %) is noise" in page.text
     measures = list(written.findings.results["selective"])
     table = up.evaluate(ens, measures)
     selective = selective_prediction(table, error=prediction_error(ens, y), resamples=RESAMPLES)
@@ -186,7 +186,7 @@ def test_a_threshold_is_the_value_that_a_share_of_the_rows_reaches(written: Repo
     for row, count in zip(cells[1:], (15, 8, 2), strict=True):
         least = np.sort(total)[-count]
         kept, handed = (np.sqrt(error[rows].mean()) for rows in (total < least, total >= least))
-        np.testing.assert_allclose([float(cell) for cell in (row[1], *row[3:5])], [least, kept, handed], atol=0.006)
+        np.testing.assert_allclose([float(cell) for cell in (row[1], *row[3:5])], [least, kept, handed], atol=0.01)
         assert row[-1].startswith(f"{100 * (far_total >= least).mean():.3g}"[:2])
 
 
@@ -408,3 +408,83 @@ def test_wrong_usage_is_told_before_anything_is_written(source, how, error, mess
     with pytest.raises(error, match=message):
         up.write_report(source(ensemble(30)[0]), tmp_path / "page", **how)
     assert not list(tmp_path.iterdir())
+
+
+def test_thresholds_say_what_ties_allow(undrawn: None, tmp_path: Path) -> None:
+    noise = np.repeat([1.0, 2.0], [54, 46])
+    both = {"crps.bayes.members": noise, "crps.excess.members.members": 0.1 * noise, "crps.total.members.members": 1.1 * noise}
+    found = up.write_report(both, tmp_path / "page", unit="km", resamples=0)
+    cells = table(found, "To avoid large errors, by total uncertainty, CRPS (crps.total.members.members)")
+    assert cells == [["hand over", "threshold, km", "rows"], ["46 %", "2.2", "46"]]
+    text = Page(found.path.read_text()).text
+    assert "To hand over 1 % is not possible" in text
+    assert "46 rows share the last value; the first 10 of them in the file stand here." in text
+
+
+def test_printed_thresholds_hand_over_the_rows_they_say(undrawn: None, tmp_path: Path) -> None:
+    noise = 1.66 + np.arange(5000) * 1e-6
+    both = {"crps.bayes.members": noise, "crps.excess.members.members": 0.0 * noise, "crps.total.members.members": noise}
+    cells = table(
+        up.write_report(both, tmp_path / "page", resamples=0),
+        "To avoid large errors, by total uncertainty, CRPS (crps.total.members.members)",
+    )
+    assert [(noise >= float(row[1])).sum() for row in cells[1:]] == [500, 250, 50]
+
+
+def test_the_penalty_that_came_stands_beside_the_expected_one(written: Report, page: Page) -> None:
+    ens, y = ensemble(150)
+    came, found = prediction_error(ens, y, "crps").mean(), written.findings.happened
+    assert found.came == pytest.approx(came)
+    assert found.expected == pytest.approx(up.decompose(ens, prediction="mixture").total.mean())
+    assert f"the average of the models cost {came:.2f}"[:-1] in page.text
+    assert "cost when it happened" in page.text
+
+
+def test_the_page_of_one_model_advises_nothing_that_takes_several(undrawn: None, tmp_path: Path) -> None:
+    ens, y = ensemble(60)
+    one = up.EnsemblePrediction.gaussian(mean=ens.members.mean[:1], scale=ens.members.scale[:1])
+    found = up.write_report(one, tmp_path / "page", target=y, ood=one[:20], resamples=RESAMPLES)
+    text = Page(found.path.read_text()).text
+    assert "disagree" not in text.split("Which measure to use")[0].replace("disagreement", "")
+    assert "Where more data would help most" not in text
+    assert "One model cannot disagree with itself" in text
+    assert "To notice rows from outside, by total uncertainty" in text
+    assert found.findings.steps[0].startswith("Train several models that differ")
+    assert " 1 ways" not in text
+
+
+def test_a_threshold_that_lets_rows_from_outside_through_is_told(undrawn: None, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+
+    def rows(noise: float, removable: float) -> dict[str, np.ndarray]:
+        parts = [noise + 0.1 * rng.random(50), removable + 0.1 * rng.random(50)]
+        names = ("crps.bayes.members", "crps.excess.members.members", "crps.total.members.members")
+        return dict(zip(names, [*parts, sum(parts)], strict=True))
+
+    found = up.write_report(rows(5.0, 0.0), tmp_path / "page", ood=rows(1.0, 1.0), resamples=0)
+    assert found.sentences["missed"].replace("\u00a0", " ") == (
+        "A threshold on the total uncertainty, CRPS, that hands over 10 % of the known rows catches 0 % of the rows from "
+        "outside; one on the removable part, CRPS, does (100 %)."
+    )
+
+
+def test_what_to_do_next_follows_from_the_findings(undrawn: None, tmp_path: Path) -> None:
+    ens, y = ensemble(150)
+    found = up.write_report(
+        ens, tmp_path / "page", target=ens.mixture.mean + 3.0 * (y - ens.mixture.mean), unit="km", resamples=0
+    )
+    collect, hand_over, recalibrate = found.findings.steps
+    first = np.argsort(-up.decompose(ens).epistemic)[:3]
+    assert collect == f"Collect data like rows {first[0]}, {first[1]} and {first[2]}, where more of it would help most."
+    flagged = up.flag(up.evaluate(ens, ["crps.total.members.members"]))
+    assert f"is {flagged.shortest} km or more (10 % of the known rows)." in hand_over.replace("\u00a0", " ")
+    assert "they are too narrow, so widen them" in recalibrate
+    assert recalibrate in Page(found.path.read_text()).text
+
+
+def test_a_tenth_that_a_threshold_cannot_hand_over_is_told(undrawn: None, tmp_path: Path) -> None:
+    noise = np.repeat([1.0, 2.0], [54, 46])
+    both = {"crps.bayes.members": noise, "crps.excess.members.members": 0.1 * noise, "crps.total.members.members": 1.1 * noise}
+    found = up.write_report(both, tmp_path / "page", error=noise + np.arange(100.0) % 3, resamples=0)
+    assert "so a threshold hands over 46 % at least" in found.sentences["errors"].replace("\u00a0", " ")
+    assert "or more (46 % of the known rows, and ties allow no fewer)" in found.findings.steps[-1].replace("\u00a0", " ")

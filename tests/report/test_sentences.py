@@ -9,6 +9,7 @@ import uqprism as up
 from tests.tasks.problems import ensemble
 from uqprism.report import sentences
 from uqprism.report.figures.errors import ErrorWords
+from uqprism.report.happened import Happened, as_expected
 from uqprism.report.sentences import Parts
 from uqprism.report.words import count, measure_in_words, number, numbers, percent
 from uqprism.tasks import Calibration, TaskResult, ood_detection, selective_prediction
@@ -163,7 +164,11 @@ def test_detection_names_each_data_set() -> None:
     one = plain(sentences.detected(ood_detection(known, near, resamples=50), MEASURE, "elsewhere"))
     assert one.startswith("A row from “elsewhere” (20 rows) looks more uncertain")
     assert "95 % interval 0." in one
-    assert one.endswith("That is judged by the total uncertainty, CRPS; a coin toss would give 50 %.")
+    assert one.endswith(
+        "That is judged by the total uncertainty, CRPS; a coin toss would give 50 %. So rows from “elsewhere” are not noticed."
+    )
+    below = ood_detection(known, {MEASURE: np.arange(20.0) - 15.0}, resamples=50)
+    assert "So rows from outside look more certain than known rows" in sentences.detected(below, MEASURE)
 
 
 def test_numbers_are_short_and_never_rounded_to_all_or_nothing() -> None:
@@ -230,3 +235,36 @@ def test_half_of_what_is_removable_lies_in_the_fewest_rows() -> None:
     found = Parts.of(d.aleatoric, d.epistemic, np.arange(200), rule="crps")
     largest = np.sort(d.epistemic)[::-1]
     assert largest[: found.half].sum() >= 0.5 * d.epistemic.sum() > largest[: found.half - 1].sum()
+
+
+def test_rows_that_share_the_largest_value_are_counted_in_place_of_naming_one() -> None:
+    tied = parts([3.0, 1.0, 3.0 + 1e-15], [1.0, 2.0, 2.0])
+    assert plain(sentences.rows_to_look_at(tied)) == (
+        "More data would help most at rows like row 101 and 1 as high (removable part 2 min); 2 rows share the largest noise "
+        "(3 min)."
+    )
+    assert (
+        plain(sentences.rows_to_look_at(parts([3.0, 3.0], [0.0, 0.0], n_members=1)))
+        == "All rows share the largest noise (3 min)."
+    )
+
+
+def test_what_happened_is_held_against_what_was_expected() -> None:
+    rng = np.random.default_rng(0)
+    expected = np.full(400, 0.25)
+    for shift, words in ((0.0, "as expected."), (0.2, "surer than they should be"), (-0.2, "less sure than they could be")):
+        found = Happened.of(expected, expected + shift + rng.normal(scale=0.3, size=400))
+        told = plain(as_expected(found, parts([1.0], [1.0])))
+        assert told.startswith(
+            f"What happened: the average of the models cost {found.came:.3f} min a row on average, where 0.250 min"
+        )
+        assert words in told
+
+
+def test_the_parts_of_the_split_add_up_in_the_digits_shown() -> None:
+    told = plain(sentences.overall(parts([1.104, 1.106], [0.0234, 0.0254])))
+    total, noise, removable = (
+        float(x) for x in (told.split(" of ")[1].split()[0], told.split(": ")[1].split()[0], told.split("and ")[1].split()[0])
+    )
+    assert abs(total - noise - removable) < 0.0011
+    assert removable == 0.024

@@ -38,7 +38,7 @@ def test_of_a_table_the_advised_measure_decides_unless_another_is_named() -> Non
     np.testing.assert_array_equal(found.rows, table[ADVISED] >= np.sort(table[ADVISED])[-4])
     other = up.flag(table, 0.2, measure="log.excess.members.members")
     np.testing.assert_array_equal(other.rows, up.flag(table["log.excess.members.members"], 0.2).rows)
-    assert repr(other).startswith("<Flagged: 8 of 40 rows, log.excess.members.members >= ")
+    assert repr(other).startswith("<Flagged: 8 of 40 rows (share 0.2), log.excess.members.members >= ")
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,23 @@ def test_of_a_table_the_advised_measure_decides_unless_another_is_named() -> Non
 def test_what_cannot_be_flagged_is_told(table, how, error, message) -> None:
     with pytest.raises(error, match=message):
         up.flag(table, **how)
+
+
+def test_the_threshold_is_told_in_digits_that_flag_the_same_rows() -> None:
+    values = 1.66 + np.random.default_rng(0).permutation(5000) * 1e-6
+    for share in (0.1, 0.05, 0.01):
+        found = up.flag(values, share)
+        assert (values >= float(found.shortest)).sum() == found.count == 5000 * share
+        assert len(found.shortest) <= 9
+        assert found.shortest in repr(found)
+    assert up.flag([1.0, 12345.678], 0.5).shortest == "12300"
+    assert up.flag([-2.0, -1.23456], 0.5).shortest == "-1.24"
+    assert up.flag([0.0, 0.0]).shortest == "0"
+
+
+def test_a_share_that_ties_do_not_allow_is_told() -> None:
+    found = up.flag([2.0] * 46 + [1.0] * 54, 0.01)
+    assert (found.share, found.asked, found.tied) == (0.46, 0.01, True)
+    assert "46 of 100 rows (share 0.46, 0.01 asked for: ties allow no fewer)" in repr(found)
+    assert not up.flag(np.arange(21.0), 0.1).tied
+    assert up.flag([0.3, 0.1 + 0.2, 0.1 + 0.2 + 1e-16, 0.0], 0.25).count == 3

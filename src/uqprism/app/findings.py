@@ -9,9 +9,10 @@ import numpy as np
 
 from uqprism.app.choices import PARTS, Choice
 from uqprism.app.scored import Scored
+from uqprism.tasks.flagging import Flagged
 from uqprism.tasks.retention import GRID
 from uqprism.tasks.selective_prediction import selective_prediction
-from uqprism.words import STAND_INS, has_shares, told_unit
+from uqprism.words import ONE_MODEL, STAND_INS, has_shares, told_unit
 
 DRAWN = 3000  # points in a picture: more would only lie on top of each other, and take seconds to draw
 EXTREMES = 300  # of them, the highest of each part, which a reader looks for
@@ -19,6 +20,10 @@ EXTREMES = 300  # of them, the highest of each part, which a reader looks for
 
 def summary(scored: Scored, choice: Choice) -> str:
     """The mean penalty, of which prediction it is, and its parts, in sentences."""
+    if scored.n_models == 1:
+        mean = float(scored.frame["total"].mean())
+        unit = told_unit(choice.rule)
+        return f"On average the expected penalty of predicting with the model is {mean:.4g} (in {unit}), {ONE_MODEL}"
     total, noise, removable = (float(scored.frame[part].mean()) for part in PARTS)
     whose = f"predicting with {STAND_INS[choice.prediction].prediction}"
     whose += "," if "," in whose else ""
@@ -30,6 +35,13 @@ def summary(scored: Scored, choice: Choice) -> str:
         f"{begin}{noise / total:.0%} of it is noise, and more data would remove {removable / total:.0%}. "
         f"In {mostly.sum():,} of {len(mostly):,} rows the removable part is the larger one."
     )
+
+
+def flagged_told(found: Flagged) -> str:
+    """How many rows are flagged, from which value on, and why more than were asked for."""
+    told = f"{found.count:,} of {len(found.rows):,} rows ({found.share:.1%}) are flagged: those at {found.shortest} or above."
+    ties = " Rows that share their value are flagged together, so fewer are not possible."
+    return told + (ties if found.tied else "")
 
 
 def drawn_rows(scored: Scored, most: int = DRAWN) -> np.ndarray:

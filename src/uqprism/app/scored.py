@@ -53,6 +53,11 @@ class Scored:
         return f"column {nested[0]!r} is nested, which CSV cannot hold" if nested else None
 
     @property
+    def n_models(self) -> int:
+        """How many models predicted."""
+        return len(self.layout.mean)
+
+    @property
     def bad_rows(self) -> int:
         """How many rows were left out."""
         return self.rows - len(self.frame)

@@ -96,7 +96,9 @@ def report(
             tell=lambda step: None if quiet else print(f"uqprism: {step} ...", file=sys.stderr),
         )
     if not quiet:
-        print(f"{page.sentences['split']}\n\nThe report is in {page}")
+        if "left_out" in page.sentences:
+            print(f"uqprism: {page.sentences['left_out']}", file=sys.stderr)
+        print(f"{page.told()}\n\nThe report is in {page}")
 
 
 def _check(output: str) -> None:

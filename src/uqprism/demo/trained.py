@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from uqprism import EnsemblePrediction
     from uqprism.report.page import Report
 
-FINDINGS = (("split",), ("errors",), ("elsewhere", "outside"))  # a paragraph each
 REGIONS = {"predictions": TWO_CURVES_REGION, "left": OUTSIDE[0], "right": OUTSIDE[1]}
 
 
@@ -54,12 +53,9 @@ class Demo:
             f"{sizes.n_members} small networks learned {sizes.n_training:,} points between x = -4 and 4, then predicted new "
             "points there, and points to the left and right, where they had seen none."
         )
-        known = self.report.sentences
-        told = [" ".join(known[name] for name in names if name in known) for names in FINDINGS if set(names) & set(known)]
-        lines = [textwrap.fill(head, 100), ""]
-        lines += [textwrap.fill(sentence, 100, initial_indent="- ", subsequent_indent="  ") for sentence in told]
         others = ", ".join(path.name for path in self.files)
-        return "\n".join([*lines, "", f"The report is in {self.report}", f"Beside it, to try other commands on: {others}"])
+        lines = [textwrap.fill(head, 100), "", self.report.told(), ""]
+        return "\n".join([*lines, f"The report is in {self.report}", f"Beside it, to try other commands on: {others}"])
 
 
 def run(

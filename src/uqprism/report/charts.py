@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from uqprism.report import figures
-from uqprism.report.findings import Findings, lead
+from uqprism.report.findings import Findings
+from uqprism.report.steps import lead
 from uqprism.report.subject import Subject
 from uqprism.report.svg import marks, places, render
 from uqprism.report.tables import details
@@ -19,6 +20,9 @@ from uqprism.tasks.rank_correlation import RankCorrelation
 from uqprism.words import told_unit
 
 WIDTH = 4.4  # inches
+BEST_OF_EACH = (
+    "Shown are the measure that is advised and the best of each kind (total, noise, removable part), unless they look the same."
+)
 MOST_OUTSIDE = 1_000  # rows drawn of each file from outside
 
 
@@ -139,9 +143,9 @@ def of_result(command: str, result: Any, subject: Subject) -> Chart:
         return chart(
             "retention",
             "The error of the rows that are kept",
-            "Read it from right to left: the most uncertain rows are handed over first. All rows count.",
+            f"Read it from right to left: the most uncertain rows are handed over first. All rows count. {BEST_OF_EACH}",
             lambda ax: figures.retention_curves(result, ax=ax, error=words.mean_axis),
-            height=4.4,
+            height=5.0,
         )
     if isinstance(result, RankCorrelation):
         named = len(result.names) <= figures.MOST_NAMES
@@ -150,7 +154,7 @@ def of_result(command: str, result: Any, subject: Subject) -> Chart:
             command, "Kendall's tau between all pairs of measures", "", lambda ax: result.plot(ax=ax), wide=named, **size
         )
     title = "Rows from outside found, for each share of false alarms" if command == "ood" else ""
-    return chart(command, title, "", lambda ax: result.plot(ax=ax), height=4.9)
+    return chart(command, title, BEST_OF_EACH if command == "ood" else "", lambda ax: result.plot(ax=ax), height=5.4)
 
 
 def errors(subject: Subject, findings: Findings) -> Chart:

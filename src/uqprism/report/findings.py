@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,17 +12,18 @@ from uqprism.arrays import to_numpy
 from uqprism.errors import InvalidValueError
 from uqprism.evaluation import evaluate
 from uqprism.report import sentences
+from uqprism.report.happened import Happened, as_expected
 from uqprism.report.sentences import Parts
+from uqprism.report.steps import lead, missed, steps, tied_tenth
 from uqprism.report.subject import Outside, Subject
 from uqprism.tasks.calibration import Calibration, calibration
 from uqprism.tasks.command import Command, commands
-from uqprism.tasks.recommendation import recommend
-from uqprism.tasks.result import TaskResult
+from uqprism.tasks.prediction_error import Kind, prediction_error
 from uqprism.tasks.scores import as_scores, errors_of
 from uqprism.tasks.selection import FEWEST, Selection, choose
 
 Tell = Callable[[str], None]
-QUICK = ("crps", "squared_error")  # rules under which the average of the models has closed forms
+QUICK: dict[str, Kind] = {"crps": "crps", "squared_error": "squared"}  # rules with closed forms of the models' average
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,10 @@ class Findings:
         missing: why others could not, likewise.
         calibration: of the mixture, where targets and members are known.
         average: the mean penalty of predicting with the average of the models, where it is known or cheap to know.
+        happened: the same beside what it was once the targets were known, where that is cheap to know.
         choices: the measure to use on these rows, by task.
         sentences: the summary, by what each is about.
+        steps: what to do next.
     """
 
     parts: Parts
@@ -46,8 +49,10 @@ class Findings:
     missing: Mapping[str, str]
     calibration: Calibration | None
     average: float | None
+    happened: Happened | None
     choices: Mapping[str, Selection]
     sentences: Mapping[str, str]
+    steps: Sequence[str]
 
 
 def find(subject: Subject, *, resamples: int, seed: int, tell: Tell = lambda _: None) -> Findings:
@@ -75,8 +80,13 @@ def find(subject: Subject, *, resamples: int, seed: int, tell: Tell = lambda _: 
     if subject.ensemble is not None and subject.target is not None and subject.n_rows > 1:
         tell("calibration")
         found = calibration(subject.ensemble, subject.target)
+    average = _average(subject)
+    happened = _happened(subject, average)
     told = _sentences(subject, parts, outside, results, found)
-    return Findings(parts, outside, results, missing, found, _average(subject), _choices(subject, results, seed), told)
+    told = {"split": told.pop("split"), **({"happened": as_expected(happened, parts)} if happened else {}), **told}
+    to_do = steps(subject, parts, results, found)
+    mean = None if average is None else float(average.mean())
+    return Findings(parts, outside, results, missing, found, mean, happened, _choices(subject, results, seed), told, to_do)
 
 
 def _parts(subject: Subject, rows: Subject | Outside) -> Parts:
@@ -90,17 +100,25 @@ def _parts(subject: Subject, rows: Subject | Outside) -> Parts:
     )
 
 
-def _average(subject: Subject) -> float | None:
-    """What predicting with the average of the models costs: read, or computed where that is a closed form and quick."""
+def _average(subject: Subject) -> np.ndarray | None:
+    """What predicting with the average of the models costs in each row: read, or computed where that is quick and exact."""
     name = subject.split.of_average
     if name is None or name in subject.measures:
-        return None if name is None else float(subject.measures[name].mean())
+        return None if name is None else subject.measures[name]
     exactness = subject.exactness.get(subject.split.excess)  # of measures that were read nobody knows; files hold Gaussians
     exact = exactness is None or exactness.method == "closed form"
     if subject.ensemble is None or subject.split.rule not in QUICK or not exact:
         return None
-    found = float(to_numpy(evaluate(subject.ensemble, [name])[name]).mean())
-    return found if np.isfinite(found) else None
+    found = to_numpy(evaluate(subject.ensemble, [name])[name]).astype(np.float64, copy=False)
+    return found if np.isfinite(found).all() else None
+
+
+def _happened(subject: Subject, average: np.ndarray | None) -> Happened | None:
+    """What the average of the models did cost, beside what was expected of it."""
+    kind = QUICK.get(subject.split.rule)
+    if average is None or subject.ensemble is None or subject.target is None or kind is None or subject.n_rows < 2:
+        return None
+    return Happened.of(average, prediction_error(subject.ensemble, subject.target, kind))
 
 
 def _check(subject: Subject) -> None:
@@ -120,12 +138,6 @@ def _arguments(command: Command, subject: Subject) -> dict[str, Any] | None:
     found = {name: known[kind.rstrip("?")] for name, kind in command.reads.items()}
     needed = [name for name, kind in command.reads.items() if not kind.endswith("?")]
     return None if any(found[name] is None for name in needed) else {k: v for k, v in found.items() if v is not None}
-
-
-def lead(result: TaskResult, subject: Subject) -> str:
-    """The measure that sentences are about: the recommended one, or else that of the split, or else the best."""
-    own = subject.split.total if result.task == "selective_prediction" else subject.split.excess
-    return next((name for name in (recommend(result.task).measure, own) if name in result), result.best())
 
 
 def _choices(subject: Subject, results: Mapping[str, Any], seed: int) -> dict[str, Selection]:
@@ -151,7 +163,9 @@ def _sentences(
         "rows": sentences.rows_to_look_at(parts),
     }
     if "selective" in results:
-        told["errors"] = sentences.handing_over(results["selective"], lead(results["selective"], subject), subject.error_words)
+        measure = lead(results["selective"], subject)
+        told["errors"] = sentences.handing_over(results["selective"], measure, subject.error_words)
+        told["errors"] += tied_tenth(subject.measures[measure])
     if subject.n_rows < 2 and subject.target is not None:
         told["errors"] = sentences.ALONE
     if found is not None:
@@ -159,4 +173,6 @@ def _sentences(
     told["elsewhere"] = sentences.elsewhere(parts, outside)
     if "ood" in results:
         told["outside"] = sentences.detected(results["ood"], lead(results["ood"], subject), next(iter(subject.outside)))
+    told["missed"] = missed(subject, results)
+    told["left_out"] = sentences.left_out(subject.n_given - subject.n_rows, subject.n_given)
     return {name: sentence for name, sentence in told.items() if sentence}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from uqprism.report.request import Request
 from uqprism.report.sections import all_sections
 from uqprism.report.sentences import Parts, penalty
 from uqprism.report.subject import Subject
-from uqprism.report.words import SPACE, count, number, percent
+from uqprism.report.words import SPACE, amounts, count, number, percent
 from uqprism.storage import require, write_text
 from uqprism.tasks.resampling import RESAMPLES
 from uqprism.words import STAND_INS
@@ -28,6 +29,8 @@ DEFINITIONS = {
     "disagree.",
 }
 
+TOLD = (("split",), ("errors",), ("elsewhere", "outside"))  # in a terminal, a paragraph each
+
 
 @dataclass(frozen=True)
 class Report:
@@ -36,8 +39,8 @@ class Report:
     Attributes:
         path: where.
         size: of the file, in bytes.
-        sentences: its summary, by what each is about: `split`, `kinds`, `rows`, `errors`, `calibration`, `elsewhere`,
-            `outside`.
+        sentences: its summary, by what each is about: `split`, `happened`, `kinds`, `rows`, `errors`, `calibration`, `elsewhere`,
+            `outside`, `missed`, `left_out`.
         findings: all numbers in it.
     """
 
@@ -45,6 +48,12 @@ class Report:
     size: int
     sentences: Mapping[str, str]
     findings: Findings
+
+    def told(self, width: int = 100) -> str:
+        """What matters most of the summary, for a terminal: up to three paragraphs."""
+        known = self.sentences
+        found = [" ".join(known[name] for name in names if name in known) for names in TOLD if set(names) & set(known)]
+        return "\n".join(textwrap.fill(each, width, initial_indent="- ", subsequent_indent="  ") for each in found)
 
     def __str__(self) -> str:
         return f"{self.path} ({self.size / 1e6:.2f} MB)"
@@ -130,9 +139,15 @@ def render(subject: Subject, findings: Findings, *, resamples: int, seed: int, c
         share=100.0 * parts.noise / parts.total if parts.has_shares else None,
         share_told=f"{percent(parts.noise / parts.total)} noise" if parts.has_shares else "",
         sentences=list(findings.sentences.values()),
-        definitions=DEFINITIONS,
+        steps=findings.steps,
+        definitions=_definitions(parts),
         penalty=penalty(parts, subject.split.prediction, findings.average, intervals=findings.calibration is not None),
     )
+
+
+def _definitions(parts: Parts) -> list[tuple[str, str]]:
+    """Of both kinds; with one model nobody sees the second."""
+    return list(DEFINITIONS.items())[: 1 if parts.n_members == 1 else 2]
 
 
 def _text(environment: Any, name: str) -> str:
@@ -141,7 +156,8 @@ def _text(environment: Any, name: str) -> str:
 
 def _subtitle(subject: Subject) -> str:
     models = "" if subject.ensemble is None else f", {count(subject.ensemble.n_members, 'model')}"
-    given = [count(subject.n_rows, "row") + models]
+    lacking = subject.n_given - subject.n_rows
+    given = [count(subject.n_rows, "row") + models + (f" ({lacking:,} of {subject.n_given:,} rows left out)" if lacking else "")]
     given += ["targets known"] if subject.target is not None else ["errors known"] if subject.error is not None else []
     given += [f"{count(len(next(iter(table.values()))), 'row')} from “{name}”" for name, table in subject.outside.items()]
     return "; ".join(given)
@@ -169,6 +185,10 @@ def _tiles(parts: Parts, findings: Findings, prediction: str) -> list[Tile]:
             Tile(number(parts.noise), "of it is noise", unit),
             Tile(number(parts.removable), "of it more data would remove", unit),
         ]
+    if findings.happened is not None:
+        expected, came = amounts([findings.happened.expected, findings.happened.came], "")
+        who = "the model" if parts.n_members == 1 else "the average of the models"
+        found.append(Tile(came, f"is what {who} cost when it happened; {expected} was expected", unit))
     if findings.calibration is not None:
         found.append(
             Tile(

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from uqprism.citation import citation
 from uqprism.report import charts, figures, tables
 from uqprism.report.charts import Chart
-from uqprism.report.findings import Findings, lead
+from uqprism.report.findings import Findings
+from uqprism.report.steps import FEWEST_TO_HAND_OVER, lead_for
 from uqprism.report.subject import Subject
 from uqprism.report.tables import Column, Name, Table
 from uqprism.report.words import count, measure_in_words
@@ -19,7 +20,6 @@ from uqprism.words import STAND_INS, rule_words
 
 NOT_FROM_THESE = "Whether the predicted intervals hold as many targets as they say cannot be told from {}: that needs {}."
 KEPT = "the columns of the members, which uqprism score keeps with --keep-members"
-FEWEST_TO_HAND_OVER = 10
 ORDER = {"selective": 0, "ood": 1, "correlation": 9}
 SHORT = {"selective": "Errors", "ood": "Outside", "correlation": "Measures alike"}
 
@@ -68,12 +68,14 @@ def all_sections(subject: Subject, findings: Findings, *, resamples: int, seed: 
 
 def _split(subject: Subject, findings: Findings) -> Section:
     about = (
-        "Each row of the file is a point in the figures. To the right lie rows that are noisy, which no amount of data "
-        "changes; at the top rows on which the models disagree, which data like them would change."
+        "Each row of the file is a point in the figures. To the right lie rows that are noisy, which no amount of data changes"
     )
+    alone = findings.parts.n_members == 1
+    about += "." if alone else "; at the top rows on which the models disagree, which data like them would change."
     numbered = "Rows have the numbers they have in the file; the first is row 0."
     found = [tables.by_origin(subject, shares=findings.parts.has_shares)] if subject.elsewhere else []
-    found += [tables.most_uncertain(subject, by) for by in ("removable", "noise")] if subject.n_rows > 1 else []
+    kinds = ["noise"] if alone or findings.parts.agree else ["removable", "noise"]  # nobody can say where data would help
+    found += [tables.most_uncertain(subject, by) for by in kinds] if subject.n_rows > 1 else []
     return Section(
         "rows",
         "Rows",
@@ -94,20 +96,12 @@ def _handing_over(subject: Subject, findings: Findings) -> list[Section]:
         "reaches; new rows of the same kind will reach them about as often."
     )
     python = "In Python, up.flag(table, share=0.1) gives the threshold and the rows."
-    by = _lead("selective_prediction", subject, findings)
+    by = lead_for("selective_prediction", subject, findings.results)
     found = [tables.thresholds(subject, by, "To avoid large errors", subject.error_words)]
     if subject.outside:
-        found.append(tables.thresholds(subject, _lead("ood_detection", subject, findings), "To notice rows from outside", None))
+        by = lead_for("ood_detection", subject, findings.results)
+        found.append(tables.thresholds(subject, by, "To notice rows from outside", None))
     return [Section("threshold", "Thresholds", "Which rows to hand over", [f"{about} {python}"], tables=found)]
-
-
-def _lead(task: str, subject: Subject, findings: Findings) -> str:
-    """The measure to set a threshold for."""
-    result = findings.results.get({"selective_prediction": "selective", "ood_detection": "ood"}[task])
-    if result is not None:
-        return lead(result, subject)
-    own = subject.split.total if task == "selective_prediction" else subject.split.excess
-    return next(name for name in (recommend(task).measure, own, subject.split.excess) if name in subject.measures)
 
 
 def _of_task(name: str, subject: Subject, findings: Findings) -> Section:
@@ -152,31 +146,44 @@ PURPOSES = {
     "ood_detection": "notice rows of a kind the models never saw",
     "active_learning": "decide which rows to label next",
 }
+TO_LABEL = "crps.excess.members.members"
+LABELLING = (
+    "A label is worth most where it removes ignorance, so the removable part says which. Pick rows by their rank under it "
+    '(scores="rank"), and compare on your own data with: uqprism active.'
+)
+NOT_WITH_ONE = (
+    "One model cannot disagree with itself, so no measure here tells rows of a kind it never saw, or rows worth a label: that "
+    "takes several models that were trained to differ."
+)
 
 
 def _advice(findings: Findings) -> Section:
-    own = {"selective_prediction": "selective", "ood_detection": "ood"}
-    rows = []
+    alone = findings.parts.n_members == 1
+    rows, reasons = [], []
     for task, purpose in PURPOSES.items():
-        choice = findings.choices.get(own.get(task, ""))
-        name = choice.measure if choice is not None else recommend(task).measure
-        why = "chosen on these rows" if choice is not None else "advised by the paper"
+        if alone and task != "selective_prediction":
+            continue
+        name, why, reason = _advised(task, findings)
         rows.append((purpose, Name.of(name), why))
+        reasons.append((f"to {purpose}", reason))
     columns = tuple(Column(title, numeric=False) for title in ("to", "use", "which was"))
     about = (
         "A measure chosen on these rows is the simplest of those that are not significantly worse than the best; without rows "
-        "to choose on, it is what the paper's experiments advise. The reasons stand below the table."
+        "to choose on, it is what experiments advise. The reasons stand below the table."
     )
-    reasons = [
-        (
-            f"to {purpose}",
-            _readable(findings.choices[own[task]].reason if own.get(task) in findings.choices else recommend(task).reason),
-        )
-        for task, purpose in PURPOSES.items()
-    ]
-    return Section(
-        "advice", "Which measure", "Which measure to use", [about], tables=[Table("", columns, tuple(rows))], facts=reasons
-    )
+    table = Table("", columns, tuple(rows))
+    paragraphs = [about, NOT_WITH_ONE] if alone else [about]
+    return Section("advice", "Which measure", "Which measure to use", paragraphs, tables=[table], facts=reasons)
+
+
+def _advised(task: str, findings: Findings) -> tuple[str, str, str]:
+    """The measure for a task, where it is from, and why."""
+    if task == "active_learning":
+        return TO_LABEL, "advised with scores by rank", LABELLING
+    choice = findings.choices.get({"selective_prediction": "selective", "ood_detection": "ood"}[task])
+    if choice is not None:
+        return choice.measure, "chosen on these rows", _readable(choice.reason)
+    return recommend(task).measure, "advised by the paper", _readable(recommend(task).reason)
 
 
 def _readable(reason: str) -> str:

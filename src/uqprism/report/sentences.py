@@ -9,13 +9,14 @@ import numpy as np
 
 from uqprism.report.figures.errors import ErrorWords
 from uqprism.report.figures.words import origin
-from uqprism.report.words import SPACE, amount, count, measure_in_words, percent
+from uqprism.report.words import SPACE, amount, amounts, count, measure_in_words, percent, tied
 from uqprism.tasks.calibration import Calibration
 from uqprism.tasks.result import TaskResult
-from uqprism.words import STAND_INS, WITHOUT_ZERO, has_shares, risk_unit, rule_words, told_unit
+from uqprism.words import ONE_MODEL, STAND_INS, WITHOUT_ZERO, has_shares, risk_unit, rule_words, told_unit
 
 NOTHING = 1e-9  # of the total: rounding
 HANDED_OVER = 10  # percent
+UNNOTICED = 0.6  # an AUROC that is little better than a coin toss
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Parts:
         half: how few rows hold half of all that is removable.
         noisiest: the number of that row.
         least_known: the number of the row with the largest removable part.
+        as_extreme: how many rows share the largest noise, and how many the largest removable part.
         largest: that row's noise, and that row's removable part.
         has_zero: whether zero is the least that noise can be, as far as these rows tell.
     """
@@ -47,6 +49,7 @@ class Parts:
     half: int
     noisiest: int
     least_known: int
+    as_extreme: tuple[int, int]
     largest: tuple[float, float]
     has_zero: bool
 
@@ -74,6 +77,7 @@ class Parts:
             half=int(np.searchsorted(running, 0.5 * running[-1]) + 1),
             noisiest=int(numbers[np.argmax(noise)]),
             least_known=int(numbers[np.argmax(removable)]),
+            as_extreme=(tied(noise, float(noise.max())), tied(removable, float(removable.max()))),
             largest=(float(noise.max()), float(removable.max())),
             has_zero=has_shares(rule, noise),
         )
@@ -93,6 +97,10 @@ class Parts:
         """Whether the models say the same everywhere, up to rounding."""
         return self.removable <= NOTHING * max(abs(self.noise), abs(self.total))
 
+    def told(self, unit: str) -> list[str]:
+        """Total, noise and removable part in as many decimals each, so that they add up but for the last."""
+        return amounts([self.total, self.noise, self.removable], unit)
+
     @property
     def risk_unit(self) -> str:
         """What both are in."""
@@ -104,20 +112,18 @@ def overall(parts: Parts) -> str:
     unit, rule = parts.risk_unit, rule_words(parts.rule).name
     several = parts.n_rows > 1
     head = f"Over {count(parts.n_rows, 'row')}" if several else "In the only row"
-    head += f" the model{' expects' if parts.n_members == 1 else 's expect'} a penalty ({rule}) of {amount(parts.total, unit)}"
+    alone = parts.n_members == 1 or parts.agree
+    total, noise, removable = parts.told(unit) if not alone else (amount(parts.total, unit), "", "")
+    head += f" the model{' expects' if parts.n_members == 1 else 's expect'} a penalty ({rule}) of {total}"
     head += " on average" if several else ""
     if parts.n_members == 1:
-        return (
-            f"{head}, all of it noise as far as one model can tell. What more data would remove cannot be seen: that takes "
-            "several models that were trained to differ."
-        )
+        return f"{head}, {ONE_MODEL}"
     who = "the models" if parts.n_members is None else count(parts.n_members, "model")
     if parts.agree:
         return (
             f"{head}, all of it noise as far as {who} can tell: they agree everywhere. Models that are copies of each other "
             "agree too, so make sure that they were trained to differ."
         )
-    noise, removable = amount(parts.noise, unit), amount(parts.removable, unit)
     if not parts.has_shares:
         why = "has no natural zero" if parts.rule in WITHOUT_ZERO else "is negative in some rows"
         return (
@@ -177,13 +183,15 @@ def rows_to_look_at(parts: Parts) -> str:
     """Which rows are the most uncertain of each kind."""
     if parts.n_rows < 2:
         return ""
-    noisiest = f"row {parts.noisiest} (noise {amount(parts.largest[0], parts.risk_unit)})"
+    noise, removable = (amount(value, parts.risk_unit) for value in parts.largest)
+    many = parts.as_extreme[0]
+    noisiest = f"the noisiest is row {parts.noisiest} (noise {noise})"
+    if many > 1:
+        noisiest = f"{'all' if many == parts.n_rows else f'{many:,}'} rows share the largest noise ({noise})"
     if parts.n_members == 1 or parts.agree:
-        return f"The noisiest is {noisiest}."
-    return (
-        f"More data would help most at rows like row {parts.least_known} (removable part "
-        f"{amount(parts.largest[1], parts.risk_unit)}); the noisiest is {noisiest}."
-    )
+        return f"{noisiest[0].upper()}{noisiest[1:]}."
+    ties = f" and {parts.as_extreme[1] - 1:,} as high" if parts.as_extreme[1] > 1 else ""
+    return f"More data would help most at rows like row {parts.least_known}{ties} (removable part {removable}); {noisiest}."
 
 
 def handing_over(result: TaskResult, measure: str, words: ErrorWords) -> str:
@@ -238,7 +246,16 @@ def detected(result: TaskResult, measure: str, name: str = "outside") -> str:
         told.append(f"{head} {often}")
     what = f"the {measure_in_words(measure)}" if measure_in_words(measure) else measure
     listed = ", ".join(told)
-    return f"{listed[0].upper()}{listed[1:]}. That is judged by {what}; a coin toss would give 50{SPACE}%."
+    poor = {each: part for each, part in parts.items() if part[measure] <= UNNOTICED}
+    verdicts = "".join(f" {_unnoticed(origin(each), part, measure)}" for each, part in poor.items())
+    return f"{listed[0].upper()}{listed[1:]}. That is judged by {what}; a coin toss would give 50{SPACE}%.{verdicts}"
+
+
+def _unnoticed(where: str, result: TaskResult, measure: str) -> str:
+    """What an AUROC near or below a half means."""
+    if result[measure] < 0.5 and not (result.has_spread and result.interval()[measure][1] >= 0.5):
+        return f"So rows from {where} look more certain than known rows, which is worse than not being noticed."
+    return f"So rows from {where} are not noticed."
 
 
 def elsewhere(known: Parts, outside: Mapping[str, Parts]) -> str:
@@ -253,3 +270,9 @@ def elsewhere(known: Parts, outside: Mapping[str, Parts]) -> str:
     first, *others = [(f"n rows from {origin(name)}", told(each)) for name, each in outside.items()]
     head = f"I{first[0]} more data like them would remove {first[1]} of the expected penalty"
     return f"{head}{''.join(f', i{where} {much}' for where, much in others)}; in the known rows {told(known)}."
+
+
+def left_out(lacking: int, given: int) -> str:
+    """How many rows the numbers are not of."""
+    why = "because they lack a number or have one that cannot be"
+    return f"{lacking:,} of {count(given, 'row')} {'is' if lacking == 1 else 'are'} left out, {why}." if lacking else ""

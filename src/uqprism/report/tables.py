@@ -12,11 +12,12 @@ from uqprism.report.alike import same_orders
 from uqprism.report.figures.errors import ErrorWords
 from uqprism.report.figures.words import explained, origin, short
 from uqprism.report.subject import Subject
-from uqprism.report.words import MINUS, SPACE, measure_in_words, number, numbers, percent
-from uqprism.tasks.flagging import flag
+from uqprism.report.words import MINUS, SPACE, count, measure_in_words, number, numbers, percent, tied
+from uqprism.tasks.flagging import Flagged, flag
 from uqprism.tasks.rank_correlation import SAME, RankCorrelation
 from uqprism.tasks.result import TaskResult
 from uqprism.tasks.selection import simplicity
+from uqprism.words import risk_unit
 
 MOST_UNCERTAIN = 10
 FIRST = 8
@@ -91,7 +92,10 @@ def most_uncertain(subject: Subject, by: str) -> Table:
     columns |= {KINDS[kind]: numbers(getattr(subject, kind)[places].tolist()) for kind in order}
     columns |= {(name if name not in columns else f"{name} (file)"): cells for name, cells in details(subject, places).items()}
     caption = "Where more data would help most" if by == "removable" else "The noisiest rows"
-    return _of(caption, columns, first=MOST_UNCERTAIN)
+    many = tied(values, float(values[places[-1]]))
+    shown = tied(values[places], float(values[places[-1]]))
+    note = f"{count(many, 'row')} share the last value; the first {shown} of them in the file stand here." if many > shown else ""
+    return _of(caption, columns, first=MOST_UNCERTAIN, note=note)
 
 
 KINDS = {"noise": "noise", "removable": "removable part"}
@@ -134,25 +138,38 @@ def by_origin(subject: Subject, *, shares: bool) -> Table:
 def thresholds(subject: Subject, measure: str, purpose: str, words: ErrorWords | None) -> Table:
     """From which value on rows are handed over if so many shall be, and what comes of it; errors if there are words for them."""
     values = subject.measures[measure]
-    found = {each.count: (share, each) for share in SHARES for each in [flag(values, share)]}
-    flags = [each for _, each in found.values()]
+    flags = list({each.count: each for share in SHARES for each in [flag(values, share)]}.values())
+    told_by = measure_in_words(measure)
+    unit = risk_unit(measure.partition(".")[0], subject.unit) if told_by else ""
     cells: dict[str, Sequence[Any]] = {
-        "hand over": [f"{100 * share:.0f}{SPACE}%" for share, _ in found.values()],
-        "threshold": numbers([each.threshold for each in flags]),
+        "hand over": [percent(each.share) if each.tied else f"{100 * each.asked:.0f}{SPACE}%" for each in flags],
+        f"threshold, {unit}" if unit else "threshold": [each.shortest.replace("-", MINUS) for each in flags],
         "rows": [f"{each.count:,}" for each in flags],
     }
-    note = ""
+    note = _ties(flags)
     if words is not None and subject.error is not None:
         means = [[_mean(subject.error[each.rows == handed]) for each in flags] for handed in (False, True)]
         told = numbers(np.ravel(words.shown(np.array(means))).tolist())
         cells |= {"error of rows kept": told[: len(flags)], "of rows handed over": told[len(flags) :]}
         whole = number(float(words.shown(subject.error.mean())))
-        note = f"The error is the {words.name}{f', in {words.unit}' if words.unit else ''}; over all rows it is {whole}."
+        told_unit = f", in {words.unit}" if words.unit else ""
+        note = " ".join(filter(None, (note, f"The error is the {words.name}{told_unit}; over all rows it is {whole}.")))
     for name, table in subject.outside.items():
         if measure in table:
             cells[f"caught from {origin(name)}"] = [percent(float((table[measure] >= each.threshold).mean())) for each in flags]
-    told_by = measure_in_words(measure)
     return _of(f"{purpose}, by {f'{told_by} ({measure})' if told_by else measure}", cells, note=note)
+
+
+def _ties(flags: Sequence[Flagged]) -> str:
+    """Why less cannot be handed over, where rows tie."""
+    least = flags[-1]
+    if not least.tied:
+        return ""
+    asked = f"{100 * least.asked:.0f}{SPACE}%"
+    why = "rows that share their value are handed over together"
+    return (
+        f"To hand over {asked} is not possible: {why}, and the fewest are {percent(least.share)} ({count(least.count, 'row')})."
+    )
 
 
 def _mean(values: np.ndarray) -> float:

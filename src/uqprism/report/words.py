@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from uqprism.scale.options import is_measure
 from uqprism.words import rule_words
@@ -13,6 +14,7 @@ SPACE = "\u00a0"  # that does not break
 MINUS, TIMES = "\u2212", "\u00d7"
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 SIZES = (1e-5, 1e9)  # that are told without a power of ten
+EQUAL = 1e-9  # relative: what differs by less is equal on paper
 MORE_DECIMALS, MOST_DECIMALS = 2, 6
 
 
@@ -84,9 +86,22 @@ def count(many: int, one: str, several: str = "") -> str:
     return f"{many:,}{SPACE}{one if many == 1 else several or one + 's'}"
 
 
+def tied(values: Any, value: float) -> int:
+    """How many numbers of an array are this one, up to rounding."""
+    return int((abs(values - value) <= EQUAL * abs(value)).sum())
+
+
 def amount(value: float, unit: str) -> str:
     """A number with its unit, if it has one."""
     return f"{number(value)}{SPACE}{unit}" if unit else number(value)
+
+
+def amounts(values: Sequence[float], unit: str) -> list[str]:
+    """Numbers to be held against each other, in as many decimals each, with their unit."""
+    told = numbers(values, at=0.0)
+    while all("." in text and text[-1] in "0." for text in told):
+        told = [text[:-1] for text in told]
+    return [f"{text}{SPACE}{unit}" if unit else text for text in told]
 
 
 def measure_in_words(name: str) -> str:

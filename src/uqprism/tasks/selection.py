@@ -202,9 +202,10 @@ def _reason(result: TaskResult, candidates: tuple[str, ...], good: int, level: f
     if best == chosen and good == 1:
         found = f"Of {len(result)} measures, {chosen} is the best ({told(chosen)}), all others are significantly worse."
     else:
+        ways = f"{len(candidates)} ways" if len(candidates) > 1 else "the same way"
         found = (
             f"Of {len(result)} measures, {good} are not significantly worse than the best, {best} ({told(best)}), at the "
-            f"{level:.0%} level; they rank the points in {len(candidates)} ways. {chosen} is the simplest ({told(chosen)})."
+            f"{level:.0%} level; they rank the points in {ways}. {chosen} is the simplest ({told(chosen)})."
         )
     chance, sign = CHANCE.get(result.metric), 1.0 if result.higher_is_better else -1.0
     if chance is not None and sign * (result[chosen] - chance) <= 0.0:

@@ -51,7 +51,9 @@ def show(given: str | None) -> None:
         return
     _summary(upload, scored, choice)
     by, percent = _flagging()
-    flagged = flag(scored.frame[by].to_numpy(), percent / 100).rows
+    found = flag(scored.frame[by].to_numpy(), percent / 100)
+    flagged = found.rows
+    st.caption(findings.flagged_told(found))
     target = _pictures(upload, scored, choice, flagged)
     _rows(scored, flagged, by)
     keep_members = _downloads(upload, scored, choice, flagged)
@@ -100,11 +102,13 @@ def _summary(upload: Upload, scored: Scored, choice: Choice) -> None:
     with st.container(horizontal=True):  # wraps on a phone
         st.metric("Rows", f"{len(scored.frame):,}", bad, delta_color="off", delta_arrow="off", width=METRIC)
         for part, name in choice.measures.items():
-            value = f"{scored.frame[part].mean():.4g}"
+            unseen = part == "removable" and scored.n_models == 1
+            value = "unseen" if unseen else f"{scored.frame[part].mean():.4g}"
             st.metric(f"Mean {part}", value, help=f"{PARTS[part]}. Measure: `{name}`", width=METRIC)
     names = ", ".join(f"{part} `{name}`" for part, name in choice.measures.items())
     st.caption(
-        f"{len(scored.layout.mean)} models in `{upload.name}`, which names call members. Measures by their names: {names}."
+        f"{scored.n_models} model{'s' if scored.n_models > 1 else ''} in `{upload.name}`, which names call members. "
+        f"Measures by their names: {names}."
     )
 
 

@@ -13,6 +13,7 @@ from uqprism.errors import ArgumentError
 from uqprism.measures import RISKS, Measure
 from uqprism.report.drawing import OTHER_COLOURS, RISK_COLOURS, axes_or_new
 from uqprism.report.figures.words import explained, meaning, short
+from uqprism.report.words import measure_in_words
 from uqprism.tasks.recommendation import recommend
 from uqprism.tasks.result import TaskResult
 
@@ -30,7 +31,8 @@ def retention_curves(result: TaskResult, measures: Names = None, ax: Any = None,
 
     Args:
         result: of `selective_prediction`.
-        measures: those to draw; by default the recommended one and the best of each risk that looks different.
+        measures: those to draw; by default the recommended one and the best of each risk that looks different; of excess
+            risks only those in which the members have a role.
         ax: axes to draw on; None for a new figure.
         error: what the mean is called, with its unit.
     """
@@ -38,7 +40,7 @@ def retention_curves(result: TaskResult, measures: Names = None, ax: Any = None,
     chosen = _chosen(result, measures, recommended=recommend("selective_prediction").measure)
     with axes_or_new(ax, 4.2) as axes:
         for name, look in zip(chosen, _looks(chosen), strict=True):
-            axes.plot(kept, _curve(result, name), label=f"{name} ({short(result.metric)} {result[name]:.3f})", **look)
+            axes.plot(kept, _curve(result, name), label=_label(name, f"{short(result.metric)} {result[name]:.3f}"), **look)
         axes.plot(kept, _curve(result, "random order"), color="black", linestyle=DASHED, linewidth=1.0, label="random order")
         axes.plot(kept, _curve(result, "oracle order"), color="black", linewidth=1.0, label="oracle: largest errors go first")
         axes.set(xlabel="points kept, the most certain first (%)", xlim=(0, 100))
@@ -60,7 +62,7 @@ def roc_curves(result: TaskResult, measures: Names = None, ax: Any = None) -> An
     auroc = result.metrics.get("auroc", result)
     with axes_or_new(ax, 4.8) as axes:
         for name, look in zip(chosen, _looks(chosen), strict=True):
-            axes.plot(alarms, 100.0 * _curve(result, name), label=f"{name} (AUROC {auroc[name]:.3f})", **look)
+            axes.plot(alarms, 100.0 * _curve(result, name), label=_label(name, f"AUROC {auroc[name]:.3f}"), **look)
         axes.plot([0, 100], [0, 100], color="black", linestyle=DASHED, linewidth=1.0, label="chance (AUROC 0.500)")
         axes.set(xlim=(0, 100), ylim=(0, 101))
         axes.set_xlabel("known points flagged by mistake (%): false positive rate")
@@ -144,13 +146,25 @@ def _chosen(result: TaskResult, names: Names, *, recommended: str) -> list[str]:
         return _listed(result, names)
     ranked = result.ranked()
     best_of: dict[str, str] = {}
-    for name in ranked:
+    for name in filter(_tells, ranked):
         best_of.setdefault(_kind(name), name)
     chosen = [recommended] if recommended in result else []
     for name in list(best_of.values())[:BEST]:
         if not any(_alike(_curve(result, name), _curve(result, other)) for other in chosen):
             chosen.append(name)
     return sorted(chosen, key=ranked.index)
+
+
+def _tells(name: str) -> bool:
+    """Whether a measure is what its risk is said to be: an excess risk without the members is no measure of ignorance."""
+    _, risk, *roles = name.split(".") if name.count(".") > 1 else ("", "")
+    return risk != "excess" or "members" in roles
+
+
+def _label(name: str, score: str) -> str:
+    """A measure in a legend, in words and by its name."""
+    words = measure_in_words(name)
+    return f"{name} ({score}){NEW_LINE}{words}" if words else f"{name} ({score})"
 
 
 def _kind(name: str) -> str:

@@ -16,8 +16,16 @@
     button.hidden = false;
     button.addEventListener("click", () => { more.hidden = false; button.remove(); });
   }
+  const fits = () => {
+    for (const table of document.querySelectorAll(".table")) {
+      if (table.offsetParent) { table.parentElement.classList.toggle("wider", table.scrollWidth > table.clientWidth + 1); }
+    }
+  };
+  addEventListener("resize", fits);
+  addEventListener("toggle", fits, true); // a table that was folded away had no width
   const long = document.querySelectorAll("details.long");
   if (matchMedia("(max-width: 480px)").matches) { for (const each of long) { each.open = false; } }
+  fits();
   addEventListener("beforeprint", () => { for (const each of long) { each.open = true; } });
 
   for (const source of document.querySelectorAll("script[data-dots]")) {
