@@ -86,7 +86,9 @@ def test_bad_rows_are_named_or_left_out(files, tmp_path) -> None:
     table.loc[60, "y"] = np.nan
     table.to_csv(tmp_path / "bad.csv", index=False)
     arguments = ["selective", tmp_path / "bad.csv", "--target", "y", "--measures", FEW[0], "--resamples", 0, "-f", "json"]
-    with pytest.raises(UqprismError, match=r"bad.csv: row 17: .* \(2 bad rows in all\).*--on-bad drop"):
+    with pytest.raises(
+        UqprismError, match=r"bad.csv: row 17: mean_3 must be finite, got null \(2 bad rows among rows 0 to 199\).*--on-bad drop"
+    ):
         run(*arguments)
     found = json.loads(run(*arguments, "--on-bad", "drop"))
     assert found["settings"]["points"] == 197
