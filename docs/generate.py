@@ -8,7 +8,7 @@ import inspect
 import json
 import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import numpy as np
 from typer.models import ArgumentInfo
@@ -142,6 +142,7 @@ def _written(name: str, kind: Any, about: Any) -> tuple[str, str]:
     """How an argument or option is typed; and, for an argument, its place in the line."""
     value = about.metavar or {int: "INTEGER", float: "FLOAT"}.get(next(iter(get_args(kind)), kind), "TEXT")
     if isinstance(about, ArgumentInfo):
+        value += "..." if get_origin(kind) is list else ""
         return _code(value), value
     given = (about.default, *(about.param_decls or ()))  # Typer sorts the first of them out later
     names = [each for each in given if str(each).startswith("-")] or [f"--{name.replace('_', '-')}"]

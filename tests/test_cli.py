@@ -5,6 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+from typer.testing import CliRunner
+
+from uqprism.cli import app
+from uqprism.demo import trained
+
 
 def run(*arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "uqprism", *arguments], capture_output=True, text=True, check=False)
@@ -46,3 +52,23 @@ def test_without_typer_the_extra_is_named() -> None:
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 1
     assert "pip install 'uqprism[cli]'" in result.stderr
+
+
+def test_the_list_of_commands_begins_with_the_demo_and_fits_a_terminal() -> None:
+    lines = CliRunner().invoke(app, ["--help"], terminal_width=80).output.split("Commands:")[1].strip().splitlines()
+    names = [line.split()[0] for line in lines]
+    assert names[:4] == ["demo", "score", "report", "app"]
+    assert names[-1] == "cite"
+    assert len(names) == len(app.registered_commands)
+    assert not any("..." in line or len(line) > 80 for line in lines)
+
+
+@pytest.mark.parametrize("command", ["ood", "app", "score", "demo", "select"])
+def test_help_speaks_of_files_not_of_arguments(command: str) -> None:
+    text = CliRunner().invoke(app, [command, "--help"]).output
+    assert not any(leak in text for leak in ("table_in", "table_out", "[[", "...}..."))
+
+
+def test_a_quiet_demo_prints_only_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trained, "run", lambda output, **_: trained.Demo(output, (), trained.Sizes()))
+    assert CliRunner().invoke(app, ["demo", "-q", "-o", "page.html"]).output == "page.html\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -25,6 +26,15 @@ def test_natural_parameters() -> None:
     assert_allclose(natural.members.variance, SCALE**2, rtol=1e-15)
 
 
+def test_a_table_leads_to_the_door_for_tables() -> None:
+    frame = pd.DataFrame({"mean_0": [0.0], "variance_0": [1.0]})
+    for call in (up.evaluate, up.decompose):
+        with pytest.raises(UqprismError, match=r"got DataFrame; EnsemblePrediction\.from_frame"):
+            call(frame)
+    by_column = gaussian(mean=pd.DataFrame(MEAN.T), scale=pd.DataFrame(SCALE.T), member_axis=1)
+    assert_array_equal(by_column.members.mean, MEAN)
+
+
 def test_shapes_and_axes() -> None:
     ens = gaussian(mean=MEAN, scale=SCALE)
     assert (ens.n_members, ens.n_points, ens.points_shape, len(ens)) == (2, 3, (3,), 3)
@@ -39,12 +49,9 @@ def test_shapes_and_axes() -> None:
     assert repr(ens) == "<EnsemblePrediction: 2 gaussian members, 3 points>"
 
 
-def test_numbers_stretch_and_lists_and_tables_become_arrays() -> None:
-    import pandas as pd
-
+def test_numbers_stretch_and_lists_become_arrays() -> None:
     assert_array_equal(gaussian(mean=MEAN, scale=2.0).members.scale, np.full((2, 3), 2.0))
     assert_array_equal(gaussian(mean=MEAN.tolist(), scale=SCALE.tolist()).members.mean, MEAN)
-    assert_array_equal(gaussian(mean=pd.DataFrame(MEAN), scale=pd.DataFrame(SCALE)).members.mean, MEAN)
     assert gaussian(mean=np.array([[1, 2]]), scale=1).members.mean.dtype == np.float64
 
 
@@ -228,6 +235,11 @@ BAD = {
     "weights length": (lambda: gaussian(mean=MEAN, scale=SCALE, weights=[1.0]), ValueError, "2 members"),
     "complex": (lambda: gaussian(mean=MEAN + 0j, scale=SCALE), TypeError, "complex"),
     "objects": (lambda: gaussian(mean=np.array([["a", "b"]], dtype=object), scale=1.0), TypeError, "object"),
+    "a data frame": (
+        lambda: gaussian(mean=pd.DataFrame(MEAN.T), variance=pd.DataFrame(SCALE.T)),
+        TypeError,
+        r"members first, got a DataFrame; EnsemblePrediction.from_frame .*mean.to_numpy\(\).T",
+    ),
     "strings": (lambda: gaussian(mean=[["a", "b"]], scale=1.0), TypeError, "real numbers"),
     "member axis": (lambda: gaussian(mean=MEAN, scale=SCALE, member_axis=2), ValueError, "member_axis 2"),
     "two libraries": (

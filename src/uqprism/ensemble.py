@@ -13,7 +13,7 @@ import numpy as np
 from uqprism.adapters.doors import Doors
 from uqprism.approximations import CentredEnsemble
 from uqprism.arrays import Array, coerce, is_traced, is_wrapped, namespace, to_numpy, working
-from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
+from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.families import Empirical, Family, Gaussian, Laplace, Logistic, Mixture, StudentT, families
 from uqprism.families.base import check_values
 from uqprism.families.weights import as_weights, check_weights, mixing_weights
@@ -330,6 +330,12 @@ def _arrays(member_axis: int, **given: Array) -> dict[str, Array]:
     required = next(iter(given))
     if given[required] is None:
         raise ArgumentError(f"{required} must be given, got None; axes are (members, *points)")
+    for name, x in given.items():
+        if hasattr(x, "columns") and member_axis == 0:  # its rows are points, which would be taken for members
+            raise ArrayTypeError(
+                f"{name} must be an array with the members first, got a {type(x).__name__}; EnsemblePrediction.from_frame reads "
+                f"a table with all columns, else give {name}.to_numpy().T"
+            )
     arrays = coerce(**{name: x for name, x in given.items() if x is not None})
     for name, x in arrays.items():
         if x.ndim and not -x.ndim <= member_axis < x.ndim:

@@ -106,8 +106,10 @@ def evaluate(
         kernel: "auto" takes a fused kernel for Gaussian members where it pays (processors need the extra `fast`);
             "reference" the readable path that defines the truth; "fused" insists on a kernel.
     """
-    if not isinstance(ensemble, EnsemblePrediction):
-        raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(ensemble).__name__}; build one first")
+    given: object = ensemble
+    if not isinstance(given, EnsemblePrediction):
+        way_out = "EnsemblePrediction.from_frame makes one of a table" if hasattr(given, "columns") else "build one first"
+        raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(given).__name__}; {way_out}")
     for what, value, known in (("estimator", estimator, get_args(Estimator)), ("kernel", kernel, get_args(Kind))):
         if value not in known:
             raise unknown(what, value, known)

@@ -14,6 +14,17 @@ Kind = Literal["variance", "scale"]
 ColumnsLike = str | Sequence[str] | None
 
 
+LIKELY = {  # what members' columns are often called
+    "mean": ("mean", "mu", "pred", "prediction", "loc", "yhat"),
+    "variance": ("variance", "var", "sigma2", "sigma_squared"),
+    "scale": ("scale", "std", "sigma", "sd", "stdev", "standard_deviation"),
+}
+
+
+class NoMembersError(InvalidValueError):
+    """No columns that are, or look like, those of members."""
+
+
 @dataclass(frozen=True)
 class Columns:
     """Which columns hold the members: each a pattern with `{i}`, names with commas between, or a list; None is the default.
@@ -46,9 +57,10 @@ def resolve(columns: Columns, names: Sequence[str], where: object) -> Layout:
         raise InvalidValueError(f"{where}: column {twice[0]!r} appears twice; rename one")
     mean = _found(columns.mean or "mean_{i}", names, where)
     if not mean:
-        raise InvalidValueError(
+        hint = _hint(names, "mean", "variance", *([] if _likely(names, "variance") else ["scale"]))
+        raise (InvalidValueError if hint else NoMembersError)(
             f"{where}: no columns like {columns.mean or 'mean_{i}'}, the columns are {_listed(names)}; "
-            "say which hold the members' means with mean_columns (--mean-columns)"
+            + (hint or "say which hold the members' means with mean_columns (--mean-columns)")
         )
     kind, spread = _spread(columns, names, where)
     if isinstance(mean, dict) and isinstance(spread, dict) and mean.keys() != spread.keys():
@@ -92,8 +104,8 @@ def _spread(columns: Columns, names: Sequence[str], where: object) -> tuple[Kind
     there = [kind for kind in found if found[kind]]
     if not there:
         raise InvalidValueError(
-            f"{where}: no columns like {' or '.join(str(c) for c in chosen.values() if c)}; say which hold the members' "
-            "variances or standard deviations with variance_columns or scale_columns (--variance-columns, --scale-columns)"
+            f"{where}: no columns like {' or '.join(str(c) for c in chosen.values() if c)}; "
+            + (_hint(names, "variance") or _hint(names, "scale") or NO_SPREAD)
         )
     if len(there) > 1:
         raise InvalidValueError(
@@ -101,6 +113,32 @@ def _spread(columns: Columns, names: Sequence[str], where: object) -> tuple[Kind
             "(--variance-columns, --scale-columns)"
         )
     return there[0], found[there[0]]
+
+
+NO_SPREAD = (
+    "each member needs a variance or a standard deviation, in columns that variance_columns or scale_columns "
+    "(--variance-columns, --scale-columns) may name; for models that give means only, take each model's mean "
+    "squared error on validation data as its variance (docs/models.md)"
+)
+
+
+def _hint(names: Sequence[str], *kinds: str) -> str:
+    """The options that name columns which look like these, if there are some of the first kind."""
+    likely = {kind: pattern for kind in kinds if (pattern := _likely(names, kind))}
+    if kinds[0] not in likely:
+        return ""
+    arguments = ", ".join(f"{kind}_columns={pattern!r}" for kind, pattern in likely.items())
+    return f"did you mean {arguments} ({' '.join(f'--{kind}-columns {pattern!r}' for kind, pattern in likely.items())})?"
+
+
+def _likely(names: Sequence[str], kind: str) -> str | None:
+    """A pattern of numbered columns whose name is usual for this kind, but not the one that is found by itself."""
+    numbered = (re.fullmatch(r"(.*?)\d+(\D*)", str(name)) for name in names)
+    for before, after in dict.fromkeys((match[1], match[2]) for match in numbered if match):
+        pattern = f"{before}{{i}}{after}"
+        if (before + after).lower().strip("_-. []()") in LIKELY[kind] and pattern != f"{kind}_{{i}}":
+            return pattern
+    return None
 
 
 def _ordered(found: Found) -> tuple[str, ...]:

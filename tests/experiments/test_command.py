@@ -90,6 +90,19 @@ def test_it_prints_the_verdicts_and_where_the_report_is(tmp_path: Path, monkeypa
 
 
 @pytest.mark.usefixtures("instant")
+def test_the_paper_follows_a_quick_look_as_is_advised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    advice = CliRunner().invoke(app, ["reproduce", "parameterization"]).output.splitlines()[-2]
+    command = advice.split("for verdicts: uqprism ")[1].split()
+    paper = CliRunner().invoke(app, command)
+    assert paper.exit_code == 0
+    assert f"report: {Path('runs', 'paper', 'parameterization', 'report.md')}" in paper.output
+    refused = CliRunner().invoke(app, [*command, "--out", "runs/parameterization", "--dry-run"])
+    assert refused.exit_code == 0
+    assert "It would be refused" in refused.output
+
+
+@pytest.mark.usefixtures("instant")
 def test_all_gives_each_experiment_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("uqprism.cli.reproduce.summaries", lambda: {"parameterization": "the one that takes no time"})
     assert CliRunner().invoke(app, ["reproduce", "all", "--out", str(tmp_path)]).exit_code == 0
@@ -136,5 +149,5 @@ main()
     command = [sys.executable, "-c", code, "reproduce", "parameterization", "--out", str(tmp_path)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 1
-    assert result.stderr.startswith("uqprism: 2 of 2 jobs failed")
-    assert "standard, learning rate 0.001: it cannot be" in result.stderr
+    assert result.stderr.startswith("uqprism: 2 of 2 jobs failed, all for the same reason")
+    assert result.stderr.count("it cannot be") == 1

@@ -137,8 +137,10 @@ def test_an_error_that_nobody_meant_comes_with_its_traceback(tmp_path: Path) -> 
     def bug(*_: object) -> None:
         raise ZeroDivisionError
 
-    with pytest.raises(JobError, match=r"(?s)6 of 6 jobs failed.*part 0: Traceback.*in bug.*and 3 more"):
+    with pytest.raises(JobError, match=r"(?s)6 of 6 jobs failed, all for the same reason.*Traceback.*in bug") as told:
         produce(dataclasses.replace(EXPERIMENT, work=bug), "tiny", out=tmp_path / "run")
+    assert str(told.value).count("Traceback") == 1
+    assert "is kept" not in str(told.value)
 
 
 def test_more_jobs_add_to_those_that_are_there(tmp_path: Path) -> None:
@@ -184,8 +186,22 @@ def test_the_plan_counts_what_is_done_and_guesses_from_what_that_took(tmp_path: 
     assert "6 jobs, 6 done, nothing left to do" in str(run.plan())
     shutil.rmtree(tmp_path / "run" / "_work")
     assert "6 jobs, 6 done, nothing left to do" in str(run.plan())
-    with pytest.raises(ArgumentError, match="other settings"):
-        Run.of(EXPERIMENT, "slow", out=tmp_path / "run").plan()
+    refused = str(Run.of(EXPERIMENT, "slow", out=tmp_path / "run").plan()).splitlines()
+    assert refused[0].startswith("toy, preset slow: 8 jobs, 0 done")
+    assert "would be refused" in refused[-1]
+    assert "n_jobs is 6 there and 8 here, and one more differs" in refused[-1]
+
+
+def test_a_plan_names_the_data_files_that_are_missing_and_the_machine_of_its_guesses(tmp_path: Path) -> None:
+    needy = dataclasses.replace(EXPERIMENT, needs=lambda _: ("camvid", "dots", "inverted", "ccpp"), wants_gpu=("tiny",))
+    run = Run.of(needy, "tiny", out=tmp_path / "run", data=tmp_path)
+    lines = str(run.plan()).splitlines()
+    assert "about 12 s left on a GPU" in lines[0]
+    assert [line.split()[0] for line in lines[-3:]] == ["to", "Missing:", "Missing:"]
+    assert "camvid" in lines[-2]
+    assert f"{tmp_path / 'ccpp'}" in lines[-1]
+    (tmp_path / "ccpp.parquet").touch()
+    assert "ccpp" not in str(run.plan())
 
 
 def test_the_longest_job_bounds_the_time_left() -> None:

@@ -13,6 +13,7 @@ import pytest
 import uqprism as up
 from tests.tasks.problems import ensemble
 from uqprism import tasks
+from uqprism.scale import score
 from uqprism.scale.options import is_measure
 from uqprism.scale.points import Points
 
@@ -110,6 +111,58 @@ def test_a_file_without_measures_or_members_says_what_to_do(tmp_path: Path) -> N
     points = Points.of(write(pa.table({"a": [1.0], "y": [2.0]}), tmp_path / "in.csv"))
     with pytest.raises(up.UqprismError, match=r"no columns like mean_\{i\}.*uqprism score writes them"):
         points.measures()
+
+
+BROKEN = {
+    "empty": "",
+    "text": "Dear colleague, here\nare the predictions.\nBest\n",
+    "semicolons": "y;mean_0;variance_0\n1,5;2,0;1,0\n",
+    "question": "y,mean_0,variance_0\n1,1,1\n2,?,1\n",
+    "null": "y,mean_0,variance_0\n1,1,1\n2,,1\n",
+    "negative": "y,mean_0,variance_0\n1,1,1\n2,1,-0.5\n",
+    "means": "y,mean_0,mean_1\n1,1,1\n2,1,2\n",
+    "deviations": "y,mean_0,std_0\n1,1,1\n2,1,2\n",
+    "capitals": "y,Mean_0,Variance_0\n1,1,1\n2,1,2\n",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_is_refused_in_the_words_of_scoring(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text(BROKEN[name])
+    with pytest.raises(up.UqprismError) as scoring:
+        score(path, tmp_path / "out.csv")
+    with pytest.raises(up.UqprismError) as reading:
+        Points.of(path).measures([MEASURE])
+    assert str(reading.value).split("; repair")[0] == str(scoring.value).split("; repair")[0]
+    assert str(path) in str(reading.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("y;mean_0;variance_0", "separator must be a comma"),
+        ("y,mean_0,std_0", r"--scale-columns 'std_\{i\}'"),
+        ("y,Mean_0,Variance_0", r"--mean-columns 'Mean_\{i\}' --variance-columns 'Variance_\{i\}'"),
+        ("y,mean_0,mean_1", "mean squared error on validation data as its variance"),
+        ("y,crps.total.members.members", "score with --keep-members, or name .* --prediction"),
+    ],
+)
+def test_columns_by_other_names_lead_to_the_option_that_names_them(header: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text(f"{header}\n{','.join('1' for _ in header.split(','))}\n")
+    with pytest.raises(up.UqprismError, match=message):
+        Points.of(tmp_path / "in.csv").error(column=None, target="y", prediction=None)
+
+
+def test_a_target_that_is_missing_is_named_by_file_row_and_column(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("id,y,mean_0,variance_0\n0,1,1,1\n1,,1,1\n2,nan,1,1\n3,2,1,1\n")
+    points = Points.of(tmp_path / "in.csv")
+    with pytest.raises(up.UqprismError, match=r"in\.csv: row 1: y must be finite, got null \(2 bad rows .*--on-bad drop"):
+        points.error(column=None, target="y", prediction=None)
+    kept = Points.of(tmp_path / "in.csv", on_bad="drop").error(column=None, target="y", prediction=None)
+    np.testing.assert_array_equal(np.isnan(kept), [False, True, True, False])
+    with pytest.raises(up.UqprismError, match=r"unknown column 'zz'; choose from id, y$"):
+        points.error(column=None, target="zz", prediction=None)
 
 
 def test_a_table_over_a_grid_of_points_is_read_as_one_row_of_them(tmp_path: Path) -> None:

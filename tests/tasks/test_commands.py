@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.stats import kendalltau
 from typer.testing import CliRunner
 
 import uqprism as up
@@ -86,7 +87,9 @@ def test_bad_rows_are_named_or_left_out(files, tmp_path) -> None:
     table.loc[60, "y"] = np.nan
     table.to_csv(tmp_path / "bad.csv", index=False)
     arguments = ["selective", tmp_path / "bad.csv", "--target", "y", "--measures", FEW[0], "--resamples", 0, "-f", "json"]
-    with pytest.raises(UqprismError, match=r"bad.csv: row 17: .* \(2 bad rows in all\).*--on-bad drop"):
+    with pytest.raises(
+        UqprismError, match=r"bad.csv: row 17: mean_3 must be finite, got null \(2 bad rows among rows 0 to 199\).*--on-bad drop"
+    ):
         run(*arguments)
     found = json.loads(run(*arguments, "--on-bad", "drop"))
     assert found["settings"]["points"] == 197
@@ -134,9 +137,24 @@ def test_a_set_from_outside_counts_once(files) -> None:
         run("ood", files["scored"], files["far"], files["far"])
 
 
+def test_a_long_comparison_says_what_it_does(files, monkeypatch) -> None:
+    monkeypatch.setattr("uqprism.cli.tasks.MANY", 3 * 200)
+    printed = CliRunner().invoke(app, ["correlation", str(files["scored"])])
+    assert "uqprism: comparing 3 measures on 200 rows ..." in printed.stderr
+    assert printed.stdout.startswith("rank correlation")
+    assert "comparing" not in CliRunner().invoke(app, ["correlation", str(files["scored"]), "--measures", FEW[0]]).stderr
+
+
 def test_correlation_prints_groups_and_writes_the_matrix(files) -> None:
-    text = run("correlation", files["members"], "--measures", "squared_error.*")
-    assert "squared_error.bayes.members" in text
+    text = run("correlation", files["scored"])
+    assert f"tau with {FEW[0]}" in text
+    table = pq.read_table(files["scored"])
+    for name in FEW[1:]:
+        tau = kendalltau(table.column(FEW[0]), table.column(name)).statistic
+        (line,) = (line for line in text.splitlines() if line.startswith(f"{name} "))
+        assert line.split()[1:] == ["1", f"{tau:.4g}"]
+    grouped = run("correlation", files["members"], "--measures", "squared_error.*").splitlines()
+    assert [line.split()[1] for line in grouped if line.startswith("squared_error.total.members.members")] == ["3"]
     rows = list(csv.DictReader(io.StringIO(run("correlation", files["scored"], "-f", "csv"))))
     assert [row["measure"] for row in rows] == FEW
     assert float(rows[0][FEW[0]]) == 1.0
@@ -152,7 +170,7 @@ def test_select_says_which_and_why(files) -> None:
     assert (
         json.loads(run("select", files["scored"], "--ood", files["far"], "--metric", "fpr95", "-f", "json"))["metric"] == "fpr95"
     )
-    with pytest.raises(UqprismError, match=r"either error= \(--target, --error-column.*or ood= \(--ood"):
+    with pytest.raises(UqprismError, match=r"either --target \(or --error-column.*or --ood.*got neither"):
         run("select", files["scored"])
 
 

@@ -10,6 +10,8 @@ import pytest
 import uqprism as up
 from tests.tasks.problems import ensemble
 from uqprism import tasks
+from uqprism.tasks.result import TaskResult
+from uqprism.tasks.selection import Selection
 
 
 @pytest.mark.parametrize(
@@ -124,3 +126,17 @@ def test_either_errors_or_points_from_outside() -> None:
         tasks.select_measure({"a": [0.0, 1.0]})
     with pytest.raises(up.UqprismError, match="got both"):
         tasks.select_measure({"a": [0.0, 1.0]}, error=[0.0, 1.0], ood={"a": [0.0, 1.0]})
+
+
+def test_the_summary_shows_the_best_and_how_many_measures_a_line_stands_for() -> None:
+    """Here the best is a twin of a simpler measure."""
+    values = {"crps.total.members.members": 1.0, "crps.total.pooled.pooled": 1.1, "log.excess.mixture.mixture": 0.2}
+    result = TaskResult("selective_prediction", "prr", True, values)
+    twins = {"crps.total.pooled.pooled": "crps.total.members.members"}
+    found = Selection("crps.total.members.members", "", ("crps.total.members.members",), twins, result)
+    shown = [(row["measure"], row["rank_alike"], row["status"]) for row in found.summary()]
+    assert shown == [
+        ("crps.total.members.members", 2, "chosen"),
+        ("crps.total.pooled.pooled", 2, "best, ranks as crps.total.members.members"),
+        ("log.excess.mixture.mixture", 1, "worse"),
+    ]

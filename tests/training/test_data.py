@@ -184,6 +184,7 @@ REFUSED = {
         "columns town are not: encode or drop",
     ),
     "text": (lambda: train([["a"], ["b"]], [0.0, 1.0], **FAST), "must be numbers"),
+    "numbers as text": (lambda: train(X, Y.astype(str), **FAST), "targets must be numbers"),
     "validation shape": (lambda: train(X, Y, validation=(X[:, :2], Y), **FAST), r"rows of shape \(3,\)"),
     "setting": (lambda: train(X, Y, epochs=3), "unknown training setting 'epochs'; did you mean 'max_epochs'"),
     "members": (lambda: train(X, Y, n_members=0), "n_members must be a positive integer"),

@@ -186,6 +186,13 @@ def test_errors_say_where_and_what() -> None:
         quick(up.DeepEnsembleRegressor, network=flat).fit(*waves(20))
 
 
+@pytest.mark.parametrize("kind", [str, object])
+def test_targets_as_text_are_refused_even_if_they_are_numbers(kind: type) -> None:
+    targets = np.array(["1.5", "2.5", "3.5", "0.5"], dtype=kind)
+    with pytest.raises(up.UqprismError, match="y must be numbers, got text"):
+        quick(up.DeepEnsembleRegressor).fit(np.zeros((4, 2)), targets)
+
+
 def test_unfitted_and_one_row_are_refused() -> None:
     x, y = waves(10)
     with pytest.raises(NotFittedError):

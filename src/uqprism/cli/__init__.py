@@ -1,6 +1,8 @@
 """The command line: thin commands over the library, a file for each kind."""
 
 from uqprism.cli import active, introduction, page, report, reproduce, score, tasks  # noqa: F401 (each adds its commands)
-from uqprism.cli.application import app
+from uqprism.cli.application import app, put_in_order
 
 __all__ = ["app"]
+
+put_in_order()

@@ -23,6 +23,36 @@ app = typer.Typer(
 )
 
 
+# In the order in which people meet them, each in a line of a terminal; commands that are not here come last.
+OVERVIEW = {
+    "demo": "See it at work: train an ensemble, write a report on it.",
+    "score": "Add measures of uncertainty to every row of files.",
+    "report": "Write a page on how uncertain predictions are, and why.",
+    "app": "Open a local page to drop a file of predictions on.",
+    "select": "Choose a measure by your own validation data.",
+    "recommend": "Say which measure the paper advises for a task.",
+    "selective": "How well does each measure find large errors?",
+    "ood": "How well does each measure find points from elsewhere?",
+    "correlation": "Which measures rank the points alike?",
+    "active": "Which way to choose points to label learns fastest?",
+    "catalogue": "List the measures, with their labels in the paper.",
+    "reproduce": "Run an experiment of the paper, check its statements.",
+    "cite": "Print how to cite the paper and this package.",
+}
+
+
+def put_in_order() -> None:
+    """List the commands as `OVERVIEW` does."""
+    names = list(OVERVIEW)
+
+    def place(command: Any) -> int:
+        name = command.name or command.callback.__name__
+        command.short_help = OVERVIEW.get(name)
+        return names.index(name) if name in names else len(names)
+
+    app.registered_commands.sort(key=place)
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         print(f"uqprism {__version__}")

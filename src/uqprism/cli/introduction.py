@@ -9,14 +9,16 @@ from typing import Annotated
 
 import typer
 
-from uqprism.cli.application import Quiet, app, interruptible
+from uqprism.cli.application import app, interruptible
 from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
 
 DEMOS = ("trained", "deliveries")
 WHICH = "trained: train ten networks and write a report (extras deep and report). deliveries: an embedded example, on the screen."
-Which = Annotated[str, typer.Argument(metavar="[trained|deliveries]", help=WHICH)]
+Which = Annotated[str, typer.Argument(metavar="trained|deliveries", help=WHICH)]
 Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The report of the trained ones; files beside it.")]
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No steps and no summary, only the path of the report.")]
 
 
 @app.command()
@@ -30,7 +32,8 @@ def demo(which: Which = "trained", output: Output = "demo/report.html", quiet: Q
         if Path(output).suffix != ".html":
             raise ArgumentError(f"--output must end in .html, got {output!r}")
         with interruptible("the files that are there are whole"):
-            print(trained.run(Path(output), tell=lambda step: None if quiet else print(f"uqprism: {step} ...", file=sys.stderr)))
+            made = trained.run(Path(output), tell=lambda step: None if quiet else print(f"uqprism: {step} ...", file=sys.stderr))
+        print(made.report if quiet else made)
     else:
         raise ArgumentError(str(unknown("demo", which, DEMOS)))
 

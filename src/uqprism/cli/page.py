@@ -11,7 +11,7 @@ from uqprism.cli import application
 from uqprism.cli.application import interruptible
 
 FILE = "A Parquet, CSV or NPZ file with columns of members, to begin with. By default an embedded example."
-File = Annotated[str | None, typer.Argument(metavar="[FILE]", help=FILE)]
+File = Annotated[str | None, typer.Argument(metavar="FILE", help=FILE)]
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="By default the first free one from 8501 on.")]
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address only.")]
 

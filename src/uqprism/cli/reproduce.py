@@ -25,11 +25,13 @@ WROTE = (
 )
 Name = Annotated[str, typer.Argument(metavar="NAME|all", help="What to reproduce; see below.")]
 Preset = Annotated[str, typer.Option(metavar="quick|paper", help="Minutes at most, or the size of the paper.")]
-Folder = Annotated[str | None, typer.Option(metavar="DIR", help="By default runs/NAME; with all, DIR/NAME for each.")]
+FOLDER = "By default runs/NAME, or runs/PRESET/NAME for presets other than quick; with all, DIR/NAME for each."
+Folder = Annotated[str | None, typer.Option(metavar="DIR", help=FOLDER)]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Of data and networks; by default the preset's.")]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Processes to work at a time, each on a part of the experiment.")]
 Data = Annotated[str | None, typer.Option(metavar="ROOT", help="The folder of the data sets; by default $UQPRISM_DATA.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the jobs, which are done, and about how long the rest takes.")]
+DRY_RUN = "Print the jobs, which are done, about how long the rest takes, and which data files are missing."
+DryRun = Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)]
 
 
 @app.command(epilog=f"{EXPERIMENTS}\n\n{WROTE}")
@@ -52,9 +54,9 @@ def reproduce(
     chosen = list(summaries()) if name == "all" else [name]
     with interruptible("finished jobs stay, the same command goes on from there"):
         for each in chosen:
-            folder = os.path.join(out or "runs", each) if name == "all" else out
+            folder = os.path.join(out or experiments.default_folder(preset), each) if name == "all" else out
             if dry_run:
-                print(experiments.plan(each, preset=preset, out=folder, seed=seed, jobs=jobs))
+                print(experiments.plan(each, preset=preset, out=folder, seed=seed, jobs=jobs, data=data))
                 continue
             shown = not quiet and (progress or sys.stderr.isatty())
             outcome = experiments.reproduce(

@@ -11,7 +11,7 @@ from uqprism.cli.application import Overwrite, Progress, Quiet, app, interruptib
 from uqprism.cli.columns import MeanColumns, ScaleColumns, VarianceColumns
 from uqprism.errors import ArgumentError
 
-Inputs = Annotated[list[str], typer.Argument(metavar="IN...", help="Parquet, CSV or NPZ files, folders or glob patterns.")]
+Inputs = Annotated[list[str], typer.Argument(metavar="IN", help="Parquet, CSV or NPZ files, folders or glob patterns.")]
 Output = Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="A .parquet, .csv or .npz file, or a folder.")]
 MEASURES = (
     "A measure, a pattern such as 'crps.*', or all; may be repeated or have commas. By default total, bayes and excess with "

@@ -34,6 +34,8 @@ from uqprism.tasks.command import Command, Kind, commands
 from uqprism.tasks.resampling import RESAMPLES
 
 Parameter = tuple[Any, Any]  # its annotation and its default
+ALIKE = "Of measures that are not worse and rank the points alike one is shown; `rank alike` counts them."
+MANY = 100_000  # values, beyond which a comparison may take more than a moment
 REQUIRED = inspect.Parameter.empty
 
 # How each kind of input is asked for.
@@ -45,7 +47,7 @@ READS: dict[Kind, dict[str, Parameter]] = {
         "scale_columns": (ScaleColumns, None),
         "on_bad": (OnBad, "error"),
     },
-    "tables": {"outside": (Annotated[list[str], typer.Argument(metavar="OUTSIDE...", help=OUTSIDE)], REQUIRED)},
+    "tables": {"outside": (Annotated[list[str], typer.Argument(metavar="OUTSIDE", help=OUTSIDE)], REQUIRED)},
     "tables?": {"ood": (Outside, None)},
     "error": {
         "error_column": (ErrorColumn, None),
@@ -82,9 +84,11 @@ def _add(command: Command) -> None:
     def run(**given: Any) -> None:
         kind = check(given["format"], given["output"], given["plot"])
         with interruptible("nothing was written"):
+            _check_choice(command, given)
             arguments = {name: READERS[kind](given) for name, kind in command.reads.items()}
             arguments = _complete(arguments, command) if given["on_bad"] == "drop" else arguments
             arguments |= {name: given[name] for name in ("metric", *command.options) if name in given}
+            _announce(next(arguments[name] for name, kind in command.reads.items() if kind == "table"))
             result = command.function(**{name: value for name, value in arguments.items() if value is not None})
             draw(result, given["plot"])
         write(result, kind, given["output"], top=given["top"], note=_note(result))
@@ -97,11 +101,29 @@ def _add(command: Command) -> None:
     app.command(command.name)(run)
 
 
+def _check_choice(command: Command, given: dict[str, Any]) -> None:
+    """Where errors and points from outside are both optional, one of them decides what is compared."""
+    if {"error?", "tables?"} <= set(command.reads.values()):
+        by_error, by_outside = bool(given["error_column"] or given["target"]), bool(given["ood"])
+        if by_error == by_outside:
+            raise ArgumentError(
+                "choosing needs either --target (or --error-column), for selective prediction, or --ood, for detection; "
+                f"got {'both' if by_error else 'neither'}"
+            )
+
+
+def _announce(table: dict[str, Any]) -> None:
+    """Say what is being done where it may take more than a moment."""
+    n_rows = len(next(iter(table.values()), ()))
+    if n_rows * len(table) >= MANY:
+        print(f"uqprism: comparing {len(table)} measures on {n_rows:,} rows ...", file=sys.stderr)
+
+
 def _note(result: Any) -> str:
     """What to say above a table."""
     reason = getattr(result, "reason", None)
     if reason:
-        return f"Use {result.measure}. {reason}"
+        return f"Use {result.measure}. {reason}" + (f" {ALIKE}" if getattr(result, "duplicates", None) else "")
     head = str(result).splitlines()[0]
     about = getattr(result, "settings", {})
     return head + (f", {about['points']} points with mean error {about['mean_error']:.4g}" if "mean_error" in about else "")

@@ -30,6 +30,7 @@ __all__ = [
     "Plan",
     "Result",
     "Store",
+    "default_folder",
     "get",
     "plan",
     "reproduce",
@@ -77,14 +78,14 @@ def reproduce(
     Args:
         name: one of `summaries()`.
         preset: `quick`, or `paper` for the size of the paper.
-        out: the folder, `runs/NAME` by default.
+        out: the folder; by default `runs/NAME`, and `runs/PRESET/NAME` for presets other than `quick`.
         seed: of data and networks; by default the preset's.
         jobs: processes to work at a time; each takes the next part of the experiment.
         data: the root of the data sets; by default where `uqprism.data` looks for them.
         overwrite: run again, also over the results of other settings.
         progress: on standard error; by default on a terminal.
     """
-    folder = out or os.path.join("runs", name)
+    folder = out or os.path.join(default_folder(preset), name)
     return produce(get(name), preset, out=folder, seed=seed, jobs=jobs, data=data, overwrite=overwrite, progress=progress)
 
 
@@ -95,6 +96,13 @@ def plan(
     out: str | os.PathLike[str] | None = None,
     seed: int | None = None,
     jobs: int = 1,
+    data: str | os.PathLike[str] | None = None,
 ) -> Plan:
     """What `reproduce` would do with the same arguments: its jobs, which of them are done, and about how long the rest takes."""
-    return Run.of(get(name), preset, out=out or os.path.join("runs", name), seed=seed, jobs=jobs).plan()
+    folder = out or os.path.join(default_folder(preset), name)
+    return Run.of(get(name), preset, out=folder, seed=seed, jobs=jobs, data=data).plan()
+
+
+def default_folder(preset: str) -> str:
+    """Where the folders of all experiments lie unless another is named: one for each preset, so that none is in another's way."""
+    return "runs" if preset == "quick" else os.path.join("runs", preset)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -88,6 +88,8 @@ class Experiment(Generic[Config]):
         gather: from settings and a store in which all jobs are done to the result, in seconds.
         draw: from a result alone to its pictures, by file name without ending.
         jobs: the parts that settings fall into; by default one, whose key is the settings and which finds `Findings`.
+        needs: from settings to the data sets and outliers whose files are read, by their names in `uqprism.data`.
+        wants_gpu: presets whose guesses of time are those of a GPU.
         reads: other experiments, of whose stores (in the folders beside this one's) artefacts are used where they fit.
     """
 
@@ -99,6 +101,8 @@ class Experiment(Generic[Config]):
     draw: Callable[[Result], dict[str, Picture]]
     jobs: Callable[[Config], Sequence[Job]] = one_job
     reads: tuple[str, ...] = ()
+    needs: Callable[[Config], Iterable[str]] = lambda _: ()
+    wants_gpu: tuple[str, ...] = ()
 
     def config(self, preset: str, seed: int | None = None) -> Config:
         """The settings of this name, with another seed if one is given; settings without a seed, which draw nothing, stay."""

@@ -122,7 +122,12 @@ def serve(work: Work, store: Store, connection: Connection, threads: int) -> Non
 
 
 def _told(failures: dict[str, str], n_jobs: int) -> str:
+    count, reasons = f"{len(failures)} of {n_jobs} jobs failed", {reason.rstrip() for reason in failures.values()}
+    advice = "the same command tries again"
+    if len(failures) < n_jobs:
+        advice = "what the others found is kept, the same command does the rest"
+    if len(failures) > 1 and len(reasons) == 1:
+        return f"{count}, all for the same reason; {advice}\n  {reasons.pop()}"
     shown = [f"{name}: {reason.rstrip()}" for name, reason in list(failures.items())[:MOST_TOLD]]
     more = [f"and {len(failures) - MOST_TOLD} more"] if len(failures) > MOST_TOLD else []
-    head = f"{len(failures)} of {n_jobs} jobs failed; what the others found is kept, the same command does the rest"
-    return "\n  ".join([head, *shown, *more])
+    return "\n  ".join([f"{count}; {advice}", *shown, *more])

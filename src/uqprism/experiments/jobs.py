@@ -39,12 +39,16 @@ class Plan:
         jobs: in the order in which they are begun.
         taken: seconds by name, of those that are done.
         processes: at a time.
+        machine: what the guesses are for, such as ` on a GPU`; finished jobs tell of the machine at hand.
+        notes: what to know before it is begun.
     """
 
     title: str
     jobs: tuple[Job, ...]
     taken: Mapping[str, float]
     processes: int = 1
+    machine: str = ""
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, title: str, jobs: Sequence[Job], store: Store, processes: int) -> Plan:
@@ -76,14 +80,15 @@ class Plan:
         return max([sum(expected) / self.processes, *expected], default=0.0)
 
     def __str__(self) -> str:
-        left = f"about {duration(self.seconds_left())} left" if self.left else "nothing left to do"
+        machine = "" if self.taken else self.machine
+        left = f"about {duration(self.seconds_left())} left{machine}" if self.left else "nothing left to do"
         count = f"{self.processes} process{'es' if self.processes > 1 else ''}"
         lines = [f"{self.title}: {len(self.jobs)} jobs, {len(self.taken)} done, {left} with {count}"]
         for job in self.jobs:
             done = job.name in self.taken
             time = duration(self.taken[job.name]) if done else f"~{duration(self.expected(job))}"
             lines.append(f"  {'done' if done else 'to do':<7}{time:>9}  {job.name}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.notes])
 
 
 def duration(seconds: float) -> str:

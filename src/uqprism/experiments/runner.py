@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -27,6 +28,9 @@ from uqprism.experiments.files import RECORD, REPORT, TABLES, WORK, load, read_r
 from uqprism.experiments.jobs import Plan
 from uqprism.experiments.provenance import hardware
 from uqprism.storage import require
+
+GPU = "an H200"  # where the presets of the paper's size were timed
+LONGEST = 30  # characters of a setting in an error
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,8 @@ class Outcome:
         lines = [f"{self.record['experiment']}: {held} of {len(self.result.claims)} of the paper's statements hold; {how}"]
         lines += [f"  {'holds' if claim.holds else 'FALSE':<7}{claim.name}: {claim.measured}" for claim in self.result.claims]
         if self.record["preset"] == "quick":
-            lines.append("A quick run shows how it works; for verdicts take --preset paper.")
+            again = f"uqprism reproduce {self.record['experiment']} --preset paper"
+            lines.append(f"A quick run shows how it works; for verdicts: {again}")
         return "\n".join([*lines, f"report: {self.folder / REPORT}"])
 
 
@@ -89,9 +94,23 @@ class Run:
         """What there is to do; nothing where the result is there already."""
         title = f"{self.experiment.name}, preset {self.preset}"
         plan = Plan.of(title, self.experiment.jobs(self.config), self.store, self.processes)
-        if self.finished() is not None:  # what it was made from may have been deleted
+        machine = f" on a GPU such as {GPU}" if self.preset in self.experiment.wants_gpu else ""
+        try:
+            finished = self.finished() is not None
+        except ArgumentError as error:
+            return replace(plan, machine=machine, notes=(f"It would be refused: {error}", *self._absent(plan)))
+        if finished:  # what it was made from may have been deleted
             return replace(plan, taken={job.name: plan.taken.get(job.name, 0.0) for job in plan.jobs})
-        return plan
+        return replace(plan, machine=machine, notes=self._absent(plan))
+
+    def _absent(self, plan: Plan) -> tuple[str, ...]:
+        """A line for each data file that a job still needs and that is not there."""
+        if not plan.left:
+            return ()
+        from uqprism.data import absent
+
+        found = (absent(name, self.store.data) for name in self.experiment.needs(self.config))
+        return tuple(f"Missing: {reason}" for reason in dict.fromkeys(found) if reason)
 
     def carry_out(self, shown: bool) -> Outcome:
         """Do the jobs that are left, gather what they found, draw and write it."""
@@ -119,9 +138,7 @@ class Run:
             name = self.experiment.name
             raise ArgumentError(f"{self.folder} holds the experiment {there['experiment']!r}, not {name!r}; {way_out}")
         if there["config"] != wanted:
-            names = [name for name in {**wanted, **there["config"]} if there["config"].get(name) != wanted.get(name)]
-            different = ", ".join(f"{name} is {there['config'].get(name)} there and {wanted.get(name)} here" for name in names)
-            raise ArgumentError(f"{self.folder} holds a result of other settings ({different}); {way_out}")
+            raise ArgumentError(f"{self.folder} holds a result of other settings ({_differs(there, wanted)}); {way_out}")
         return Outcome(*load(self.folder), self.folder, reused=True)
 
     def discard(self) -> None:
@@ -145,6 +162,15 @@ class Run:
             "devices": devices,
             "hardware": {**hardware(), "accelerator": ", ".join(sorted(set(devices) - {"none"})) or "none"},
         }
+
+
+def _differs(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """The first setting that is not the same, and how many more there are."""
+    config = there["config"]
+    first, *more = [name for name in {**wanted, **config} if config.get(name) != wanted.get(name)]
+    old, new = (textwrap.shorten(str(each.get(first)), LONGEST, placeholder=" ...") for each in (config, wanted))
+    values = f"{first} is {old} there and {new} here" if old != new else f"{first} differs"
+    return values + (f", and {len(more)} more differ" if len(more) > 1 else ", and one more differs" if more else "")
 
 
 def produce(

@@ -16,14 +16,17 @@ from uqprism.ensemble import FORMAT, EnsemblePrediction
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.evaluation import evaluate
 from uqprism.measures import catalogue
-from uqprism.member_columns import Columns, Layout, resolve
+from uqprism.member_columns import Columns, Layout, NoMembersError, resolve
 from uqprism.quadrature import Exactness
 from uqprism.registry import unknown
+from uqprism.scale.csv_files import column_names, explained
 from uqprism.scale.inputs import find
 from uqprism.scale.options import is_measure, matching
-from uqprism.scale.rows import good_rows, numbers
+from uqprism.scale.rows import complaint, good_rows, numbers
 from uqprism.scale.sources import arrow_csv, naming, pa, pq, stored_weights
 from uqprism.tasks.prediction_error import prediction_error
+
+REMEDY = "repair it, or leave such rows out with on_bad (--on-bad drop)"
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Points:
     def schema(self) -> Any:
         """The Arrow schema of the first file."""
         with naming(self.paths[0], "read"):
-            return pq.read_schema(self.paths[0]) if _is_parquet(self.paths[0]) else _whole(self.paths[0]).schema
+            return pq.read_schema(self.paths[0]) if _is_parquet(self.paths[0]) else self._whole(self.paths[0]).schema
 
     @property
     def names(self) -> list[str]:
@@ -87,13 +90,25 @@ class Points:
         wanted = list(names)
         for name in wanted:
             if name not in self.names:
-                raise InvalidValueError(f"{self.title}: {unknown('column', name, self.names)}")
+                raise InvalidValueError(f"{self.title}: {unknown('column', name, self._not_members())}")
         tables = []
         for path in self.paths:
             with naming(path, "read"):
-                table = pq.read_table(path, columns=wanted, partitioning=None) if _is_parquet(path) else _whole(path)
+                table = pq.read_table(path, columns=wanted, partitioning=None) if _is_parquet(path) else self._whole(path)
                 tables.append(table.select(wanted))
         return tables
+
+    def _not_members(self) -> list[str]:
+        """The columns to choose from when one is unknown: all, if there are only members."""
+        try:
+            members = {*self.layout.mean, *self.layout.spread}
+        except InvalidValueError:
+            members = set()
+        return [name for name in self.names if name not in members] or self.names
+
+    def _whole(self, path: Path) -> Any:
+        """A CSV or NPZ file as an Arrow table."""
+        return _csv(path, self.columns) if path.suffix == ".csv" else _npz(path)
 
     def _numbers(self, name: str, chunks: Sequence[Any]) -> np.ndarray:
         try:
@@ -140,7 +155,12 @@ class Points:
         """The columns of the members."""
         try:
             return resolve(self.columns, self.names, self.title)
-        except InvalidValueError as error:
+        except NoMembersError as error:
+            if self.scored:
+                raise InvalidValueError(
+                    f"{self.title}: has measures but no members; score with --keep-members, or name the column of what was "
+                    "predicted with --prediction, or that of the errors with --error-column"
+                ) from None
             raise InvalidValueError(
                 f"{error}. Files have columns of measures (uqprism score writes them) or of members; for errors without members "
                 "name --error-column, or --target with --prediction"
@@ -160,12 +180,12 @@ class Points:
         if good is None:
             return np.ones(self.members[0].shape[1], dtype=bool)
         if self.on_bad == "error":
-            row, bad = int(np.argmin(good)), int((~good).sum())
-            raise InvalidValueError(
-                f"{self.title}: row {row}: a member is missing, infinite or without positive variance ({bad} bad row"
-                f"{'s' if bad > 1 else ''} in all); repair it, or leave such rows out with --on-bad drop"
-            )
+            told = complaint(self.layout, *self.members, good=good, is_null=self._is_null)
+            raise InvalidValueError(f"{self.title}: {told}; {REMEDY}")
         return good
+
+    def _is_null(self, name: str, row: int) -> bool:
+        return self.take([name], np.array([row]))[name][0] is None
 
     def ensemble(self) -> EnsemblePrediction:
         """What the members predict for the good rows."""
@@ -183,10 +203,10 @@ class Points:
         if column is not None:
             if target is not None or prediction is not None:
                 raise ArgumentError("give --error-column, or --target (with --prediction), not both")
-            return self.read([column])[column]
+            return self._known(column)
         if target is None:
             raise ArgumentError("the error of each point is missing; name its column with --error-column, or --target")
-        y = self.read([target])[target]
+        y = self._known(target)
         if prediction is None:
             known = self.good & np.isfinite(y) if self.on_bad == "drop" else self.good
             found = np.full(len(y), np.nan)
@@ -194,18 +214,47 @@ class Points:
             return found
         if kind not in {"squared", "absolute"}:
             raise ArgumentError(f"--error {kind} needs the members, not --prediction; leave it out, or take squared or absolute")
-        apart = np.abs(self.read([prediction])[prediction] - y)
+        apart = np.abs(self._known(prediction) - y)
         return apart**2 if kind == "squared" else apart
+
+    def _known(self, name: str) -> np.ndarray:
+        """A column of finite numbers; others are refused, or given as NaN if they may be left out."""
+        values = self.read([name])[name]
+        bad = ~np.isfinite(values)
+        if self.on_bad == "error" and bad.any():
+            row = int(np.argmax(bad))
+            shown = "null" if self._is_null(name, row) else values[row]
+            more = f" ({bad.sum()} bad rows in all)" if bad.sum() > 1 else ""
+            raise InvalidValueError(f"{self.title}: row {row}: {name} must be finite, got {shown}{more}; {REMEDY}")
+        return np.where(bad, np.nan, values)
 
 
 def _is_parquet(path: Path) -> bool:
     return path.suffix in {".parquet", ".pq"}
 
 
-def _whole(path: Path) -> Any:
-    """A CSV or NPZ file as an Arrow table."""
-    if path.suffix == ".csv":
-        return arrow_csv.read_csv(path)
+def _csv(path: Path, columns: Columns) -> Any:
+    """A CSV file as an Arrow table; what `uqprism score` refuses is refused in the same words."""
+    names, layout, problem = column_names(path), None, None
+    try:
+        layout = resolve(columns, names, path)
+    except InvalidValueError as error:
+        problem = error
+    types = {} if layout is None else {name: pa.float64() for name in (*layout.mean, *layout.spread)}
+    try:
+        return arrow_csv.read_csv(
+            path,
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(column_types=types),
+        )
+    except pa.ArrowInvalid as error:
+        if problem is not None and not any(map(is_measure, names)):  # a letter, say: that it has no members tells more
+            raise problem from None
+        raise explained(error, path, names, layout) from None
+
+
+def _npz(path: Path) -> Any:
+    """An NPZ file as an Arrow table."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files if name != "header"}

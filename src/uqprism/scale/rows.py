@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from uqprism.member_columns import Layout
 from uqprism.scale.options import Options
 from uqprism.scale.sources import Batch, Schema, Source, check_types, pa
 
+REMEDY = "repair it, or leave such rows empty or out with on_bad (--on-bad null, --on-bad drop)"
 BATCH_BYTES = 1 << 24  # of members and measures together, a few of which are in memory at a time
 
 
@@ -76,7 +78,8 @@ class Scorer:
         bad = 0 if good is None else rows - int(good.sum())
         if good is not None:
             if self.options.on_bad == "error":
-                raise InvalidValueError(self._complaint(batch, good, bad, first_row))
+                told = complaint(self.layout, mean, spread, good=good, is_null=_nulls(batch), first_row=first_row)
+                raise InvalidValueError(f"{self.path}: {told}; {REMEDY}")
             mean, spread = mean[:, good], spread[:, good]
         given: dict[str, Any] = {"mean": mean, self.layout.kind: spread}
         ensemble = EnsemblePrediction.gaussian(**given, weights=self.weights, check=False)
@@ -88,20 +91,30 @@ class Scorer:
         columns = [*kept.columns, *(_column(np.asarray(table[name]), good) for name in self.options.names)]
         return Scored(pa.RecordBatch.from_arrays(columns, schema=self.schema), rows, bad)
 
-    def _complaint(self, batch: Batch, good: np.ndarray[Any, Any], bad: int, first_row: int) -> str:
-        row = int(np.argmin(good))
-        for name in (*self.layout.mean, *self.layout.spread):
-            value = numbers(batch.column(name).slice(row, 1))[0]
-            positive = name in self.layout.spread
-            if not (np.isfinite(value) and (value > 0 or not positive)):
-                break
-        shown = value if batch.column(name)[row].is_valid else "null"
-        wanted = "finite and greater than zero" if positive else "finite"
-        more = f" ({bad} bad rows among rows {first_row} to {first_row + batch.num_rows - 1})" if bad > 1 else ""
-        return (
-            f"{self.path}: row {first_row + row}: {name} must be {wanted}, got {shown}{more}; "
-            "repair it, or leave such rows empty or out with on_bad (--on-bad null, --on-bad drop)"
-        )
+
+def _nulls(batch: Batch) -> Callable[[str, int], bool]:
+    return lambda name, row: not batch.column(name)[row].is_valid
+
+
+def complaint(
+    layout: Layout,
+    mean: np.ndarray[Any, Any],
+    spread: np.ndarray[Any, Any],
+    *,
+    good: np.ndarray[Any, Any],
+    is_null: Callable[[str, int], bool],
+    first_row: int = 0,
+) -> str:
+    """Which value of the first bad row is bad, and why; `is_null` says whether a column has no value at a row."""
+    row, bad = int(np.argmin(good)), int((~good).sum())
+    for name, value in zip((*layout.mean, *layout.spread), (*mean[:, row], *spread[:, row]), strict=True):
+        positive = name in layout.spread
+        if not (np.isfinite(value) and (value > 0 or not positive)):
+            break
+    shown = "null" if is_null(name, row) else value
+    wanted = "finite and greater than zero" if positive else "finite"
+    more = f" ({bad} bad rows among rows {first_row} to {first_row + len(good) - 1})" if bad > 1 else ""
+    return f"row {first_row + row}: {name} must be {wanted}, got {shown}{more}"
 
 
 def _dtype(schema: Schema, layout: Layout) -> np.dtype[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from zipfile import BadZipFile
 from uqprism.ensemble import FORMAT
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.member_columns import Columns, Layout, resolve
+from uqprism.scale.csv_files import column_names, explained
 from uqprism.scale.inputs import Span
 from uqprism.scale.npz import NpzArrays
 from uqprism.storage import require
@@ -140,10 +140,7 @@ class CsvSource(Source):
 
     def __init__(self, span: Span, columns: Columns, as_text: bool) -> None:
         super().__init__(span)
-        with span.path.open(newline="", encoding="utf-8-sig") as file:
-            self.names = next(csv.reader(file), [])
-        if not self.names:
-            raise FileError(f"{span.path}: is empty; a CSV file begins with the names of its columns")
+        self.names = column_names(span.path)
         self.layout, self.as_text = resolve(columns, self.names, span.path), as_text
 
     @cached_property
@@ -166,7 +163,7 @@ class CsvSource(Source):
         try:
             return self.reader.schema
         except pa.ArrowInvalid as error:
-            raise self._explained(error) from None
+            raise explained(error, self.path, self.names, self.layout) from None
 
     def read(self, rows: int) -> Iterator[tuple[Batch, float]]:
         """Batches of about so many rows, each with the fraction of the file read so far."""
@@ -176,19 +173,7 @@ class CsvSource(Source):
                 for start in range(0, batch.num_rows, rows):
                     yield batch.slice(start, rows), min(self.stream.tell() / size, 1.0)
         except pa.ArrowInvalid as error:
-            raise self._explained(error) from None
-
-    def _explained(self, error: Exception) -> FileError:
-        """The same with the name of the column, and what to do about a value that is not of its type."""
-        text = str(error).splitlines()[0]
-        number = re.search(r"In CSV column #(\d+): (?:Row #\d+: )?(.*)", text)
-        if number is None:
-            return FileError(f"{self.path}: cannot be read: {text}")
-        name = self.names[int(number[1])]
-        remedy = "its type was guessed from the first 4 MB, write to .csv to pass it through as text"
-        if name in (*self.layout.mean, *self.layout.spread):
-            remedy = "members must be numbers"
-        return FileError(f"{self.path}: column {name!r}: {number[2]}; {remedy}")
+            raise explained(error, self.path, self.names, self.layout) from None
 
     def close(self) -> None:
         """Let go of the file, which is closed when Arrow has stopped reading ahead.

@@ -77,7 +77,7 @@ METRICS: dict[str, tuple[bool, Callable[[Split], np.ndarray]]] = {
 def ood_detection(
     table_in: Any, table_out: Any, *, metric: str = "auroc", resamples: int = RESAMPLES, seed: int = 0
 ) -> TaskResult:
-    """How well each measure tells points of another kind (`table_out`) from points of the known kind (`table_in`).
+    """How well each measure tells points of another kind from points of the known kind.
 
     | metric | what it is | better |
     |---|---|---|

@@ -17,6 +17,7 @@ from uqprism.registry import unknown
 from uqprism.storage import read_npz, require, write_npz, write_text
 from uqprism.tasks.command import Command, Section
 from uqprism.tasks.kendall import tau_matrix
+from uqprism.tasks.recommendation import recommend
 from uqprism.tasks.scores import as_scores
 
 FORMAT = "uqprism.RankCorrelation"
@@ -135,9 +136,20 @@ class RankCorrelation:
         return [{"measure": name, **dict(zip(self.names, row, strict=True))} for name, row in rows]
 
     def summary(self) -> list[dict[str, Any]]:
-        """The different rankings there are, a row each: how many measures share it, and which, the largest group first."""
+        """The different rankings there are, a row each, the most shared first: a measure, how many rank alike, and tau.
+
+        Tau is that with the measure which `recommend` names for selective prediction, or with the first one where it is missing.
+        """
         groups = sorted(self._groups(SAME), key=len, reverse=True)
-        return [{"measures": len(group), "rank_alike": ", ".join(group)} for group in groups]
+        if not groups:
+            return [{"measure": name, "rank_alike": 0, "tau": float("nan")} for name in self.names]
+        advised = recommend("selective_prediction").measure
+        reference = advised if advised in self._ranked()[0] else groups[0][0]
+        first = [reference if reference in group else group[0] for group in groups]
+        return [
+            {"measure": name, "rank_alike": len(group), f"tau with {reference}": self[name, reference]}
+            for name, group in zip(first, groups, strict=True)
+        ]
 
     def to_pandas(self) -> Any:
         """A square `pandas.DataFrame` with the measures on both axes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -52,10 +53,18 @@ class Selection:
         return [{**row, "status": status.get(row["measure"], "worse")} for row in self.result.rows()]
 
     def summary(self) -> list[dict[str, Any]]:
-        """Measures with rankings of their own, the chosen one first, without further metrics."""
-        left_out = {"not_worse", *self.result.metrics}
-        rows = [row for row in self.rows() if row["measure"] not in self.duplicates]
-        rows.sort(key=lambda row: row["measure"] != self.measure)
+        """The chosen measure, the best, and others with rankings of their own, without further metrics.
+
+        `rank_alike` counts the measures that a row stands for: those that are not worse and rank the points alike.
+        """
+        left_out, best = {"not_worse", *self.result.metrics}, self.result.best()
+        alike = Counter(self.duplicates.values())
+        rows = [row for row in self.rows() if row["measure"] not in self.duplicates or row["measure"] == best]
+        rows.sort(key=lambda row: (row["measure"] != self.measure, row["measure"] != best))
+        for row in rows:
+            name = row["measure"]
+            row["rank_alike"] = 1 + alike[self.duplicates.get(name, name)]
+            row["status"] = f"best, {row['status']}" if name == best else row["status"]
         return [{name: value for name, value in row.items() if name not in left_out} for row in rows]
 
     def to_pandas(self) -> Any:

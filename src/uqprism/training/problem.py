@@ -137,7 +137,8 @@ def as_tensor(values: Any, name: str) -> Tensor:
         array = np.asarray(values)
         if array.dtype == object and any(isinstance(each, str) for each in array.flat):
             raise TypeError
-        array = array.astype(np.float64) if array.dtype == object or array.dtype.itemsize > 8 else array
+        wide = array.dtype.kind == "f" and array.dtype.itemsize > 8
+        array = array.astype(np.float64) if array.dtype == object or wide else array
     except (TypeError, ValueError):
         raise InvalidValueError(f"{name} must be an array of numbers, all rows of one length{_not_numbers(values)}") from None
     if array.dtype.kind not in "fiub":

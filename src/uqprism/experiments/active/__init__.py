@@ -176,4 +176,6 @@ EXPERIMENT = Experiment(
     work=work,
     gather=gather,
     draw=draw,
+    wants_gpu=("paper", "standardised"),
+    needs=lambda config: config.datasets,
 )

@@ -19,7 +19,7 @@ from uqprism.experiments.correlation.claims import all_claims
 from uqprism.experiments.correlation.tables import notes, tables
 from uqprism.experiments.fits import Fit, Fitted
 from uqprism.experiments.jobs import Job
-from uqprism.experiments.selective import PRESETS, Config, expected, selections
+from uqprism.experiments.selective import PRESETS, Config, expected, needs, selections
 from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
 
 
@@ -82,5 +82,7 @@ EXPERIMENT = Experiment(
     work=work,
     gather=gather,
     draw=draw,
+    wants_gpu=("paper", "cityscapes"),
+    needs=needs,
     reads=("selective",),
 )

@@ -101,8 +101,16 @@ def jobs(config: Config) -> list[Job]:
 
 
 def expected(fit: Fit) -> float:
-    """Seconds that a fit may take, to plan with."""
-    return 60.0 if fit.training.network == LARGE else 2e-3 * fit.options["sizes"][0]
+    """Seconds that a fit may take, to plan with: of the paper's size on a GPU, of less on two cores."""
+    if fit.training.network == LARGE:
+        return 60.0
+    size = fit.options["sizes"][0]
+    return size * (2e-3 if size >= Config.sizes[0] else 2e-2)
+
+
+def needs(config: Config) -> tuple[str, ...]:
+    """Data sets that are not generated."""
+    return () if config.scenes is None else (config.scenes,)
 
 
 def work(job: Job, store: Store) -> TaskResult:
@@ -203,5 +211,7 @@ EXPERIMENT = Experiment(
     work=work,
     gather=gather,
     draw=draw,
+    wants_gpu=("paper", "cityscapes"),
+    needs=needs,
     reads=("correlation",),  # which has the same ensembles, whichever of the two is run first
 )

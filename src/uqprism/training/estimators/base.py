@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
+import numpy as np
+
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.errors import ArgumentError
+from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.evaluation import evaluate
 from uqprism.measures import Measure
 from uqprism.storage import require
@@ -149,4 +151,11 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
             self.__dict__.pop("feature_names_in_", None)
             return X, y
         y = y.detach().cpu().numpy() if isinstance(y, torch.Tensor) else y
+        if _is_text(y):  # scikit-learn would read numbers out of it
+            raise InvalidValueError("y must be numbers, got text; convert it, as with y.astype(float)")
         return validate_data(self, X, y, y_numeric=True, allow_nd=True, ensure_min_samples=2, ensure_all_finite=False)
+
+
+def _is_text(values: Any) -> bool:
+    array = np.asarray(values)
+    return array.dtype.kind in "UST" or (array.dtype == object and any(isinstance(each, str) for each in array.flat))
