@@ -10,12 +10,10 @@ from uqprism.data import arrow, dots, mosaics, scenes, tables  # noqa: F401  (ea
 from uqprism.data.catalogue import load, names, register, summaries
 from uqprism.data.dataset import Dataset, Samples
 from uqprism.data.outliers import outlier_names, outlier_summaries, outliers
-from uqprism.data.presence import absent
 
 __all__ = [
     "Dataset",
     "Samples",
-    "absent",
     "load",
     "names",
     "outlier_names",

@@ -30,7 +30,6 @@ __all__ = [
     "Plan",
     "Result",
     "Store",
-    "default_folder",
     "get",
     "plan",
     "reproduce",

@@ -107,7 +107,7 @@ class Run:
         """A line for each data file that a job still needs and that is not there."""
         if not plan.left:
             return ()
-        from uqprism.data import absent
+        from uqprism.data.presence import absent
 
         found = (absent(name, self.store.data) for name in self.experiment.needs(self.config))
         return tuple(f"Missing: {reason}" for reason in dict.fromkeys(found) if reason)
