@@ -188,7 +188,7 @@ def _tiles(parts: Parts, findings: Findings, prediction: str) -> list[Tile]:
     if findings.happened is not None:
         expected, came = amounts([findings.happened.expected, findings.happened.came], "")
         who = "the model" if parts.n_members == 1 else "the average of the models"
-        found.append(Tile(came, f"is what {who} cost when it happened; {expected} was expected", unit))
+        found.append(Tile(came, f"is what {who} really cost; {expected} was expected", unit))
     if findings.calibration is not None:
         found.append(
             Tile(
