@@ -65,3 +65,10 @@ except ImportError as error:
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert f"pip install 'uqprism[{extra}]'" in result.stdout, result.stderr
+
+
+def test_constants_are_the_numbers_that_a_generator_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert data.constants("arrow").items() >= {"ANGLE": (-90.0, 90.0), "LENGTH": 16.0, "NOISE": 0.4}.items()
+    monkeypatch.setattr("uqprism.data.arrow.LENGTH", 12.0)
+    assert data.constants("arrow")["LENGTH"] == 12.0
+    assert "LENGTH" not in data.constants("dots")

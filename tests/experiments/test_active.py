@@ -273,7 +273,10 @@ def test_a_loop_does_not_depend_on_which_others_there_are() -> None:
 
 
 def test_another_way_to_take_scores_is_another_preset() -> None:
-    assert EXPERIMENT.config("standardised") == dataclasses.replace(EXPERIMENT.config("paper"), scores="standardised")
+    """And of the same loops, but for those of cells that the paper leaves blank."""
+    paper, standardised = EXPERIMENT.config("paper"), EXPERIMENT.config("standardised")
+    assert standardised == dataclasses.replace(paper, scores="standardised", measures=standardised.measures)
+    assert [job.key.acquisitions for job in jobs(standardised)] == [printed()] * len(paper.datasets)
     with pytest.raises(UnknownNameError, match="preset"):
         EXPERIMENT.config("standardized")
 

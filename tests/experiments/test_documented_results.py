@@ -14,6 +14,7 @@ from uqprism.experiments.report import claims_table
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 STORED = sorted(path.parent for path in DOCS.glob("results/*/result.json"))
+ASIDE = sorted(path.parent for path in DOCS.glob("results/*/*/result.json"))  # other presets, run to find a cause
 
 
 @pytest.mark.parametrize("folder", STORED, ids=lambda folder: folder.name)
@@ -29,6 +30,14 @@ def test_the_page_shows_the_stored_claims(folder: Path) -> None:
 def test_the_stored_run_is_of_the_present_settings(folder: Path) -> None:
     record = json.loads((folder / "result.json").read_text())
     assert record["config"] == as_data(get(folder.name).presets[record["preset"]])
+
+
+@pytest.mark.parametrize("folder", ASIDE, ids=lambda folder: f"{folder.parent.name} {folder.name}")
+def test_a_run_aside_is_of_its_present_preset_and_linked(folder: Path) -> None:
+    record = json.loads((folder / "result.json").read_text())
+    assert record["preset"] == folder.name
+    assert record["config"] == as_data(get(folder.parent.name).presets[folder.name])
+    assert f"({folder.parent.name}/{folder.name}/report.md)" in folder.parent.with_suffix(".md").read_text()
 
 
 @pytest.mark.parametrize("folder", STORED, ids=lambda folder: folder.name)

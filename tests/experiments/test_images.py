@@ -147,3 +147,33 @@ def test_the_paper_preset_is_the_papers() -> None:
     assert sorted(set(names)) == sorted(paper.rows("selective_prediction_full"))
     for how in (ood.Config().training, selective.Config().training, selective.Config().scene_training):
         assert (how.n_members, how.learning_rate, how.batch_size) == (10, 1e-3, 64)
+
+
+def test_another_generator_is_another_ensemble(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise an old run's measures would be taken for those of the new data."""
+    dots, *_, before = selective.jobs(PICTURES)
+    monkeypatch.setattr("uqprism.data.arrow.NOISE", 0.7)
+    unchanged, *_, after = selective.jobs(PICTURES)
+    assert [dots.key.name, before.key.name] == ["dots", "arrow"]
+    assert dots.artefact.digest == unchanged.artefact.digest
+    assert before.artefact.digest != after.artefact.digest
+    for kind in ("members", "measures", "record"):
+        assert getattr(before.key.fit, kind).digest != getattr(after.key.fit, kind).digest
+
+
+def test_training_says_how_unlike_the_images_to_stop_on_and_to_test_on_are(selected: Outcome) -> None:
+    """The NLL to stop on is the lowest of training, the NLL to test on that of the kept predictions, in its units."""
+    store = Store(selected.folder / "_work")
+    (job, *_) = selective.jobs(PICTURES)
+    fitted = Fitted(job.key.fit, store)
+    (row, *_) = selected.result.tables["Training"]
+    losses = fitted.record().arrays["validation_loss"]
+    assert row["validation NLL"] == pytest.approx(np.nanmin(losses, axis=0).mean())
+    test, scale = fitted.data.test, fitted.data.train.targets.std()
+    members = fitted.predictions().members
+    z = (test.targets - members.mean) / np.sqrt(members.variance)
+    nll = 0.5 * np.log(2 * np.pi * members.variance / scale**2) + 0.5 * z**2
+    assert row["test NLL"] == pytest.approx(nll.mean())
+    assert row["spread of validation targets"] == pytest.approx(fitted.data.validation.targets.std())
+    error = prediction_error(fitted.predictions(), test.targets)
+    assert row["share of ten largest"] == pytest.approx(sum(sorted(error)[-10:]) / sum(error))

@@ -7,13 +7,14 @@ dataset.train.inputs, dataset.train.targets
 from __future__ import annotations
 
 from uqprism.data import arrow, dots, mosaics, scenes, tables  # noqa: F401  (each files its data sets)
-from uqprism.data.catalogue import load, names, register, summaries
+from uqprism.data.catalogue import constants, load, names, register, summaries
 from uqprism.data.dataset import Dataset, Samples
 from uqprism.data.outliers import outlier_names, outlier_summaries, outliers
 
 __all__ = [
     "Dataset",
     "Samples",
+    "constants",
     "load",
     "names",
     "outlier_names",

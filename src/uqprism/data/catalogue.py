@@ -65,6 +65,16 @@ def load(
     return entry.load(**options)
 
 
+def constants(name: str) -> dict[str, Any]:
+    """The numbers in capitals in the module of this data set: what decides generated data, beside seed and options."""
+    found = getattr(datasets.get(name).load, "__globals__", {})
+    return {each: value for each, value in found.items() if each.isupper() and _is_number(value)}
+
+
+def _is_number(value: Any) -> bool:
+    return all(isinstance(each, int | float) for each in value) if isinstance(value, tuple) else isinstance(value, int | float)
+
+
 def names() -> list[str]:
     """What `load` knows."""
     return datasets.names()

@@ -76,12 +76,17 @@ class Fit:
         seed: of the data and of the networks.
         training: how.
         options: of the data set, such as its sizes.
+        constants: of the data set's module: who changes a generator does not meet what was learned from the old one's data.
     """
 
     data: str
     seed: int
     training: Training
     options: Mapping[str, Any] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "constants", data.constants(self.data))
 
     @property
     def members(self) -> Artefact:

@@ -21,6 +21,11 @@ def columns() -> tuple[str, ...]:
     return tuple(measure.name for measure in paper.measures())
 
 
+def filled() -> tuple[str, ...]:
+    """The measures whose own numbers the paper prints."""
+    return tuple(name for name in paper.table(TABLE) if name != RANDOM and paper.printed_as(name) == name)
+
+
 @cache
 def loop_of(measure: str) -> str:
     """The loop that this measure is the acquisition of: the first column that equals it, or `random` if it is always zero.
