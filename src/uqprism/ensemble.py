@@ -18,6 +18,7 @@ from uqprism.families import Empirical, Family, Gaussian, Laplace, Logistic, Mix
 from uqprism.families.base import check_values
 from uqprism.families.weights import as_weights, check_weights, mixing_weights
 from uqprism.storage import read_npz, require, write_npz
+from uqprism.tables import data_frame
 
 FORMAT = "uqprism.EnsemblePrediction"
 
@@ -269,18 +270,25 @@ class EnsemblePrediction(Doors):
         weights = arrays.pop("member_weights", None)
         return cls(_restored(families.get(header["family"]), arrays), weights)
 
+    def to_pandas(self, index: Any = None) -> Any:
+        """A `pandas.DataFrame` with the columns of `to_arrow`, which `from_frame` reads back for Gaussian members.
+
+        Weights are not in it: `from_frame` takes them beside the frame.
+        """
+        return data_frame(self._columns(), index)
+
     def to_arrow(self) -> Any:
         """A `pyarrow.Table` with a column per parameter and member (`mean_0`, `scale_0`, ...) and a row per point."""
         pyarrow = require("pyarrow", extra="cli")
-        if isinstance(self.members, Empirical):
-            raise ArgumentError("samples have no table form; use save and load")
         header = {**self._header(), "points_shape": self.points_shape, "members": self.n_members}
         header["weights"] = None if self.weights is None else to_numpy(self.weights).tolist()
-        flat = self.flat().members
-        columns = {
-            f"{_column(n)}_{i}": to_numpy(getattr(flat, n))[i] for n in header["parameters"] for i in range(self.n_members)
-        }
-        return pyarrow.table(columns).replace_schema_metadata({FORMAT: json.dumps(header)})
+        return pyarrow.table(self._columns()).replace_schema_metadata({FORMAT: json.dumps(header)})
+
+    def _columns(self) -> dict[str, Array]:
+        if isinstance(self.members, Empirical):
+            raise ArgumentError("samples have no table form; use save and load")
+        flat, names = self.flat().members, _stored_parameters(self.members)
+        return {f"{_column(n)}_{i}": to_numpy(getattr(flat, n))[i] for n in names for i in range(self.n_members)}
 
     @classmethod
     def from_arrow(cls, table: Any) -> EnsemblePrediction:

@@ -27,6 +27,7 @@ from uqprism.quadrature import Exactness, recording
 from uqprism.registry import unknown
 from uqprism.risks import Risks
 from uqprism.rules import Rule
+from uqprism.tables import data_frame
 
 Estimator = Literal["plugin", "unbiased"]
 
@@ -53,6 +54,10 @@ class Decomposition:
     def epistemic(self) -> Array:
         """The excess risk: what more data would remove."""
         return self.excess
+
+    def to_pandas(self, index: Any = None) -> Any:
+        """A `pandas.DataFrame` with columns total, bayes and excess and a row per point, with this index if there is one."""
+        return data_frame({"total": self.total, "bayes": self.bayes, "excess": self.excess}, index)
 
 
 def decompose(

@@ -15,6 +15,7 @@ from uqprism.quadrature import Exactness
 from uqprism.registry import unknown
 from uqprism.rules import PAPER, Rule, rules
 from uqprism.storage import read_npz, require, write_npz
+from uqprism.tables import data_frame
 
 FORMAT = "uqprism.MeasureTable"
 RISKS = ("total", "bayes", "excess")
@@ -154,10 +155,9 @@ class MeasureTable(Mapping[str, Array]):
     def __contains__(self, measure: object) -> bool:
         return str(measure) in self._values
 
-    def to_pandas(self) -> Any:
-        """A `pandas.DataFrame` with a column per measure and a row per point."""
-        pandas = require("pandas", extra="pandas")
-        return pandas.DataFrame({name: to_numpy(x).reshape(-1) for name, x in self._values.items()})
+    def to_pandas(self, index: Any = None) -> Any:
+        """A `pandas.DataFrame` with a column per measure and a row per point, with this index if there is one."""
+        return data_frame(self._values, index)
 
     def to_arrow(self) -> Any:
         """A `pyarrow.Table` with a column per measure and a row per point."""

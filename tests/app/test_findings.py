@@ -62,7 +62,7 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
 def test_the_commands_shown_give_what_the_page_shows(folder: Path) -> None:
     upload = Upload("my file.csv", (folder / "my file.csv").read_bytes())
     choice = Choice("log", "mixture", "members", on_bad="drop")
-    scoring, selecting = map(shlex.split, commands.shell(upload.name, choice, "y").splitlines())
+    scoring, selecting, _ = map(shlex.split, commands.shell(upload.name, choice, "y").splitlines())
     assert CliRunner().invoke(app, scoring[1:]).exit_code == 0
     scored = score(upload, choice)
     table = pq.read_table("scored.parquet")

@@ -111,3 +111,16 @@ def test_the_explorer_answers_to_its_buttons(page) -> None:
     assert answers["now"]["squared_error.excess.members.members"] == pytest.approx(2.0 * 2.0**2 / 3.0)
     assert answers["change"]["squared_error.bayes.members"] == "stays"
     assert answers["change"]["squared_error.excess.members.members"] == "▲ +300%"
+
+
+def test_a_file_from_outside_is_part_of_the_report_unless_it_is_bad(page) -> None:
+    assert "uqprism report deliveries.csv" in page.code[0].value
+    page.file_uploader(key="outside").set_value(("odd.csv", TABLE.csv(), "text/csv")).run()
+    assert not page.exception
+    assert "--ood odd.csv" in page.code[0].value
+    bad = BAD["a bad row"]
+    page.file_uploader(key="outside").set_value((bad.name, bad.content, "text/csv")).run()
+    with pytest.raises(UqprismError) as refused:
+        score(bad, Choice())
+    assert page.code[0].value == str(refused.value)
+    assert "--ood" not in page.code[1].value

@@ -7,23 +7,41 @@ import shlex
 
 from uqprism.app.choices import Choice
 from uqprism.app.scored import Scored
+from uqprism.scale.options import OnBad
 
 OUTPUT = "scored.parquet"
 USUAL_MEANS = "^mean_[0-9]+$"
 
 
-def shell(name: str, choice: Choice, target: str | None = None, *, keep_members: bool = False) -> str:
-    """The commands: one that scores, and with a target one for the retention curve."""
+def shell(name: str, choice: Choice, target: str | None = None, outside: str | None = None, *, keep_members: bool = False) -> str:
+    """The commands: one that scores, with a target one for the retention curve, and one for the report."""
     measures = ",".join(choice.measures.values())
-    columns = [text for option, given in choice.named_columns.items() for text in (f"--{option.replace('_', '-')}", given)]
-    bad = [] if choice.on_bad == "error" else ["--on-bad", choice.on_bad]
     keep = ["--keep-members"] if keep_members else []
-    lines = [["uqprism", "score", name, "-o", OUTPUT, "--measures", measures, *columns, *bad, *keep]]
+    lines = [shlex.join(["uqprism", "score", name, "-o", OUTPUT, "--measures", measures, *_how(choice, None), *keep])]
     if target is not None:
-        lines.append(
-            ["uqprism", "selective", name, "--target", target, "--measures", measures, *columns, *(bad or ["--on-bad", "drop"])]
-        )
-    return "\n".join(map(shlex.join, lines))
+        how = _how(choice, target)
+        lines.append(shlex.join(["uqprism", "selective", name, "--target", target, "--measures", measures, *how]))
+    return "\n".join([*lines, report(name, choice, target, outside)])
+
+
+def report(name: str, choice: Choice, target: str | None = None, outside: str | None = None) -> str:
+    """The command that writes the report."""
+    rule = [] if choice.rule == Choice.rule else ["--rule", choice.rule]
+    known = [] if target is None else ["--target", target]
+    ood = [] if outside is None else ["--ood", outside]
+    return shlex.join(["uqprism", "report", name, *known, *ood, *rule, *_how(choice, target)])
+
+
+def on_bad(choice: Choice, target: str | None) -> OnBad:
+    """What is done with rows that lack something; with a target those without one are left out."""
+    return choice.on_bad if target is None else "drop"
+
+
+def _how(choice: Choice, target: str | None) -> list[str]:
+    """The options for columns with other names and for bad rows."""
+    columns = [text for option, given in choice.named_columns.items() for text in (f"--{option.replace('_', '-')}", given)]
+    bad = on_bad(choice, target)
+    return columns if bad == "error" else [*columns, "--on-bad", bad]
 
 
 def python(name: str, choice: Choice, scored: Scored, *, by: str, percent: int, target: str | None = None) -> str:

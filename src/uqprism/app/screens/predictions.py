@@ -10,6 +10,7 @@ import streamlit as st
 
 from uqprism.app import commands, example, findings
 from uqprism.app.choices import PARTS, RULES, Choice
+from uqprism.app.paged import report
 from uqprism.app.scored import Scored, scored_file
 from uqprism.app.screens import charts, remembered
 from uqprism.app.uploads import Upload
@@ -21,6 +22,11 @@ ROWS_SHOWN = 500
 METRIC = 150  # pixels
 DOWNLOAD: dict[str, Any] = {"icon": ":material/download:", "on_click": "ignore", "width": "stretch"}
 UPLOAD = "Drop a file of predictions: CSV, Parquet or NPZ"
+OUTSIDE = "For the report: predictions for inputs from outside, if you have some"
+OUTSIDE_HELP = (
+    "A file like the other, of inputs that the models were not made for: another season, another machine. The report then says "
+    "whether the uncertainty notices them."
+)
 UPLOAD_HELP = (
     "A row for each prediction; columns mean_0, mean_1, ... and variance_0, variance_1, ... (or scale_0, ... for standard "
     "deviations), one pair for each model. Other columns are kept. The file stays on this machine."
@@ -33,6 +39,7 @@ TARGET_HELP = (
     "The column with what really happened, if the file has one. It shows whether uncertain rows are really the wrong ones."
 )
 PERCENT_HELP = "That share of the rows, rounded up; rows as high as the last of them are flagged, too."
+REPORT_HELP = "One HTML file that explains these predictions to somebody else; it takes some seconds to write."
 COLUMNS_HELP = "A pattern with {i} for the number of the model, such as mu{i}; or the names themselves, with commas between."
 
 
@@ -56,8 +63,12 @@ def show(given: str | None) -> None:
     st.caption(findings.flagged_told(found))
     target = _pictures(upload, scored, choice, flagged)
     _rows(scored, flagged, by)
-    keep_members = _downloads(upload, scored, choice, flagged)
-    _code(upload, scored, choice, by=by, percent=percent, target=target, keep_members=keep_members)
+    keep_members, outside = _downloads(upload, scored, choice, flagged, target)
+    st.markdown("The same from the shell, and in Python with the flags:")
+    shell = commands.shell(upload.path, choice, target, outside.path if outside else None, keep_members=keep_members)
+    st.code(shell, language="bash", wrap_lines=True)
+    python = commands.python(upload.path, choice, scored, by=by, percent=percent, target=target)
+    st.code(python, language="python", wrap_lines=True)
 
 
 def _upload(given: str | None) -> Upload:
@@ -187,22 +198,38 @@ def _rows(scored: Scored, flagged: np.ndarray, by: str) -> None:
     st.caption(f"Shown: {shown}, sorted by {PARTS[by]}. Rows are counted from 0. A click on a heading sorts by that column.")
 
 
-def _downloads(upload: Upload, scored: Scored, choice: Choice, flagged: np.ndarray) -> bool:
+def _downloads(
+    upload: Upload, scored: Scored, choice: Choice, flagged: np.ndarray, target: str | None
+) -> tuple[bool, Upload | None]:
+    """The buttons; whether the models' columns are kept, and the file from outside, if there is one."""
     st.subheader("Take it with you", divider="gray")
     keep_members = st.checkbox("Keep the models' columns", help="The means and variances, beside the measures.", key="keep")
+    outside = _outside(choice)
     kinds = {".csv": ("Scored file as CSV", "text/csv"), ".parquet": ("Scored file as Parquet", "application/octet-stream")}
-    for column, (ending, (label, kind)) in zip(st.columns([1, 1, 2]), kinds.items(), strict=False):
+    stem = upload.name.rsplit(".", 1)[0]
+    *others, last = st.columns(3)
+    for column, (ending, (label, kind)) in zip(others, kinds.items(), strict=True):
         make = partial(scored_file, upload, choice, flagged, ending, keep_members=keep_members)  # when it is asked for
-        name = f"{upload.name.rsplit('.', 1)[0]}_scored{ending}"
         refusal = scored.refusal(ending)
         with column:
-            st.download_button(label, make, name, kind, disabled=refusal is not None, **DOWNLOAD)
+            st.download_button(label, make, f"{stem}_scored{ending}", kind, disabled=refusal is not None, **DOWNLOAD)
             if refusal is not None:
                 st.caption(f"Not as {ending}: {refusal}.")
-    return keep_members
+    make = partial(report, upload, choice, target, outside)
+    last.download_button("Report as a page", make, f"{stem}_report.html", "text/html", help=REPORT_HELP, **DOWNLOAD)
+    return keep_members, outside
 
 
-def _code(upload: Upload, scored: Scored, choice: Choice, *, target: str | None, keep_members: bool, **flags: Any) -> None:
-    st.markdown("The same from the shell, and in Python with the flags:")
-    st.code(commands.shell(upload.path, choice, target, keep_members=keep_members), language="bash", wrap_lines=True)
-    st.code(commands.python(upload.path, choice, scored, target=target, **flags), language="python", wrap_lines=True)
+def _outside(choice: Choice) -> Upload | None:
+    """The file from outside, if there is one that can be scored."""
+    dropped = st.file_uploader(OUTSIDE, help=OUTSIDE_HELP, key="outside")
+    if dropped is None:
+        return None
+    upload = remembered.dropped(dropped, "outside")
+    try:
+        remembered.score(upload, choice)
+    except UqprismError as error:
+        st.error("This file is left out of the report:", icon=":material/error:")
+        st.code(str(error), language=None, wrap_lines=True)
+        return None
+    return upload

@@ -26,9 +26,9 @@ def file(path: str) -> Upload:
     return _once("file", (path, state.st_mtime_ns, state.st_size), lambda: Upload(Path(path).name, Path(path).read_bytes(), path))
 
 
-def dropped(file: Any) -> Upload:
-    """The file that was dropped on the page."""
-    return _once("dropped", file.file_id, lambda: Upload(file.name, file.getvalue()))
+def dropped(file: Any, where: str = "dropped") -> Upload:
+    """The file that was dropped on the page, in the place of this name."""
+    return _once(where, file.file_id, lambda: Upload(file.name, file.getvalue()))
 
 
 def _once(key: str, state: Any, read: Callable[[], Upload]) -> Upload:

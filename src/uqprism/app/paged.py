@@ -1,0 +1,36 @@
+"""The report on a file, which `uqprism report` writes: to be kept, and shown to somebody else."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from uqprism.app import commands
+from uqprism.app.choices import Choice
+from uqprism.app.uploads import Upload
+from uqprism.report.page import write_report
+
+
+def report(upload: Upload, choice: Choice, target: str | None = None, outside: Upload | None = None) -> bytes:
+    """The page, an HTML file.
+
+    Args:
+        upload: the file.
+        choice: how it is scored; the page splits by its rule, with the models in both roles.
+        target: the column of what happened.
+        outside: predictions for inputs from outside, to see whether they are noticed.
+    """
+    with ExitStack() as stack:
+        path = stack.enter_context(upload.on_disk())
+        ood = None if outside is None else stack.enter_context(outside.on_disk())
+        output = path.parent / "out.html"
+        write_report(
+            path,
+            output,
+            target=target,
+            ood=ood,
+            rule=choice.rule,
+            columns=choice.columns,
+            on_bad=commands.on_bad(choice, target),
+            command=commands.report(upload.path, choice, target, outside.path if outside else None),
+        )
+        return output.read_bytes()
