@@ -7,6 +7,7 @@ import html
 import inspect
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -15,12 +16,17 @@ from typer.models import ArgumentInfo
 
 import uqprism as up
 from uqprism.cli import app
+from uqprism.experiments import paper
+from uqprism.experiments.base import Claim
 from uqprism.experiments.overview import overview
+from uqprism.experiments.report import claims_table
 
 DOCS = Path(__file__).parent
 EXAMPLES = DOCS.parent / "examples"
 
 EVIDENCE = ("<!-- evidence: written by docs/generate.py -->", "<!-- end of the evidence -->")
+STORED = ("<!-- stored: written by docs/generate.py -->", "<!-- end of what is stored -->")
+STORED_IN = sorted(path.parent for path in DOCS.glob("results/*/result.json"))
 EXPERIMENTS = {"selective_prediction": "selective", "ood_detection": "ood", "active_learning": "active"}
 
 FIRST = {"plot_decomposition"}  # in the gallery; the others by name
@@ -65,7 +71,45 @@ def catalogue_page() -> str:
 
 def results_page() -> str:
     """What came out of the experiments whose results are stored here."""
-    return overview(sorted(path.parent for path in DOCS.glob("results/*/result.json")))
+    return overview(STORED_IN)
+
+
+def result_page(folder: Path) -> str:
+    """The page of an experiment, with its sentences and its table written anew."""
+    record = json.loads((folder / "result.json").read_text())
+    parts = [claims_table([Claim(**claim) for claim in record["claims"]])]
+    rows = _means(record["tables"])
+    if rows:
+        parts += [BESIDE, _beside(rows)]
+    before, rest = folder.with_suffix(".md").read_text().split(f"{STORED[0]}\n", 1)
+    _, after = rest.split(f"{STORED[1]}\n", 1)
+    return "\n\n".join([f"{before}{STORED[0]}", *parts, f"{STORED[1]}\n{after}"])
+
+
+BESIDE = (
+    "Ours beside the paper's, in its columns: R_exc^{2,1} is what the paper prints there, and a cell that it leaves blank has "
+    "our number alone."
+)
+
+
+def _beside(rows: list[dict[str, Any]]) -> str:
+    """As the paper sets its tables: a row per rule, ours and the paper's, and a column per measure."""
+    cells = {row["measure"]: row for row in rows}
+    labels = [paper.label(each.name) for each in paper.measures((up.rules.PAPER[0],))]
+    lines = [f"| rule | | {' | '.join(labels)} |", "|---" * (len(labels) + 2) + "|"]
+    for rule in paper.RULES.values():
+        named = [cells.get(each.name, {}) for each in paper.measures((rule,))]
+        for whose, keys in (("ours", ("ours, as printed", "ours")), ("paper", ("paper",))):
+            numbers = [next((cell[key] for key in keys if cell.get(key) is not None), None) for cell in named]
+            told = ["" if number is None else f"{number:.3f}" if abs(number) < 2 else f"{number:.1f}" for number in numbers]
+            lines.append(f"| {rule if whose == 'ours' else ''} | {whose} | {' | '.join(told)} |")
+    return "\n".join(lines)
+
+
+def _means(tables: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The rows of the table that has one number for each measure, ours and the paper's, if there is one."""
+    found = next((rows for name, rows in tables.items() if "mean over" in name or "Average ranks" in name), [])
+    return [row for row in found if {"measure", "ours"} <= row.keys()]
 
 
 def choose_page() -> str:
@@ -83,9 +127,7 @@ def _evidence(task: str) -> str:
     folder = DOCS / "results" / EXPERIMENTS[task]
     ours: dict[str, float] = {}
     if (folder / "result.json").exists():
-        tables = json.loads((folder / "result.json").read_text())["tables"]
-        rows = next((rows for name, rows in tables.items() if "mean over" in name or "Average ranks" in name), [])
-        ours = {row["measure"]: row["ours"] for row in rows if {"measure", "ours"} <= row.keys()}
+        ours = {row["measure"]: row["ours"] for row in _means(json.loads((folder / "result.json").read_text())["tables"])}
     title = task.replace("_", " ").replace("ood", "out-of-distribution").capitalize()
     lines = [f"*{title}.* {advice.metric}.", "", "| measure | the paper |", "|---|---|"]
     rows = [f"| `{each.measure}` | {each.value:.3f} ± {each.spread:.3f} |" for each in advice.evidence]
@@ -207,6 +249,7 @@ PAGES = {
     "command_line.md": command_line_page,
     "gallery.md": gallery_page,
     "results/README.md": results_page,
+    **{f"results/{folder.name}.md": partial(result_page, folder) for folder in STORED_IN},
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 from uqprism.experiments import get
 from uqprism.experiments.artefacts import as_data
 from uqprism.experiments.base import Claim
+from uqprism.experiments.overview import APPENDIX
 from uqprism.experiments.report import claims_table
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -30,6 +31,11 @@ def test_the_page_shows_the_stored_claims(folder: Path) -> None:
 def test_the_stored_run_is_of_the_present_settings(folder: Path) -> None:
     record = json.loads((folder / "result.json").read_text())
     assert record["config"] == as_data(get(folder.name).presets[record["preset"]])
+
+
+def test_every_sentence_of_the_appendix_is_among_the_stored_ones() -> None:
+    names = {claim["name"] for folder in STORED for claim in json.loads((folder / "result.json").read_text())["claims"]}
+    assert names >= APPENDIX
 
 
 @pytest.mark.parametrize("folder", ASIDE, ids=lambda folder: f"{folder.parent.name} {folder.name}")

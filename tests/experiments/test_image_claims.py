@@ -149,3 +149,15 @@ def test_the_log_score_counts_only_where_the_paper_could_compute_it() -> None:
     assert not correlation_claims.all_claims(correlation_of({(column("quadratic", measure), column("crps", measure)): 0.5}))[
         5
     ].holds
+
+
+def test_what_is_within_the_spread_of_the_best_is_among_the_best() -> None:
+    """As the paper prints in bold; with one seed there is no spread, and the paper's own takes its place."""
+    mean = papers("selective_prediction_mean", blank=1.0)
+    behind = changed(mean, crps__bayes__members=0.30)  # now the best, 0.018 ahead of R_tot^{1,1}
+    for spread, holds in ((0.03, True), (0.01, False), (np.nan, False)):
+        cells = dataclasses.replace(behind, spread=dict.fromkeys(behind.spread, spread))
+        assert selective_claims.best_totals(cells).holds == holds
+        assert not selective_claims.overall_best(cells).holds
+    near = dataclasses.replace(mean, spread=dict.fromkeys(mean.spread, np.nan))
+    assert selective_claims.best_totals(near).holds

@@ -166,7 +166,7 @@ def test_training_says_how_unlike_the_images_to_stop_on_and_to_test_on_are(selec
     store = Store(selected.folder / "_work")
     (job, *_) = selective.jobs(PICTURES)
     fitted = Fitted(job.key.fit, store)
-    (row, *_) = selected.result.tables["Training"]
+    (row, *_), (seed, *_) = (selected.result.tables[name] for name in ("Training", "Seeds"))
     losses = fitted.record().arrays["validation_loss"]
     assert row["validation NLL"] == pytest.approx(np.nanmin(losses, axis=0).mean())
     test, scale = fitted.data.test, fitted.data.train.targets.std()
@@ -176,4 +176,26 @@ def test_training_says_how_unlike_the_images_to_stop_on_and_to_test_on_are(selec
     assert row["test NLL"] == pytest.approx(nll.mean())
     assert row["spread of validation targets"] == pytest.approx(fitted.data.validation.targets.std())
     error = prediction_error(fitted.predictions(), test.targets)
-    assert row["share of ten largest"] == pytest.approx(sum(sorted(error)[-10:]) / sum(error))
+    assert seed["share of ten largest"] == pytest.approx(sum(sorted(error)[-10:]) / sum(error))
+    assert seed["largest error"] ** 2 == pytest.approx(error.max())
+    assert seed["its target"] == test.targets[error.argmax()]
+
+
+def test_with_equal_variances_all_rules_find_what_the_means_tell(detected: Outcome) -> None:
+    """Two members: every R_exc^{1,1} then grows with the distance of their means, so all rules agree."""
+    rows = detected.result.tables[ood.EQUAL]
+    assert [row["data"] for row in rows[::2]] == list(detected.result.arrays["rows"])
+    for own, equal in zip(rows[::2], rows[1::2], strict=True):
+        assert (own["variances"], equal["variances"]) == ("own", "equal")
+        assert [equal[rule] for rule in ("crps", "log", "quadratic")] == pytest.approx([own["squared_error"]] * 3, abs=1e-6)
+
+
+def test_seeds_are_held_against_the_paper_and_each_other(selected: Outcome) -> None:
+    from scipy.stats import spearmanr
+
+    arrays, papers = selected.result.arrays, paper.table("selective_prediction_full", "dots")
+    at = [list(arrays["measures"]).index(paper.printed_as(name)) for name in papers]
+    first, second = arrays["dots_prr"][:, at]
+    (row, *_) = selected.result.tables["Seeds"]
+    assert row["Spearman with the paper"] == pytest.approx(spearmanr(first, [cell.value for cell in papers.values()]).statistic)
+    assert row["with our other seeds"] == pytest.approx(spearmanr(first, second).statistic)

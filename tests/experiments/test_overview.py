@@ -40,10 +40,15 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def test_it_counts_the_sentences_that_hold(folders: list[Path]) -> None:
     text = overview(folders)
-    assert "Of 3 sentences of the paper that were held against our numbers, 2 hold." in text
+    assert "Of 3 sentences of the paper that were held against our numbers, 2 hold: 2 of the 3 in its Sections" in text
     assert "| [first](first.md) | 1 of 1 | tiny |" in text
     assert "| [second](second.md) | 1 of 2 | tiny |" in text
     assert "| The mean is one. | **does not hold** | it is |" in text
+
+
+def test_sentences_of_the_appendix_are_counted_apart(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uqprism.experiments.overview.APPENDIX", {"other"})
+    assert "2 of the 2 in its Sections 5.1 to 5.6, and 0 of the 1 in its appendix." in overview(folders)
 
 
 def test_agreement_is_in_the_record_the_report_and_the_overview(folders: list[Path]) -> None:

@@ -11,6 +11,7 @@ epochs. Ours, in the preset `paper`:
   either case);
 - networks: the small CNN with 16, 32 and 64 channels and 128 hidden units, natural head; each member stops when its validation
   loss has not improved for 5 epochs, after 40 at the latest. Some 5 s per epoch on an H200: about a minute for each seed;
+- preset `smaller`: 20,000 mosaics to train on, to see what their number does;
 - preset `quick`: mosaics of scikit-learn's 8x8 digits, 16x16 pixels, fewer and smaller networks; outliers are pieces of
   photographs, the same mosaics black on white, and a quadrant of the former in place of EMNIST's letters.
 
@@ -27,18 +28,22 @@ from typing import Any
 import numpy as np
 
 from uqprism import data
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.evaluation import evaluate
 from uqprism.experiments import paper
 from uqprism.experiments.artefacts import Artefact, Store, as_data
 from uqprism.experiments.base import Experiment, Picture, Result, first_line
-from uqprism.experiments.cells import Cells, agreements, beside, wide
+from uqprism.experiments.cells import RULES, Cells, agreements, beside, column, wide
 from uqprism.experiments.fits import Fit, Fitted, Training, measured, predict_all
 from uqprism.experiments.jobs import Job
 from uqprism.experiments.ood.claims import PLACES, Rows, all_claims
 from uqprism.experiments.ood.notes import notes
+from uqprism.measures import MeasureTable
 from uqprism.tasks.ood_detection import ood_detection
 from uqprism.tasks.result import TaskResult
 
 Array = Any
+EQUAL = "R_exc^{1,1} with the members' own variances and with equal ones"
 PAPER_ROWS = {
     "cifar10": "CIFAR-10",
     "svhn": "SVHN",
@@ -106,9 +111,23 @@ def needs(config: Config) -> tuple[str, ...]:
 def work(job: Job, store: Store) -> TaskResult:
     """The AUROC of every measure for each kind of outliers; measures are not kept, they follow from predictions in seconds."""
     fitted = Fitted(job.key.fit, store)
-    tables = {name: measured(each) for name, each in _predictions(fitted, job.key.outliers).items()}
-    found = ood_detection(measured(fitted.predictions()), tables, resamples=0)
-    return dataclasses.replace(found, settings={**found.settings, "record": fitted.record().data})
+    known, foreign = fitted.predictions(), _predictions(fitted, job.key.outliers)
+    found = ood_detection(measured(known), {name: measured(each) for name, each in foreign.items()}, resamples=0)
+    settings = {**found.settings, "record": fitted.record().data, "equal variances": equal_variances(known, foreign)}
+    return dataclasses.replace(found, settings=settings)
+
+
+def equal_variances(known: EnsemblePrediction, foreign: Mapping[str, EnsemblePrediction]) -> dict[str, dict[str, float]]:
+    """By kind of outliers and rule the AUROC of R_exc^{1,1} if all members had one variance: what their means alone tell."""
+    variance = np.median(known.members.variance)
+
+    def measures(prediction: EnsemblePrediction) -> MeasureTable:
+        means = prediction.members.mean
+        equal = EnsemblePrediction.gaussian(mean=means, variance=np.full_like(means, variance))
+        return evaluate(equal, [column(rule, "excess 1,1") for rule in RULES])
+
+    found = ood_detection(measures(known), {name: measures(each) for name, each in foreign.items()}, resamples=0)
+    return {name: {rule: part[column(rule, "excess 1,1")] for rule in RULES} for name, part in found.parts.items()}
 
 
 def predict(config: Config, store: Store) -> None:
@@ -150,7 +169,7 @@ def gather(config: Config, store: Store) -> Result:
         config=as_data(config),
         seeds={"data and networks": list(found), "members": {str(seed): each["member seeds"] for seed, each in records.items()}},
         claims=all_claims(ours),
-        tables=_tables(ours, papers, averages, records),
+        tables={**_tables(ours, papers, averages, records), EQUAL: _equal(config, ours, found)},
         notes=notes(ours, papers, records),
         arrays=_arrays(found, rows),
         data={f"seed {seed}": each["data"] for seed, each in records.items()},
@@ -161,6 +180,21 @@ def gather(config: Config, store: Store) -> Result:
 def _row(name: str) -> str:
     """What the paper calls it."""
     return PAPER_ROWS.get(name, name)
+
+
+def _equal(config: Config, ours: Rows, found: Mapping[int, TaskResult]) -> list[dict[str, Any]]:
+    """AUROC of R_exc^{1,1}, means over seeds, with the members' own variances and with one for all."""
+    rows = []
+    for name in config.outliers():
+        for whose in ("own", "equal"):
+            numbers = {
+                rule: ours.rows[_row(name)][column(rule, "excess 1,1")]
+                if whose == "own"
+                else float(np.mean([each.settings["equal variances"][name][rule] for each in found.values()]))
+                for rule in RULES
+            }
+            rows.append({"data": _row(name), "variances": whose, **numbers})
+    return rows
 
 
 def _tables(ours: Rows, papers: Mapping[str, paper.Table], averages: paper.Table, records: Mapping[int, Any]) -> dict[str, Any]:
@@ -202,11 +236,11 @@ QUICK = Config(
 EXPERIMENT = Experiment(
     name="ood",
     summary=first_line(__doc__),
-    presets={"quick": QUICK, "paper": Config()},
+    presets={"quick": QUICK, "paper": Config(), "smaller": Config(sizes=(20_000, 5_000, 2_000))},
     jobs=jobs,
     work=work,
     gather=gather,
     draw=draw,
-    wants_gpu=("paper",),
+    wants_gpu=("paper", "smaller"),
     needs=needs,
 )

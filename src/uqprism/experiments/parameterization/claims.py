@@ -235,7 +235,7 @@ def mean_goes_on(standard: Networks, natural: Networks, setting: Setting) -> Cla
     shown = [f"{_median(each[:, 0]):.2f} left and {_median(each[:, 1]):.2f} right" for each in sides]
     measured = (
         f"change of the mean from |x| = {setting.halfway:g} to {setting.far:g}, in standard deviations of the targets: "
-        f"standard {moves[0]:.2f} ({shown[0]}; R² of a straight line {straight:.3f}), natural {moves[1]:.2f} ({shown[1]}; "
+        f"standard {moves[0]:.3f} ({shown[0]}; R² of a straight line {straight:.3f}), natural {moves[1]:.3f} ({shown[1]}; "
         f"less than {MOVED:g} counts as constant)"
     )
     holds = moves[0] > MOVED > moves[1] and straight >= STRAIGHT

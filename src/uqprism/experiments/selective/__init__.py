@@ -121,8 +121,12 @@ def work(job: Job, store: Store) -> TaskResult:
     error = prediction_error(fitted.predictions(), record.arrays["targets"])
     found = selective_prediction(fitted.measures(), error=error, metric="paper", resamples=0)
     spread = float(np.mean(error / fitted.predictions().matched.variance))
-    largest = float(np.sort(error)[-10:].sum() / error.sum())
-    facts = {**record.data, "error over variance": spread, "share of ten largest": largest, **unlike(fitted)}
+    largest = {
+        "share of ten largest": float(np.sort(error)[-10:].sum() / error.sum()),
+        "largest error": float(np.sqrt(error.max())),
+        "its target": float(record.arrays["targets"][error.argmax()]),
+    }
+    facts = {**record.data, "error over variance": spread, **largest, **unlike(fitted)}
     return dataclasses.replace(found, settings={**found.settings, "record": facts})
 
 
@@ -183,7 +187,7 @@ def _averaged(papers: Mapping[str, paper.Table]) -> paper.Table:
 
 
 def _tables(found: Found, mean: Cells, rows: Mapping[str, Cells], papers: Mapping[str, paper.Table]) -> dict[str, Any]:
-    shown = ["best epochs", "epochs", "restarts", "error", "share of ten largest", "error over variance", "spread of targets"]
+    shown = ["best epochs", "epochs", "restarts", "error", "error over variance", "spread of targets"]
     shown += ["spread of validation targets", "validation NLL", "test NLL"]
     trained = [
         {"data": name, "seed": seed, **{key: run.settings["record"][key] for key in shown}}
@@ -194,7 +198,28 @@ def _tables(found: Found, mean: Cells, rows: Mapping[str, Cells], papers: Mappin
         "PRR, mean over the data sets": beside(mean, papers["mean"]),
         "PRR by data set": [row for name, cells in rows.items() for row in wide(name, cells, papers[name])],
         "Training": trained,
+        "Seeds": _seeds(found, papers),
     }
+
+
+def _seeds(found: Found, papers: Mapping[str, paper.Table]) -> list[dict[str, Any]]:
+    """How well the order of the measures agrees with the paper's and with that of the other seeds, one seed at a time."""
+    shown = ("share of ten largest", "largest error", "its target")
+    rows = []
+    for name, seeds in found.items():
+        for seed, run in seeds.items():
+            others = Cells.over_seeds([each.measured for other, each in seeds.items() if other != seed] or [run.measured]).value
+            theirs = {measure: paper.Cell(others[paper.printed_as(measure)], 0.0) for measure in papers[name]}
+            rows.append(
+                {
+                    "data": name,
+                    "seed": seed,
+                    "Spearman with the paper": paper.agreement(run.measured, papers[name]).spearman,
+                    "with our other seeds": paper.agreement(run.measured, theirs).spearman if len(seeds) > 1 else None,
+                    **{key: run.settings["record"][key] for key in shown},
+                }
+            )
+    return rows
 
 
 def _arrays(found: Found) -> dict[str, Array]:

@@ -4,12 +4,16 @@ The words that it gives no number for:
 
 | word | holds if |
 |---|---|
-| the best performing | under every rule R_tot^{1,1}, R_tot^{2,1} and R_tot^{3a,1} are within 0.007 of the best measure of that rule, the paper's own spread |
+| performs well | the mean of total risks is no worse than those of Bayes and of excess risks by more than the best measure's spread |
+| the best performing | under every rule R_tot^{1,1}, R_tot^{2,1} and R_tot^{3a,1} are within the spread of the best measure of that rule |
 | similarly well | the excess risks under the squared error are within 0.02 of R_tot^{1,1} |
 | very poorly | each is worse than every other measure |
 | substantially worse than most | each is worse than more than half of the others, by 0.03 or more |
 | overall best | no measure is better by more than the last digit printed, 0.001 |
-| consistently among the best | under every rule within 0.007 of the best measure of all |
+| consistently among the best | under every rule within the spread of the best measure of all |
+
+Spread is the standard deviation between seeds, as in the paper, whose tables print all in bold that is within the best one's; with one seed
+there is none, and the paper's 0.007 takes its place.
 """  # noqa: E501  a table
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ import numpy as np
 from uqprism.experiments.base import Claim
 from uqprism.experiments.cells import RULES, Cells, column, of_risk
 
-WITHIN = 0.0075  # three digits are printed
+PAPERS_SPREAD = 0.007
 SIMILAR = 0.02
 SUBSTANTIAL = 0.03
 PRINTED = 0.001
@@ -40,6 +44,13 @@ def all_claims(mean: Cells) -> tuple[Claim, ...]:
     )
 
 
+def tied(mean: Cells, names: list[str]) -> tuple[str, float]:
+    """The best of these measures, and how far behind it is as good."""
+    best = min(names, key=lambda name: mean[name])
+    spread = mean.spread[best]
+    return best, PAPERS_SPREAD if np.isnan(spread) else spread
+
+
 def filled(rules: tuple[str, ...] = tuple(RULES)) -> list[str]:
     """The measures whose cells are filled in the paper."""
     return [name for risk in ("total", "bayes", "excess") for name in of_risk(risk, rules)]
@@ -48,26 +59,28 @@ def filled(rules: tuple[str, ...] = tuple(RULES)) -> list[str]:
 def total_does_well(mean: Cells) -> Claim:
     """The guess that is to be validated."""
     averages = {risk: float(np.mean([mean[name] for name in of_risk(risk)])) for risk in ("total", "bayes", "excess")}
+    best, spread = tied(mean, filled())
+    listed = ", ".join(f"{value:.3f} of {risk} risks" for risk, value in averages.items())
     return Claim(
         name="total uncertainty does well",
         paper="total uncertainty performs well in this task, which we seek to validate for the regression setting as well",
-        holds=averages["total"] < min(averages["bayes"], averages["excess"]),
-        measured="mean PRR " + ", ".join(f"{value:.3f} of {risk} risks" for risk, value in averages.items()),
+        holds=averages["total"] <= min(averages.values()) + spread,
+        measured=f"mean PRR {listed}; the best measure, {best}, has a spread of {spread:.3f}",
         numbers=averages,
     )
 
 
 def best_totals(mean: Cells) -> Claim:
     """Three total risks under each rule."""
-    behind = {}
+    behind, spreads = {}, {}
     for rule in RULES:
-        best = min(mean[name] for name in filled((rule,)))
-        behind[rule] = max(mean[column(rule, name)] for name in GOOD) - best
+        best, spreads[rule] = tied(mean, filled((rule,)))
+        behind[rule] = max(mean[column(rule, name)] for name in GOOD) - mean[best]
     return Claim(
         name="the best are R_tot^{1,1}, R_tot^{2,1}, R_tot^{3a,1}",
         paper="The best performing scores are R_tot^{1,1}, R_tot^{2,1} and R_tot^{3a,1} for all considered scoring rules",
-        holds=max(behind.values()) <= WITHIN,
-        measured="the worst of the three is behind the best of its rule by " + _listed(behind),
+        holds=all(behind[rule] <= spreads[rule] for rule in RULES),
+        measured=f"the worst of the three is behind the best of its rule by {_listed(behind)}; spread of that {_listed(spreads)}",
         numbers={f"behind_{rule}": each for rule, each in behind.items()},
     )
 
@@ -134,13 +147,13 @@ def overall_best(mean: Cells) -> Claim:
 
 def among_the_best(mean: Cells) -> Claim:
     """R_tot^{1,1} under every rule."""
-    best = min(mean[name] for name in filled())
-    behind = {rule: mean[column(rule, "total 1,1")] - best for rule in RULES}
+    best, spread = tied(mean, filled())
+    behind = {rule: mean[column(rule, "total 1,1")] - mean[best] for rule in RULES}
     return Claim(
         name="R_tot^{1,1} is among the best",
         paper="and is consistently among the best across scoring rules",
-        holds=max(behind.values()) <= WITHIN,
-        measured="R_tot^{1,1} is behind the best measure of all by " + _listed(behind),
+        holds=max(behind.values()) <= spread,
+        measured=f"R_tot^{{1,1}} is behind the best measure of all by {_listed(behind)}, whose spread is {spread:.3f}",
         numbers={f"behind_{rule}": each for rule, each in behind.items()},
     )
 

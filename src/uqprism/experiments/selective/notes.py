@@ -8,8 +8,9 @@ from uqprism.experiments.cells import CONSTANT, Cells, of_risk, slip
 from uqprism.experiments.selective.claims import all_claims
 
 SCENES = (
-    "The rows street, building, sky, car and vegetation are of CamVid, with a tenth of the pictures of Cityscapes and at a third "
-    "of its resolution: how much of the error a measure finds there need not be what it is in Cityscapes."
+    "The rows street, building, sky, car and vegetation are of CamVid, with a tenth of the pictures of Cityscapes, at a "
+    "sixth to an eighth of its resolution; a tile of 90x120 is a quarter of a scene, where 224x224 pixels of Cityscapes are less "
+    "than a fortieth. How much of the error a measure finds there need not be what it is in Cityscapes."
 )
 
 

@@ -4,9 +4,10 @@
 |---|---|
 | excess increases outside the support | log, 1,1: AUROC of outside against inside is at least 0.9 |
 | Bayes is largest where the mapping is least determined | log, 1: Spearman correlation with the true variance, inside, is at least 0.5 |
-| that is where both curves are likely | log, 1: AUROC of inputs where they are against the others inside is at least 0.75, and in most trials the peak lies there |
+| that is where both curves are likely | log, 1: AUROC of inputs where they are against the others inside is no more than 0.1 below that of the true variance (0.74), and in most trials the peak lies there |
 | the total is high whenever a component is | log, 1,1: at 95 % of the inputs where one is in its top tenth the total is above its median |
 | other rules behave the same | each of these holds under every rule |
+| results support the log score | its AUROC outside (excess 1,1) and its correlation with the true variance (Bayes 1) are within 0.02 of the best rule's |
 | patterns are consistent across rules | the lowest Spearman correlation between two rules, of Bayes 1 and of excess 1,1, is at least 0.8 |
 | magnitudes vary slightly | the medians inside, of Bayes 1 and of excess 1,1, differ by less than a factor of 2 between rules |
 """  # noqa: E501  a table
@@ -21,9 +22,9 @@ import numpy as np
 from uqprism.data.synthetic import two_curves_truth
 from uqprism.experiments.artefacts import Findings
 from uqprism.experiments.base import Claim
-from uqprism.experiments.synthetic.judgement import MIXED
+from uqprism.experiments.synthetic.judgement import MIXED, best_mixing
 
-OUTSIDE, NOISE, MIXING, FOLLOWS, CONSISTENT, SLIGHTLY = 0.9, 0.5, 0.75, 0.95, 0.8, 2.0
+OUTSIDE, NOISE, SHORT_OF_TRUTH, FOLLOWS, AS_GOOD, CONSISTENT, SLIGHTLY = 0.9, 0.5, 0.1, 0.95, 0.02, 0.8, 2.0
 RULES = ("log", "crps", "squared_error", "quadratic")
 TOTAL, BAYES, EXCESS = "total.members.members", "bayes.members", "excess.members.members"
 
@@ -66,6 +67,7 @@ def all_claims(trials: Trials) -> tuple[Claim, ...]:
         bayes_where_curves_mix(trials),
         total_of_both(trials),
         other_rules(trials),
+        log_supported(trials),
         consistent(trials),
         magnitudes(trials),
     )
@@ -107,8 +109,9 @@ def bayes_where_curves_mix(trials: Trials) -> Claim:
         "Bayes where both curves are likely",
         "“In our synthetic example, this occurs in the region where the probabilities of sampling from the two generating curves "
         "are similar.”",
-        mixed >= MIXING and peaks > 0.5,
-        f"AUROC of inputs where either curve has a probability of at least {MIXED:g}, against the others inside: {mixed:.3f}; "
+        mixed >= best_mixing() - SHORT_OF_TRUTH and peaks > 0.5,
+        f"AUROC of inputs where either curve has a probability of at least {MIXED:g}, against the others inside: {mixed:.3f} "
+        f"(the true variance has {best_mixing():.3f}); "
         f"the largest Bayes risk lies among them in {peaks:.0%} of the trials, at x = {peak:.2f} in the median",
         {"auroc": mixed, "peaks_there": peaks, "peak": peak},
     )
@@ -139,10 +142,25 @@ def other_rules(trials: Trials) -> Claim:
         "“We also observe the same qualitative behavior for other instantiations”; “Across all rules, Bayes risk is highest in "
         "regions where the mapping is least determined [...], while excess risk rises for inputs outside the training data "
         "support”",
-        lowest[0] >= OUTSIDE and lowest[1] >= MIXING and lowest[2] >= NOISE and lowest[3] > 0.5,
+        lowest[0] >= OUTSIDE and lowest[1] >= best_mixing() - SHORT_OF_TRUTH and lowest[2] >= NOISE and lowest[3] > 0.5,
         f"AUROC of excess outside {_listed(outside)}; of Bayes where both curves are likely {_listed(mixed)}; Spearman "
         f"correlation of Bayes with the true variance {_listed(noise)}",
         dict(zip(("outside", "mixed", "noise", "peaks_there"), lowest, strict=True)),
+    )
+
+
+def log_supported(trials: Trials) -> Claim:
+    """The usual choice is as good as any."""
+    outside = {rule: trials.median("outside", f"{rule}.{EXCESS}") for rule in RULES}
+    noise = {rule: trials.median("noise", f"{rule}.{BAYES}") for rule in RULES}
+    behind = max(max(each.values()) - each["log"] for each in (outside, noise))
+    return Claim(
+        "results support the log score",
+        "“Log-score-based uncertainty measures are widely used in practice [...], and our empirical results support this common "
+        "choice.”",
+        behind <= AS_GOOD,
+        f"AUROC of excess outside {_listed(outside)}; correlation of Bayes with the true variance {_listed(noise)}",
+        {"behind": behind},
     )
 
 

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,8 @@ def judged(table: Mapping[str, Any], x: np.ndarray) -> Findings:
     """One number of each kind for each measure; nan where it has no meaning."""
     values = {name: np.asarray(table[name]) for name in table}
     inside = (x >= TWO_CURVES_REGION[0]) & (x <= TWO_CURVES_REGION[1])
-    weight, means, scale = two_curves_truth(x)
-    mixed = inside & (np.minimum(weight, 1.0 - weight) >= MIXED)
-    variance = scale**2 + weight * (1.0 - weight) * (means[0] - means[1]) ** 2
+    mixed, variance = _truth(x)
+    mixed &= inside
     sides = {"left": x < TWO_CURVES_REGION[0], "right": x > TWO_CURVES_REGION[1]}
     outside = ood_detection(_part(values, inside), {side: _part(values, at) for side, at in sides.items()}, resamples=0)
     mixing = ood_detection(_part(values, inside & ~mixed), _part(values, mixed), resamples=0)
@@ -50,6 +50,20 @@ def judged(table: Mapping[str, Any], x: np.ndarray) -> Findings:
     arrays = {kind: np.array([numbers[name] for name in values]) for kind, numbers in found.items()}
     arrays["size"] = np.array([np.median(each[inside]) for each in values.values()])
     return Findings({"measures": list(values)}, arrays)
+
+
+@cache
+def best_mixing() -> float:
+    """`mixed` of the true variance, on a grid: what a network that has learned the noise exactly would have."""
+    x = np.linspace(*TWO_CURVES_REGION, 4001)
+    mixed, variance = _truth(x)
+    return ood_detection({"variance": variance[~mixed]}, {"variance": variance[mixed]}, resamples=0)["variance"]
+
+
+def _truth(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where both curves are likely, and the variance of the true distribution."""
+    weight, means, scale = two_curves_truth(x)
+    return np.minimum(weight, 1.0 - weight) >= MIXED, scale**2 + weight * (1.0 - weight) * (means[0] - means[1]) ** 2
 
 
 def _part(values: Mapping[str, np.ndarray], at: np.ndarray) -> dict[str, np.ndarray]:
