@@ -10,7 +10,7 @@ from pathlib import Path
 
 import results
 
-SECTIONS = ("speed", "members", "files", "training", "tables", "tasks")
+SECTIONS = ("speed", "members", "files", "training", "tables", "tasks", "forests")
 
 
 def main() -> None:
@@ -42,6 +42,10 @@ def _section(name: str, given: argparse.Namespace) -> tuple[Callable[[], list[st
         import tables
 
         return partial(tables.report, given.data), ("uqprism", "torch", "scikit-learn", "ngboost")
+    if name == "forests":
+        import forests
+
+        return partial(forests.report, given.data), ("uqprism", "numpy", "scikit-learn")
     if name == "training":
         import training
 
