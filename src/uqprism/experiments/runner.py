@@ -107,10 +107,10 @@ class Run:
         """A line for each data file that a job still needs and that is not there."""
         if not plan.left:
             return ()
-        from uqprism.data.presence import absent
+        from uqprism.data.presence import presence
 
-        found = (absent(name, self.store.data) for name in self.experiment.needs(self.config))
-        return tuple(f"Missing: {reason}" for reason in dict.fromkeys(found) if reason)
+        needed = (presence(name, self.store.data) for name in self.experiment.needs(self.config))
+        return tuple(f"Missing: {reason}" for reason in dict.fromkeys(reason for each in needed for reason in each.absent))
 
     def carry_out(self, shown: bool) -> Outcome:
         """Do the jobs that are left, gather what they found, draw and write it."""
