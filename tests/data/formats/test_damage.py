@@ -31,6 +31,7 @@ from uqprism.errors import FileError
 FLIPS = 150  # files that are tried for each format
 RNG = np.random.default_rng(5)
 IMAGES, LABELS = RNG.integers(0, 256, (4, 3, 32, 32), dtype=np.uint8), np.array([3, 0, 9, 1], np.uint8)
+STRIPES = np.repeat(np.arange(24, dtype=np.uint8)[:, None], 40, axis=1)
 NUMBERS = RNG.normal(size=(30, 3)).round(3)
 BATCH = {"readme.html": b"hello" * 50, "cifar-10-batches-bin/test_batch.bin": files.cifar(IMAGES, LABELS)}
 LETTERS = {
@@ -83,7 +84,7 @@ CASES = {
     "compact images, compressed": Case(written(np.savez_compressed, x=IMAGES[:, 0] // 64, y=LABELS), read_images, True),
     "compact scenes": Case(scenes(), lambda path: read_scenes(path, "val"), True),
     "workbook": Case(WORKBOOK, lambda path: read_xlsx(path.read_bytes(), "b.xlsx"), True),
-    "PNG": Case(written(Image.fromarray(IMAGES[0, 0]).save, "PNG"), lambda path: cityscapes.read(path, path)[1], True),
+    "PNG": Case(written(Image.fromarray(STRIPES).save, "PNG"), lambda path: cityscapes.read(path, path)[1], True),
     "IDX": Case(files.idx(IMAGES[:, 0]), lambda path: idx.of_bytes(idx.read(path), 3, path), False),
     "SVHN": Case(written(savemat, MATLAB), svhn.read, False),
     "Parquet": Case(table(), read_parquet, False),

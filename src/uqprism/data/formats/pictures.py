@@ -43,7 +43,7 @@ def _opened(data: bytes, source: object) -> Any:
     from PIL import Image
 
     with reading(source, "no complete picture"):
-        Image.open(io.BytesIO(data)).verify()  # the checksums of a PNG, which loading does not compare
+        Image.open(io.BytesIO(data)).verify()  # the checksums of a PNG, not all of which loading compares
         image = Image.open(io.BytesIO(data))
         image.load()  # now, so that what is cut off is noticed here
     return image
