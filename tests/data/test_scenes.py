@@ -65,7 +65,7 @@ def test_targets_and_files_are_checked(camvid, tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'street'"):
         data.load("camvid", root=tmp_path, target="streets")
     (tmp_path / "camvid_180x240.npz").unlink()
-    with pytest.raises(FileError, match=r"there is no camvid_180x240\.npz in"):
+    with pytest.raises(FileError, match=r"there is no camvid_180x240\.npz in .* root= in Python.* --data .*docs/data\.md"):
         data.load("camvid", root=tmp_path)
 
 

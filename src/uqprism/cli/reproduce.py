@@ -19,8 +19,9 @@ EXPERIMENTS = "\b\nNAME is one of:\n" + "\n".join(
 WROTE = (
     "Into the folder go report.md, result.json with settings, seeds, versions and numbers, the pictures and the arrays they "
     "show, the tables as Parquet, and _work with what each job made. A run that was stopped, however, goes on from there. A "
-    "folder with a finished result of the same settings is read, not run again; of other settings, it is refused. Exit codes: 0 "
-    "done, whether or not the paper's statements hold; 1 a job that failed, a file that cannot be written, or a package that is "
+    "folder with a finished result of the same settings is read, not run again; of other settings, or of other data files than "
+    "are there now, it is refused. Exit codes: 0 done, whether or not the paper's statements hold; 1 a job that failed, a file "
+    "that cannot be read or written, data files that are others than before, or a package that is "
     "missing; 2 wrong usage; 130 interrupted."
 )
 Name = Annotated[str, typer.Argument(metavar="NAME|all", help="What to reproduce; see below.")]

@@ -6,12 +6,15 @@ import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from uqprism.data.dataset import Dataset
 from uqprism.data.root import Root
 from uqprism.errors import ArgumentError
 from uqprism.registry import Registry
+
+Files = Callable[[Root], list[Path]]
 
 
 @dataclass(frozen=True)
@@ -21,20 +24,24 @@ class Entry:
     Attributes:
         summary: one sentence.
         load: takes `root` (a `Root`) and `seed` where it needs them, and its options, by name.
+        files: from a root to what `load` reads there, files or whole folders; it reads nothing itself.
     """
 
     summary: str
     load: Callable[..., Dataset]
+    files: Files | None = None
 
 
 datasets: Registry[Entry] = Registry("data set")
 
 
-def register(name: str, summary: str) -> Callable[[Callable[..., Dataset]], Callable[..., Dataset]]:
-    """Decorator that files a loader under `name`."""
+def register(
+    name: str, summary: str, *, files: Files | None = None
+) -> Callable[[Callable[..., Dataset]], Callable[..., Dataset]]:
+    """Decorator that files a loader under `name`; `files` gives what it reads under a root, as in `Entry`."""
 
     def add(function: Callable[..., Dataset]) -> Callable[..., Dataset]:
-        datasets.register(name)(Entry(summary, function))
+        datasets.register(name)(Entry(summary, function, files))
         return function
 
     return add

@@ -16,6 +16,7 @@ from uqprism.errors import FileError
 from uqprism.storage import atomic
 
 BLOCK = 1 << 20
+NAMING = "with root= in Python, with --data or UQPRISM_DATA for the command"  # how a folder is named, for errors
 SECONDS_OF_SILENCE = 30.0
 
 
@@ -46,7 +47,7 @@ def missing(remote: Remote, target: Path, why: object) -> FileError:
     return FileError(
         f"{remote.name} is not in {target.parent} and could not be downloaded: {why}. Get it from {remote.url} ({size}SHA-256 "
         f"{remote.sha256}) and put it in {target.parent}, or name the folder that holds {remote.folder}/{remote.name} "
-        "with root= or UQPRISM_DATA"
+        f"{NAMING}"
     )
 
 

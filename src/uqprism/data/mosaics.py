@@ -14,7 +14,7 @@ import numpy as np
 from uqprism.data.catalogue import register
 from uqprism.data.dataset import Dataset
 from uqprism.data.generation import Sizes, generated
-from uqprism.data.pictures import mnist
+from uqprism.data.pictures import files, mnist
 from uqprism.data.root import Root
 from uqprism.data.splits import parts
 from uqprism.errors import InvalidValueError
@@ -28,7 +28,7 @@ KEPT_FROM_TRAINING = 1 / 6  # of MNIST's training digits, for validation: 10,000
 DIGITS_SIZES = (4_000, 500, 1_000)
 
 
-@register("mnist_mosaic", "64x64 grey mosaics of four MNIST digits: the four-digit number")
+@register("mnist_mosaic", "64x64 grey mosaics of four MNIST digits: the four-digit number", files=partial(files, "mnist"))
 def mnist_mosaic(root: Root, seed: int, *, sizes: Sizes = MNIST_SIZES) -> Dataset:
     """Test mosaics are made of MNIST's test digits, validation mosaics of a sixth of its training digits."""
     (images, digits), (test_images, test_digits) = mnist(root, "train"), mnist(root, "test")

@@ -11,12 +11,13 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from uqprism.data.mosaics import assembled, padded
-from uqprism.data.pictures import GREY, emnist_letters, grey
+from uqprism.data.pictures import GREY, emnist_letters, files, grey
 from uqprism.data.root import Root
 from uqprism.errors import ShapeError
 from uqprism.registry import Registry
@@ -34,10 +35,16 @@ class Change:
     Attributes:
         summary: one sentence.
         apply: of the mosaics, the root and a random generator, to the changed mosaics.
+        sources: the sets that are read for it, by their names in `pictures.FILES`.
     """
 
     summary: str
     apply: Callable[[Array, Root, Generator], Array]
+    sources: tuple[str, ...] = ()
+
+    def files(self, root: Root) -> list[Path]:
+        """What is read for it."""
+        return [path for source in self.sources for path in files(source, root)]
 
 
 changes: Registry[Change] = Registry("kind of outliers")
@@ -125,12 +132,17 @@ def _tile(mosaics: Array) -> int:
     return mosaics.shape[-1] // 2
 
 
-changes.register("cifar10")(Change("CIFAR-10 images in all quadrants, grey", partial(_elsewhere, "cifar10")))
-changes.register("svhn")(Change("House numbers (SVHN) in all quadrants, grey", partial(_elsewhere, "svhn")))
-changes.register("fashion_mnist")(Change("Fashion-MNIST images in all quadrants", partial(_elsewhere, "fashion_mnist")))
-changes.register("mixture")(Change("A third of the mosaics from each of CIFAR-10, SVHN and Fashion-MNIST", _mixture))
+SUMMARIES = {
+    "cifar10": "CIFAR-10 images in all quadrants, grey",
+    "svhn": "House numbers (SVHN) in all quadrants, grey",
+    "fashion_mnist": "Fashion-MNIST images in all quadrants",
+}
+for _set, _sentence in SUMMARIES.items():
+    changes.register(_set)(Change(_sentence, partial(_elsewhere, _set), (_set,)))
+changes.register("mixture")(Change("A third of the mosaics from each of CIFAR-10, SVHN and Fashion-MNIST", _mixture, tuple(GREY)))
 for _place, (_short, _words) in enumerate(QUADRANTS.items()):
-    changes.register(f"emnist_{_short}")(Change(f"An EMNIST letter in the {_words} quadrant", partial(_letter, _place)))
+    _change = Change(f"An EMNIST letter in the {_words} quadrant", partial(_letter, _place), ("emnist",))
+    changes.register(f"emnist_{_short}")(_change)
 changes.register("photographs")(
     Change("Pieces of scikit-learn's photographs in all quadrants, without any download", _photographs)
 )

@@ -36,8 +36,8 @@ class Root:
             return cls(_cache() / "uqprism", downloads)
         path = Path(given).expanduser()
         if not path.is_dir():
-            where = "root" if folder else VARIABLE
-            raise FileError(f"{where} must be a folder, and there is none called {path}; make it, or leave {where} out")
+            where = "root (for the command: --data)" if folder else VARIABLE
+            raise FileError(f"{where} must be a folder, and there is none called {path}; make it, or name none")
         return cls(path, downloads)
 
     def own(self, name: str) -> Path | None:
@@ -51,6 +51,14 @@ class Root:
         for path in (target, target.with_name(remote.name.removesuffix(".gz"))):
             if path.is_file():
                 return path
+        return self._fetched(remote, target)
+
+    def files(self, compact: str, *official: Remote) -> list[Path]:
+        """What a set is read from: its compact copy where there is one, else its official files."""
+        own = self.own(compact)
+        return [self.file(remote) for remote in official] if own is None else [own]
+
+    def _fetched(self, remote: Remote, target: Path) -> Path:
         if not self.downloads:
             raise missing(remote, target, "downloads are off")
         download(remote, target)

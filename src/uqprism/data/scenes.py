@@ -18,6 +18,7 @@ import numpy as np
 
 from uqprism.data.catalogue import register
 from uqprism.data.dataset import Dataset, Samples
+from uqprism.data.download import NAMING
 from uqprism.data.formats import cityscapes
 from uqprism.data.formats.compact import read_scenes
 from uqprism.data.root import Root
@@ -34,18 +35,38 @@ CITYSCAPES_TILE = (224, 224)
 KEPT_FOR_VALIDATION = 0.1  # of the training pictures of Cityscapes
 
 
-@register("camvid", "CamVid street scenes, 90x120 tiles in colour: how many pixels are street, or another class")
+def camvid_files(root: Root) -> list[Path]:
+    """The one file of CamVid, which nobody offers: docs/data.md says how it is made."""
+    if path := root.own(CAMVID_FILE):
+        return [path]
+    raise FileError(
+        f"there is no {CAMVID_FILE} in {root.path}; name the folder that holds it {NAMING}. "
+        "It is made from the official pictures: see docs/data.md, Compact copies"
+    )
+
+
+def cityscapes_files(root: Root) -> list[Path]:
+    """The folders of its training and validation pictures and of their labels."""
+    folder = root.path / "cityscapes"
+    for part in ("train", "val"):
+        cityscapes.pairs(folder, part)
+    return [folder / kind / part for kind in ("leftImg8bit", "gtFine") for part in ("train", "val")]
+
+
+CAMVID_SUMMARY = "CamVid street scenes, 90x120 tiles in colour: how many pixels are street, or another class"
+CITYSCAPES_SUMMARY = "Cityscapes street scenes, 224x224 tiles in colour: how many pixels are street, or another class"
+
+
+@register("camvid", CAMVID_SUMMARY, files=camvid_files)
 def camvid(root: Root, *, target: str = "street") -> Dataset:
     """Four tiles of each 180x240 picture, in the official parts: 1,468 to train on, 404 to stop on, 932 to test on."""
     label = _label(CAMVID, target)
-    path = root.own(CAMVID_FILE)
-    if path is None:
-        raise FileError(f"there is no {CAMVID_FILE} in {root.path}; name the folder that holds it with root= or UQPRISM_DATA")
+    [path] = camvid_files(root)
     train, validation, test = (_samples(*read_scenes(path, part), label, CAMVID_TILE) for part in ("train", "val", "test"))
     return Dataset(f"camvid_{target}", train=train, validation=validation, test=test)
 
 
-@register("cityscapes", "Cityscapes street scenes, 224x224 tiles in colour: how many pixels are street, or another class")
+@register("cityscapes", CITYSCAPES_SUMMARY, files=cityscapes_files)
 def cityscapes_tiles(root: Root, seed: int, *, target: str = "street", pictures: int | None = 500) -> Dataset:
     """The 36 tiles of each 2048x1024 picture, without what is left at the right and the bottom.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -59,11 +60,15 @@ class Source:
         inputs = table.columns([name for name in table.names if name not in self.targets])
         return split(self.name, Samples(inputs, targets), seed, test_fraction, validation_fraction)
 
+    def files(self, root: Root) -> list[Path]:
+        """What it is read from."""
+        return root.files(self.compact, self.remote)
+
     def read(self, root: Root) -> Table:
         """The table without what is skipped, from the compact file if there is one."""
-        if compact := root.own(self.compact):
-            return read_parquet(compact, self.skipped)
-        path = root.file(self.remote)
+        [path] = self.files(root)
+        if path.suffix == ".parquet":
+            return read_parquet(path, self.skipped)
         member = (zip_member if path.suffix == ".zip" else tar_member)(path, self.member)
         source = f"{self.member} in {path}"
         if self.member.endswith(".xlsx"):
@@ -141,7 +146,7 @@ SOURCES = (
     ),
 )
 for _source in SOURCES:
-    register(_source.name, _source.summary)(_source.load)
+    register(_source.name, _source.summary, files=_source.files)(_source.load)
 
 
 @register("diabetes", "Diabetes progression from scikit-learn, without any download, 442 x 10")

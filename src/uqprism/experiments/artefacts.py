@@ -140,7 +140,7 @@ class Store:
     def devices(self) -> dict[str, float]:
         """Seconds that each accelerator (or `none`) was at work on what is here; making one thing may include making another."""
         found: dict[str, dict[str, float]] = {}
-        for path in sorted(self.folder.glob("*/*.json")):
+        for path in sorted(path for kind in KINDS for path in self.folder.glob(f"{kind}/*.json")):
             record = json.loads(path.read_text())
             kinds = found.setdefault(record["accelerator"], {})
             kinds[record["kind"]] = kinds.get(record["kind"], 0.0) + record["seconds"]

@@ -19,7 +19,7 @@ from uqprism import data
 from uqprism.data import Dataset
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.evaluation import evaluate
-from uqprism.experiments import paper
+from uqprism.experiments import inputs, paper
 from uqprism.experiments.artefacts import Artefact, Findings, Store
 from uqprism.experiments.training import trained, trained_now
 from uqprism.measures import MeasureTable
@@ -117,7 +117,7 @@ class Fitted:
     @cached_property
     def data(self) -> Dataset:
         """The data set."""
-        return data.load(self.fit.data, root=self.store.data, seed=self.fit.seed, **self.fit.options)
+        return inputs.load(self.store, self.fit.data, seed=self.fit.seed, **self.fit.options)
 
     @cached_property
     def ensemble(self) -> DeepEnsemble:

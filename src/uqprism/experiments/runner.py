@@ -6,6 +6,7 @@ NAME.png/svg  the pictures
 tables/       the tables as Parquet
 report.md     all of it to read
 _work/        the artefacts of all jobs: what an interrupted run goes on from; may be deleted when it is finished
+_work/data/   for each data set that was used, the sizes and checksums of its files
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class Run:
         machine = f" on a GPU such as {GPU}" if self.preset in self.experiment.wants_gpu else ""
         try:
             finished = self.finished() is not None
-        except ArgumentError as error:
+        except (ArgumentError, FileError) as error:
             return replace(plan, machine=machine, notes=(f"It would be refused: {error}", *self._absent(plan)))
         if finished:  # what it was made from may have been deleted
             return replace(plan, taken={job.name: plan.taken.get(job.name, 0.0) for job in plan.jobs})
@@ -107,10 +108,10 @@ class Run:
         """A line for each data file that a job still needs and that is not there."""
         if not plan.left:
             return ()
-        from uqprism.data.presence import absent
+        from uqprism.data.presence import presence
 
-        found = (absent(name, self.store.data) for name in self.experiment.needs(self.config))
-        return tuple(f"Missing: {reason}" for reason in dict.fromkeys(found) if reason)
+        needed = (presence(name, self.store.data) for name in self.experiment.needs(self.config))
+        return tuple(f"Missing: {reason}" for reason in dict.fromkeys(reason for each in needed for reason in each.absent))
 
     def carry_out(self, shown: bool) -> Outcome:
         """Do the jobs that are left, gather what they found, draw and write it."""
@@ -129,8 +130,9 @@ class Run:
         return Outcome(*load(self.folder), self.folder, reused=False)
 
     def finished(self) -> Outcome | None:
-        """What is in the folder, if there is a result; one of other settings is an error."""
+        """What is in the folder, if there is a result; one of other settings or of other data files is an error."""
         if not (self.folder / RECORD).exists():
+            self._same_files(self.store.folder, *self.store.others)
             return None
         there, wanted = read_record(self.folder), as_data(self.config)
         way_out = "choose another folder with --out, or replace it with --overwrite"
@@ -139,10 +141,25 @@ class Run:
             raise ArgumentError(f"{self.folder} holds the experiment {there['experiment']!r}, not {name!r}; {way_out}")
         if there["config"] != wanted:
             raise ArgumentError(f"{self.folder} holds a result of other settings ({_differs(there, wanted)}); {way_out}")
+        self._same_files(self.store.folder, recorded=there.get("files", {}))  # for _work may have been deleted
         return Outcome(*load(self.folder), self.folder, reused=True)
 
+    def _same_files(self, *stores: Path, recorded: Mapping[str, Any] | None = None) -> None:
+        """Refuse data files that are not those of what is in these stores, and of what a result says that it was made from."""
+        from uqprism.experiments.inputs import refuse_others
+
+        for store in stores:
+            refuse_others({**(recorded or {}), **self._noted(store)}, self.store.data, store.parent)
+
+    def _noted(self, store: Path) -> dict[str, Any]:
+        """What the data sets that are needed were read from, as far as this store knows."""
+        from uqprism.experiments.inputs import notes
+
+        return dict(notes(store, self.experiment.needs(self.config)))
+
     def discard(self) -> None:
-        """Remove the result and all that it was made from."""
+        """Remove the result and all that it was made from, unless the new one would be refused for what it uses of others."""
+        self._same_files(*self.store.others)
         (self.folder / RECORD).unlink(missing_ok=True)
         for name in (TABLES, WORK):
             shutil.rmtree(self.folder / name, ignore_errors=True)
@@ -150,7 +167,7 @@ class Run:
     def _account(self, plan: Plan, started: float) -> dict[str, Any]:
         """How long it took, how much of it was there already, and on what machine."""
         records = [self.store.record(job.artefact) for job in plan.jobs]
-        devices = self.store.devices()
+        devices, stores = self.store.devices(), (*self.store.others, self.store.folder)
         return {
             "seconds": round(time.perf_counter() - started, 1),
             "jobs": {
@@ -159,6 +176,7 @@ class Run:
                 "processes": self.processes,
                 "seconds of work": round(sum(record["seconds"] for record in records), 1),
             },
+            "files": {name: files for store in stores for name, files in self._noted(store).items()},
             "devices": devices,
             "hardware": {**hardware(), "accelerator": ", ".join(sorted(set(devices) - {"none"})) or "none"},
         }

@@ -39,3 +39,6 @@ def test_other_variables_and_shapes_are_refused(tmp_path: Path) -> None:
     savemat(path, {"X": np.zeros((32, 32, 3, 4), np.uint8), "y": np.ones((5, 1))})
     with pytest.raises(FileError, match=r"shape \(32, 32, 3, 5\), got uint8, \(32, 32, 3, 4\)"):
         svhn.read(path)
+    savemat(path, {"X": np.zeros((32, 32, 3, 2), np.uint8), "y": np.array([[1.0], [np.nan]])})
+    with pytest.raises(FileError, match="digits y of 0 to 10"):
+        svhn.read(path)

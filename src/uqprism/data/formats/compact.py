@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import zlib
+import io
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import ZipFile
 
 import numpy as np
 
+from uqprism.data.formats.damage import reading
 from uqprism.data.formats.pictures import decode
 from uqprism.data.formats.table import Table
 from uqprism.errors import FileError
@@ -20,15 +21,18 @@ Array = Any
 
 
 def read_npz(path: Path, names: Sequence[str]) -> list[Array]:
-    """The arrays of these names."""
-    try:
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            absent = [name for name in names if name not in file.files]
-            if absent:
-                raise FileError(f"{path} must hold the arrays {', '.join(absent)}, got {', '.join(file.files)}")
-            return [file[name] for name in names]
-    except (ValueError, TypeError, BadZipFile, EOFError, zlib.error) as error:
-        raise FileError(f"{path} is no complete .npz file: {error}") from None
+    """The arrays of these names.
+
+    Each is taken out of the archive whole, which compares its checksum, and parsed then: `numpy.load` parses first, and of an
+    array that claims to be shorter than it is it never reads the end, where the checksum is.
+    """
+    with reading(path, "no complete .npz file"), ZipFile(path) as archive:
+        there = {member.removesuffix(".npy"): member for member in archive.namelist()}
+        absent = [name for name in names if name not in there]
+        if absent:
+            raise FileError(f"{path} must hold the arrays {', '.join(absent)}, got {', '.join(there)}")
+        members = (io.BytesIO(archive.read(there[name])) for name in names)
+        return [np.lib.format.read_array(member, allow_pickle=False) for member in members]
 
 
 def read_images(path: Path, names: tuple[str, str] = ("x", "y")) -> tuple[Array, Array]:
@@ -42,16 +46,18 @@ def read_images(path: Path, names: tuple[str, str] = ("x", "y")) -> tuple[Array,
 def read_parquet(path: Path, skipped: Collection[str] = ()) -> Table:
     """A table of numbers, without the skipped columns."""
     require("pyarrow", extra="cli")
-    from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
-    try:
-        with ParquetFile(path) as file:
-            names = [name for name in file.schema_arrow.names if name not in skipped]
-            table = file.read(names)
+    with (
+        reading(path, "no complete Parquet table of numbers"),
+        path.open("rb") as opened,
+        ParquetFile(opened, page_checksum_verification=True) as file,
+    ):
+        names = [name for name in file.schema_arrow.names if name not in skipped]
+        table = file.read(names)
+        if table.num_rows != file.metadata.num_rows:
+            raise FileError(f"{path} must have the {file.metadata.num_rows:,} rows that its footer names, got {table.num_rows:,}")
         values = np.column_stack([table[name].to_numpy().astype(np.float64) for name in names])
-    except (ArrowException, OSError, ValueError) as error:
-        raise FileError(f"{path} is no complete Parquet table of numbers: {error}") from None
     return Table(str(path), tuple(names), values)
 
 

@@ -17,11 +17,12 @@ NAME = "emnist-{}-{}-ubyte.gz"
 
 def read(path: Path, which: str = "letters-test") -> tuple[Array, Array]:
     """Images (n, 28, 28) and labels (n,), uint8, of one part; of letters the labels are 1 to 26."""
-    images, labels = (_array(path, NAME.format(which, kind)) for kind in ("images-idx3", "labels-idx1"))
-    if images.ndim != 3 or labels.shape != images.shape[:1]:
+    images, labels = (_array(path, NAME.format(which, kind), axes) for kind, axes in (("images-idx3", 3), ("labels-idx1", 1)))
+    if labels.shape != images.shape[:1]:
         raise FileError(f"{path} must have an image per label, got images {images.shape} and labels {labels.shape}")
     return np.ascontiguousarray(images.transpose(0, 2, 1)), labels
 
 
-def _array(path: Path, member: str) -> Array:
-    return idx.parse(zip_member(path, member), f"{member} in {path}")
+def _array(path: Path, member: str, axes: int) -> Array:
+    name = f"{member} in {path}"
+    return idx.of_bytes(idx.parse(zip_member(path, member), name), axes, name)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import zlib
 from xml.etree import ElementTree
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 import numpy as np
 
+from uqprism.data.formats.damage import reading
 from uqprism.data.formats.table import Table
 from uqprism.errors import FileError
 
@@ -17,12 +17,9 @@ SHEET, STRINGS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"
 
 def read_xlsx(data: bytes, source: str) -> Table:
     """The first sheet; its first row names the columns, all others are numbers, and no cell is empty."""
-    try:
-        with ZipFile(io.BytesIO(data)) as book:
-            strings = _strings(book.read(STRINGS)) if STRINGS in book.namelist() else []
-            rows = [_cells(row, strings) for row in _elements(book.read(SHEET), "row")]
-    except (BadZipFile, KeyError, ElementTree.ParseError, IndexError, EOFError, zlib.error) as error:
-        raise FileError(f"{source} is no .xlsx workbook, or damaged: {error}") from None
+    with reading(source, "no .xlsx workbook, or damaged"), ZipFile(io.BytesIO(data)) as book:
+        strings = _strings(book.read(STRINGS)) if STRINGS in book.namelist() else []
+        rows = [_cells(row, strings) for row in _elements(book.read(SHEET), "row")]
     rows = [row for row in rows if row]
     if len(rows) < 2 or len({len(row) for row in rows}) > 1:
         raise FileError(f"{source} must have a header and full rows below it in its first sheet, got {len(rows)} rows")

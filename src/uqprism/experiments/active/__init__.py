@@ -126,14 +126,14 @@ def read_rows(config: Config, store: Store) -> None:
     from uqprism.experiments.active import learning
 
     for job in jobs(config):
-        store.get(job.key.rows, partial(learning.read, job.key.rows.key, store.data))
+        store.get(job.key.rows, partial(learning.read, job.key.rows.key, store))
 
 
 def work(job: Job, store: Store) -> Findings:
     """All loops of a job, round by round; finished rounds survive an interruption."""
     from uqprism.experiments.active import learning
 
-    rows = store.get(job.key.rows, partial(learning.read, job.key.rows.key, store.data))
+    rows = store.get(job.key.rows, partial(learning.read, job.key.rows.key, store))
     return learning.compare(rows, job.key, store.unfinished(job.artefact))
 
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from uqprism.arrays import to_numpy
 from uqprism.evaluation import evaluate
+from uqprism.experiments import inputs
 from uqprism.experiments.active.acquisitions import RANDOM
-from uqprism.experiments.artefacts import Findings, checksum
+from uqprism.experiments.artefacts import Findings, Store, checksum
 from uqprism.tasks.active_learning import compare_acquisitions, scaled
 
 if TYPE_CHECKING:
@@ -22,11 +23,9 @@ Data = dict[str, Any]
 PARTS = {"pool": "train", "validation": "validation", "test": "test"}
 
 
-def read(key: Rows, root: Path | None) -> Findings:
+def read(key: Rows, store: Store) -> Findings:
     """The rows of a data set: inputs in single precision, targets in standard deviations of the pool's."""
-    from uqprism import data
-
-    dataset = data.load(key.dataset, root=root, seed=key.seed)
+    dataset = inputs.load(store, key.dataset, seed=key.seed)
     most = {"pool": key.n_pool, "validation": key.n_validation, "test": key.n_test}
     parts = {part: getattr(dataset, name).take(slice(most[part])) for part, name in PARTS.items()}
     mean, scale = parts["pool"].targets.mean(), parts["pool"].targets.std()

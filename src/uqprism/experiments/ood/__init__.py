@@ -30,7 +30,7 @@ import numpy as np
 from uqprism import data
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.evaluation import evaluate
-from uqprism.experiments import paper
+from uqprism.experiments import inputs, paper
 from uqprism.experiments.artefacts import Artefact, Store, as_data
 from uqprism.experiments.base import Experiment, Picture, Result, first_line
 from uqprism.experiments.cells import RULES, Cells, agreements, beside, column, wide
@@ -145,9 +145,9 @@ def _predictions(fitted: Fitted, names: tuple[str, ...]) -> dict[str, Any]:
 def outlier_mosaics(name: str, mosaics: Array, store: Store, seed: int) -> Array:
     """Outliers of this name; `photographs_tl` and the like are the mosaics with one quadrant of other outliers."""
     if name in data.outlier_names():
-        return data.outliers(name, mosaics, root=store.data, seed=seed)
+        return inputs.outliers(store, name, mosaics, seed=seed)
     source, place = name.rsplit("_", 1)
-    others, half = data.outliers(source, mosaics, root=store.data, seed=seed), mosaics.shape[-1] // 2
+    others, half = inputs.outliers(store, source, mosaics, seed=seed), mosaics.shape[-1] // 2
     row, across = divmod(PLACES.index(place), 2)
     quadrant = np.s_[:, :, row * half : (row + 1) * half, across * half : (across + 1) * half]
     result = mosaics.copy()
