@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import numpy as np
 
@@ -15,24 +13,19 @@ from uqprism.data.formats.damage import reading
 from uqprism.data.formats.pictures import decode
 from uqprism.data.formats.table import Table
 from uqprism.errors import FileError
-from uqprism.storage import require
+from uqprism.storage import npz_arrays, require
 
 Array = Any
 
 
 def read_npz(path: Path, names: Sequence[str]) -> list[Array]:
-    """The arrays of these names.
-
-    Each is taken out of the archive whole, which compares its checksum, and parsed then: `numpy.load` parses first, and of an
-    array that claims to be shorter than it is it never reads the end, where the checksum is.
-    """
-    with reading(path, "no complete .npz file"), ZipFile(path) as archive:
-        there = {member.removesuffix(".npy"): member for member in archive.namelist()}
-        absent = [name for name in names if name not in there]
+    """The arrays of these names."""
+    with reading(path, "no complete .npz file"):
+        found = npz_arrays(path, names)
+        absent = [name for name in names if name not in found]
         if absent:
-            raise FileError(f"{path} must hold the arrays {', '.join(absent)}, got {', '.join(there)}")
-        members = (io.BytesIO(archive.read(there[name])) for name in names)
-        return [np.lib.format.read_array(member, allow_pickle=False) for member in members]
+            raise FileError(f"{path} must hold the arrays {', '.join(names)}, and lacks {', '.join(absent)}")
+        return [found[name] for name in names]
 
 
 def read_images(path: Path, names: tuple[str, str] = ("x", "y")) -> tuple[Array, Array]:
