@@ -149,6 +149,19 @@ def test_the_paper_preset_is_the_papers() -> None:
         assert (how.n_members, how.learning_rate, how.batch_size) == (10, 1e-3, 64)
 
 
+def test_expected_times_follow_epochs_and_pixels() -> None:
+    """Within a third of what was recorded on an H200; cityscapes has 51 times the pixels of camvid."""
+    scenes = (dataclasses.replace(selective.PRESETS[name], generated=()) for name in ("paper", "longer", "cityscapes"))
+    camvid, longer, large = (selective.jobs(config)[0] for config in scenes)
+    assert camvid.seconds == pytest.approx(73.0, rel=0.33)
+    assert longer.seconds == pytest.approx(217.0, rel=0.33)
+    assert large.seconds == pytest.approx(camvid.seconds * 16_200 * 224**2 / (1_468 * 90 * 120))
+    assert selective.jobs(selective.Config())[0].seconds == pytest.approx(13.7, rel=0.33)
+    assert ood.jobs(ood.Config())[0].seconds == pytest.approx(65.1, rel=0.33)
+    for experiment in (selective.EXPERIMENT, correlation.EXPERIMENT):
+        assert experiment.wants_gpu == ("paper", "cityscapes", "longer")
+
+
 def test_another_generator_is_another_ensemble(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise an old run's measures would be taken for those of the new data."""
     dots, *_, before = selective.jobs(PICTURES)

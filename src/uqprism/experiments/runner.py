@@ -98,7 +98,8 @@ class Run:
         try:
             finished = self.finished() is not None
         except ArgumentError as error:
-            return replace(plan, machine=machine, notes=(f"It would be refused: {error}", *self._absent(plan)))
+            notes = (f"It would be refused: {error}", *self._absent(plan))
+            return replace(plan, machine=machine, notes=notes, refused=True)
         if finished:  # what it was made from may have been deleted
             return replace(plan, taken={job.name: plan.taken.get(job.name, 0.0) for job in plan.jobs})
         return replace(plan, machine=machine, notes=self._absent(plan))
