@@ -166,6 +166,23 @@ def test_what_another_run_beside_it_made_is_read(tmp_path: Path) -> None:
     assert len(noted("ended")) == 12
 
 
+def test_a_result_lists_the_versions_that_its_artefacts_were_made_with(tmp_path: Path) -> None:
+    """Jobs done on another machine keep its versions; records from before they were written add none."""
+    here = produce(EXPERIMENT, "tiny", out=tmp_path / "run").record["made with"]
+    assert [each["numpy"] for each in here] == [np.__version__]
+    records = sorted((tmp_path / "run" / "_work" / "findings").glob("*.json"))
+    for path, versions in zip(records, [{"python": "3.8.1", "numpy": "1.20"}] * 2 + [None] * len(records), strict=False):
+        record = json.loads(path.read_text())
+        record["versions"] = versions
+        path.write_text(json.dumps({name: value for name, value in record.items() if value is not None}))
+    (tmp_path / "run" / "result.json").unlink()
+    assert produce(EXPERIMENT, "tiny", out=tmp_path / "run").record["made with"] == [{"python": "3.8.1", "numpy": "1.20"}]
+    for path in records:
+        path.write_text(json.dumps({name: value for name, value in json.loads(path.read_text()).items() if name != "versions"}))
+    (tmp_path / "run" / "result.json").unlink()
+    assert "made with" not in produce(EXPERIMENT, "tiny", out=tmp_path / "run").record
+
+
 def test_the_tables_are_written_as_parquet(tmp_path: Path) -> None:
     outcome = produce(EXPERIMENT, "tiny", out=tmp_path / "run")
     table = pyarrow.parquet.read_table(tmp_path / "run" / "tables" / "means-by-part.parquet")
