@@ -17,13 +17,14 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from tests.experiments import toy
+from tests.experiments import run_selective, toy
 from tests.experiments.toy import EXPERIMENT, LOG, Config, noted
 from uqprism.errors import ArgumentError, JobError
-from uqprism.experiments.artefacts import Artefact, Findings, Store
-from uqprism.experiments.jobs import Job, Plan, total
+from uqprism.experiments.artefacts import Artefact, Store
+from uqprism.experiments.jobs import Job, Plan
 from uqprism.experiments.progress import watching
 from uqprism.experiments.runner import Outcome, Run, produce
+from uqprism.training import trainer
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -100,6 +101,37 @@ def test_a_killed_run_goes_on_and_no_finished_job_is_repeated(processes: int, tm
     assert not list((out / "_work").glob("*/.*"))
 
 
+def test_a_killed_training_goes_on_from_its_checkpoint_to_the_same_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three ensembles, each of twelve epochs, the first was finished and the second after its tenth when SIGKILL came."""
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "tests.experiments.run_selective", str(out), "3"]
+    killed = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    assert not (out / "result.json").exists()
+    stamps = {path: path.stat().st_mtime_ns for path in out.glob("_work/*/*") if path.is_file()}
+    plan = Run.of(run_selective.EXPERIMENT, "tiny", out=out).plan()
+    assert list(plan.taken) == ["dots, seed 1"]
+    assert len(list(out.glob("_work/unfinished/*/*.safetensors"))) == 1
+    epoch, begun = trainer.Run._epoch, []
+
+    def counted(run: trainer.Run) -> None:
+        begun.append(run.state.epoch)
+        epoch(run)
+
+    monkeypatch.setattr(trainer.Run, "_epoch", counted)
+    resumed = produce(run_selective.EXPERIMENT, "tiny", out=out, progress=False)
+    assert begun == [10, 11, *range(12)]
+    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+    assert resumed.record["jobs"]["found done"] == 1
+    whole = produce(run_selective.EXPERIMENT, "tiny", out=tmp_path / "whole", progress=False)
+    assert len(begun) == 14 + 36
+    assert contents(resumed) == contents(whole)
+    for name, values in whole.result.arrays.items():
+        np.testing.assert_array_equal(resumed.result.arrays[name], values)
+
+
 def test_workers_of_a_killed_run_finish_what_they_are_at_and_end(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.experiments.run_toy", str(tmp_path / "run"), "2"]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
@@ -113,7 +145,7 @@ def test_workers_of_a_killed_run_finish_what_they_are_at_and_end(tmp_path: Path)
 
 def contents(outcome: Outcome) -> dict[str, object]:
     record = json.loads((outcome.folder / "result.json").read_text())
-    return {name: record[name] for name in ("config", "seeds", "claims", "tables", "notes", "data")}
+    return {name: record[name] for name in ("config", "seeds", "claims", "tables", "notes", "data", "agreements")}
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -219,48 +251,6 @@ def test_a_plan_names_the_data_files_that_are_missing_and_the_machine_of_its_gue
     assert f"{tmp_path / 'ccpp'}" in lines[-1]
     (tmp_path / "ccpp.parquet").touch()
     assert "ccpp" not in str(run.plan())
-
-
-def test_the_longest_job_bounds_the_time_left() -> None:
-    jobs = tuple(Job(f"job {i}", Artefact("findings", i), seconds) for i, seconds in enumerate((60.0, 1.0, 1.0)))
-    assert Plan("run", jobs, {}, processes=4).seconds_left() == 60.0
-
-
-def test_a_plan_leaves_out_what_jobs_share_and_find_already_made(tmp_path: Path) -> None:
-    """Two ensembles, each of 100 s, and a job of 4 s on each: what one run made on the way, the next finds."""
-    ensembles = [Artefact("findings", f"ensemble {i}") for i in range(2)]
-    first, second = (
-        [Job(f"job {i}", Artefact("findings", f"{run} {i}"), 104.0, each, rest=4.0) for i, each in enumerate(ensembles)]
-        for run in ("first", "second")
-    )
-    store = Store(tmp_path)
-    before, after = (Plan.of(run, jobs, store, 1) for run, jobs in (("first", first), ("second", second)))
-    assert after.seconds_left() == 208.0
-    following = after.following([before])
-    assert following.seconds_left() == 8.0
-    assert total([before, following]) == "all 2 experiments: 4 jobs, 0 done, about 4 min left with 1 process"
-    assert after.following([dataclasses.replace(before, refused=True)]).seconds_left() == 208.0
-    store.get(ensembles[0], Findings)
-    there = Plan.of("second", second, store, 1)
-    assert [there.expected(job) for job in there.jobs] == [4.0, 104.0]
-    corrected = there.after(second[0], 8.0)
-    assert corrected.expected(second[1]) == 104.0  # a job that found its ensemble tells nothing about training one
-    assert total([dataclasses.replace(there, refused=True), before]).endswith("with 1 process; 1 would be refused")
-
-
-def test_a_finished_job_that_took_less_time_than_what_it_shares_did_not_make_it(tmp_path: Path) -> None:
-    ensemble, store = Artefact("findings", "ensemble"), Store(tmp_path)
-    job = Job("job", Artefact("findings", "of it"), 100.0, ensemble, rest=2.0)
-
-    def trained() -> Findings:
-        time.sleep(0.02)
-        return Findings()
-
-    store.get(job.artefact, lambda: store.get(ensemble, trained))
-    assert not Plan.of("run", [job], store, 1).ready
-    other = Job("other", Artefact("findings", "also of it"), 100.0, ensemble, rest=2.0)
-    store.get(other.artefact, lambda: store.get(ensemble))
-    assert Plan.of("run", [job, other], store, 1).ready == {"other"}
 
 
 def test_jobs_of_the_same_name_are_refused(tmp_path: Path) -> None:
