@@ -77,7 +77,6 @@ def reproduce(
 
     settings: Any = {"preset": preset, "seed": seed, "jobs": jobs, "data": data}
     running: Any = {"overwrite": overwrite, "progress": not quiet and (progress or sys.stderr.isatty())}
-
     several = name == "all"
     with interruptible("finished jobs stay, the same command goes on from there"):
         folders = _folders(out, settings) if several else {name: out}

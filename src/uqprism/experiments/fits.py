@@ -155,7 +155,7 @@ class Fitted:
         predictions, record = self.fit.predictions(), self.fit.record
         if (there := self.store.having(predictions, record)) is not None:
             return there
-        for earlier in (record, self.fit.measures):  # of a training whose predictions are gone or will be
+        for earlier in (record, self.fit.measures, predictions):  # what is left of another training, its record first
             self.store.discard(earlier)
         self.store.make(predictions, lambda: self.ensemble.predict_ensemble(self.data.test.inputs))
         self.store.make(record, lambda: self._recorded(self.store.get(predictions)))
