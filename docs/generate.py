@@ -177,7 +177,13 @@ def _command(name: str, command: Any) -> list[str]:
     lines += ["```console", " ".join(["$ uqprism", name, *(["[OPTIONS]"] if len(rows) > len(usage) else []), *usage]), "```", ""]
     if rows:
         lines += ["| | | default |", "|---|---|---|", *rows, ""]
-    return lines + ([_cell(command.epilog), ""] if command.epilog else [])
+    epilog = getattr(command.cls, "told", lambda: command.epilog or "")()  # some tell what takes an import to know
+    return lines + [line for part in epilog.split("\n\n") if part for line in (*_paragraph(part), "")]
+
+
+def _paragraph(text: str) -> list[str]:
+    """A paragraph of a help text; one that must keep its lines, marked for the terminal, as a block."""
+    return ["```text", *text.splitlines()[1:], "```"] if text.startswith("\b\n") else [_cell(text)]
 
 
 def _written(name: str, kind: Any, about: Any) -> tuple[str, str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -51,6 +54,21 @@ def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found.arrays["values"], [0.0, 1.0, 2.0])
     assert made == [1]
     assert store.record(wanted)["key"] == {"name": "dots", "widths": [8, 8], "rate": 0.001}
+
+
+def test_an_artefact_says_with_which_versions_it_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch is named only where it was loaded: it is not loaded to be asked."""
+    stated = {"uqprism": up.__version__, "python": platform.python_version(), "numpy": np.__version__}
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    store, without, with_torch = Store(tmp_path), Artefact("findings", 0), Artefact("findings", 1)
+    store.get(without, Findings)
+    assert store.record(without)["versions"] == stated
+    assert "torch" not in sys.modules
+    cuda = SimpleNamespace(is_available=lambda: False)
+    fake = SimpleNamespace(__version__="9.9+cu13", version=SimpleNamespace(cuda="13.0"), cuda=cuda)
+    monkeypatch.setitem(sys.modules, "torch", fake)
+    store.get(with_torch, Findings)
+    assert store.record(with_torch)["versions"] == {**stated, "torch": "9.9+cu13", "cuda": "13.0"}
 
 
 def test_the_types_of_the_library_come_back_as_themselves(tmp_path: Path) -> None:

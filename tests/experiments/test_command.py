@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from uqprism import experiments
 from uqprism.cli import app
-from uqprism.experiments import parameterization
+from uqprism.errors import FileError
+from uqprism.experiments import active, ood, parameterization, shifts
 from uqprism.experiments.artefacts import Findings, Store, as_data
 from uqprism.experiments.base import Claim, Result, one_job
 
@@ -38,11 +39,15 @@ def instant(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parameterization, "EXPERIMENT", quick)
 
 
-def test_help_lists_the_experiments() -> None:
+def test_help_lists_the_experiments_with_their_presets() -> None:
     result = run("--help")
     assert result.returncode == 0
-    for name in experiments.summaries():
-        assert f"{name}:" in result.stdout
+    told = " ".join(result.stdout.split())
+    for name, summary in experiments.summaries().items():
+        listed = ", ".join(experiments.get(name).presets)
+        assert f"{name} ({listed}): {summary.split(':')[0]}" in told
+    assert "selective (quick, paper, cityscapes, longer)" in told
+    assert "active (quick, paper, standardised)" in told
 
 
 @pytest.mark.parametrize(
@@ -52,6 +57,8 @@ def test_help_lists_the_experiments() -> None:
         (["parameterization", "--preset", "papers"], "unknown preset 'papers'; did you mean 'paper'?"),
         (["parameterization", "--seed", "-1"], "seed must not be negative, got -1"),
         (["parameterization", "--jobs", "0"], "jobs must be at least 1, got 0"),
+        (["all", "--jobs", "0"], "jobs must be at least 1, got 0"),
+        (["all", "--preset", "longest"], "unknown preset 'longest'; did you mean 'longer'?"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(arguments: list[str], message: str) -> None:
@@ -104,10 +111,81 @@ def test_the_paper_follows_a_quick_look_as_is_advised(tmp_path: Path, monkeypatc
 
 @pytest.mark.usefixtures("instant")
 def test_all_gives_each_experiment_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uqprism.cli.reproduce.summaries", lambda: {"parameterization": "the one that takes no time"})
+    monkeypatch.setattr(experiments, "summaries", lambda: {"parameterization": "the one that takes no time"})
     assert CliRunner().invoke(app, ["reproduce", "all", "--out", str(tmp_path)]).exit_code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["parameterization"]
     assert (tmp_path / "parameterization" / "report.md").exists()
+
+
+def fails_with(error: Exception) -> object:
+    """The work of an experiment that cannot be run."""
+
+    def work(*_: object) -> None:
+        raise error
+
+    return work
+
+
+@pytest.fixture
+def three(instant: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three experiments that take no time; the first fails when its job is done, the second when its result is gathered."""
+    instantly = dataclasses.replace(parameterization.EXPERIMENT, needs=lambda _: ())
+    made = {
+        active: {"work": fails_with(FileError("there is no ccpp.parquet"))},
+        ood: {"gather": fails_with(ZeroDivisionError("nobody meant it"))},
+        shifts: {"presets": {**instantly.presets, "longer": instantly.presets["quick"]}},
+    }
+    for module, changes in made.items():
+        name = module.__name__.rsplit(".", 1)[-1]
+        monkeypatch.setattr(module, "EXPERIMENT", dataclasses.replace(instantly, name=name, **changes))
+    summaries = experiments.summaries()
+    monkeypatch.setattr(experiments, "summaries", lambda: {name: summaries[name] for name in ("active", "ood", "shifts")})
+
+
+@pytest.mark.usefixtures("three")
+def test_all_goes_on_after_a_failure_names_each_and_ends_with_its_code(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["reproduce", "all", "--out", str(tmp_path)])
+    assert result.exit_code == 1
+    first, *_, last = result.stderr.splitlines()
+    assert first.startswith("uqprism: active: 1 of 1 jobs failed")
+    assert "there is no ccpp.parquet" in result.stderr
+    assert "uqprism: ood: Traceback" in result.stderr
+    assert "ZeroDivisionError: nobody meant it" in result.stderr
+    assert last == "uqprism: 2 of 3 experiments failed: active, ood"
+    assert result.stdout.startswith("shifts: 1 of 2 of the paper's statements hold")
+    assert [path.parent.name for path in tmp_path.glob("*/result.json")] == ["shifts"]
+
+
+@pytest.mark.usefixtures("three")
+def test_all_with_nothing_but_refused_folders_is_wrong_usage(tmp_path: Path) -> None:
+    arguments = ["reproduce", "all", "--out", str(tmp_path), "--preset", "longer"]
+    assert CliRunner().invoke(app, [*arguments, "--quiet"]).exit_code == 0
+    refused = CliRunner().invoke(app, [*arguments, "--seed", "5"])
+    assert refused.exit_code == 2
+    assert "uqprism: shifts: " in refused.stderr
+    assert "seed is 0 there and 5 here" in refused.stderr
+    assert refused.stderr.splitlines()[-1] == "uqprism: 1 of 1 experiments failed: shifts"
+
+
+@pytest.mark.usefixtures("three")
+def test_all_runs_the_experiments_that_have_the_preset_and_names_the_others(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["reproduce", "all", "--out", str(tmp_path), "--preset", "longer"])
+    assert result.exit_code == 0
+    assert result.stderr == "uqprism: no preset 'longer', so left out: active, ood\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["shifts"]
+
+
+def test_a_dry_run_of_all_adds_up_and_counts_shared_ensembles_once(tmp_path: Path) -> None:
+    """`correlation` and `selective` have two jobs of 240 s each, on the same two ensembles; the second reads the first's."""
+    result = CliRunner().invoke(app, ["reproduce", "all", "--preset", "longer", "--dry-run", "--out", str(tmp_path)])
+    heads = [line for line in result.stdout.splitlines() if " jobs, " in line]
+    assert heads[0].startswith("correlation, preset longer: 2 jobs, 0 done, about 8 min left on a GPU such as an H200")
+    assert heads[1].startswith("selective, preset longer: 2 jobs, 0 done, about 2 s left on a GPU such as an H200")
+    assert heads[2] == "all 2 experiments: 4 jobs, 0 done, about 8 min left with 1 process, with a GPU where one is named"
+    assert "Most of 2 jobs is shared with an experiment above" in result.stdout
+    alone = CliRunner().invoke(app, ["reproduce", "selective", "--preset", "longer", "--dry-run", "--out", str(tmp_path / "s")])
+    assert alone.stdout.startswith("selective, preset longer: 2 jobs, 0 done, about 8 min left")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_interruption_is_exit_code_130_and_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,13 +17,14 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from tests.experiments import toy
+from tests.experiments import run_selective, toy
 from tests.experiments.toy import EXPERIMENT, LOG, Config, noted
 from uqprism.errors import ArgumentError, JobError
 from uqprism.experiments.artefacts import Artefact, Store
 from uqprism.experiments.jobs import Job, Plan
 from uqprism.experiments.progress import watching
 from uqprism.experiments.runner import Outcome, Run, produce
+from uqprism.training import trainer
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -100,6 +101,37 @@ def test_a_killed_run_goes_on_and_no_finished_job_is_repeated(processes: int, tm
     assert not list((out / "_work").glob("*/.*"))
 
 
+def test_a_killed_training_goes_on_from_its_checkpoint_to_the_same_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three ensembles, each of twelve epochs, the first was finished and the second after its tenth when SIGKILL came."""
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "tests.experiments.run_selective", str(out), "3"]
+    killed = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    assert not (out / "result.json").exists()
+    stamps = {path: path.stat().st_mtime_ns for path in out.glob("_work/*/*") if path.is_file()}
+    plan = Run.of(run_selective.EXPERIMENT, "tiny", out=out).plan()
+    assert list(plan.taken) == ["dots, seed 1"]
+    assert len(list(out.glob("_work/unfinished/*/*.safetensors"))) == 1
+    epoch, begun = trainer.Run._epoch, []
+
+    def counted(run: trainer.Run) -> None:
+        begun.append(run.state.epoch)
+        epoch(run)
+
+    monkeypatch.setattr(trainer.Run, "_epoch", counted)
+    resumed = produce(run_selective.EXPERIMENT, "tiny", out=out, progress=False)
+    assert begun == [10, 11, *range(12)]
+    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+    assert resumed.record["jobs"]["found done"] == 1
+    whole = produce(run_selective.EXPERIMENT, "tiny", out=tmp_path / "whole", progress=False)
+    assert len(begun) == 14 + 36
+    assert contents(resumed) == contents(whole)
+    for name, values in whole.result.arrays.items():
+        np.testing.assert_array_equal(resumed.result.arrays[name], values)
+
+
 def test_workers_of_a_killed_run_finish_what_they_are_at_and_end(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.experiments.run_toy", str(tmp_path / "run"), "2"]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
@@ -113,7 +145,7 @@ def test_workers_of_a_killed_run_finish_what_they_are_at_and_end(tmp_path: Path)
 
 def contents(outcome: Outcome) -> dict[str, object]:
     record = json.loads((outcome.folder / "result.json").read_text())
-    return {name: record[name] for name in ("config", "seeds", "claims", "tables", "notes", "data")}
+    return {name: record[name] for name in ("config", "seeds", "claims", "tables", "notes", "data", "agreements")}
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -166,6 +198,23 @@ def test_what_another_run_beside_it_made_is_read(tmp_path: Path) -> None:
     assert len(noted("ended")) == 12
 
 
+def test_a_result_lists_the_versions_that_its_artefacts_were_made_with(tmp_path: Path) -> None:
+    """Jobs done on another machine keep its versions; records from before they were written add none."""
+    here = produce(EXPERIMENT, "tiny", out=tmp_path / "run").record["made with"]
+    assert [each["numpy"] for each in here] == [np.__version__]
+    records = sorted((tmp_path / "run" / "_work" / "findings").glob("*.json"))
+    for path, versions in zip(records, [{"python": "3.8.1", "numpy": "1.20"}] * 2 + [None] * len(records), strict=False):
+        record = json.loads(path.read_text())
+        record["versions"] = versions
+        path.write_text(json.dumps({name: value for name, value in record.items() if value is not None}))
+    (tmp_path / "run" / "result.json").unlink()
+    assert produce(EXPERIMENT, "tiny", out=tmp_path / "run").record["made with"] == [{"python": "3.8.1", "numpy": "1.20"}]
+    for path in records:
+        path.write_text(json.dumps({name: value for name, value in json.loads(path.read_text()).items() if name != "versions"}))
+    (tmp_path / "run" / "result.json").unlink()
+    assert "made with" not in produce(EXPERIMENT, "tiny", out=tmp_path / "run").record
+
+
 def test_the_tables_are_written_as_parquet(tmp_path: Path) -> None:
     outcome = produce(EXPERIMENT, "tiny", out=tmp_path / "run")
     table = pyarrow.parquet.read_table(tmp_path / "run" / "tables" / "means-by-part.parquet")
@@ -202,11 +251,6 @@ def test_a_plan_names_the_data_files_that_are_missing_and_the_machine_of_its_gue
     assert f"{tmp_path / 'ccpp'}" in lines[-1]
     (tmp_path / "ccpp.parquet").touch()
     assert "ccpp" not in str(run.plan())
-
-
-def test_the_longest_job_bounds_the_time_left() -> None:
-    jobs = tuple(Job(f"job {i}", Artefact("findings", i), seconds) for i, seconds in enumerate((60.0, 1.0, 1.0)))
-    assert Plan("run", jobs, {}, processes=4).seconds_left() == 60.0
 
 
 def test_jobs_of_the_same_name_are_refused(tmp_path: Path) -> None:

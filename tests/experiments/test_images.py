@@ -9,17 +9,19 @@ import numpy as np
 import pytest
 
 from uqprism import ood_detection, selective_prediction
-from uqprism.experiments import correlation, fits, ood, paper, selective
+from uqprism.experiments import correlation, fits, ood, paper, selective, training
 from uqprism.experiments.artefacts import Store
 from uqprism.experiments.fits import Fitted, Training
 from uqprism.experiments.runner import Outcome, produce
 from uqprism.tasks import prediction_error
+from uqprism.training import DeepEnsemble
 
 SMALL = Training(channels=(2, 2, 2), hidden=4, n_members=2, max_epochs=2, patience=1)
 MOSAICS = dataclasses.replace(ood.QUICK, sizes=(96, 32, 40), training=SMALL)
 PICTURES = dataclasses.replace(selective.QUICK, sizes=(96, 32, 40), training=SMALL)
 OOD = dataclasses.replace(ood.EXPERIMENT, presets={"tiny": MOSAICS})
 SELECTIVE = dataclasses.replace(selective.EXPERIMENT, presets={"tiny": PICTURES})
+TRAINED: dict[int, DeepEnsemble] = {}  # those that are not kept, by the seed of their first member
 CORRELATION = dataclasses.replace(correlation.EXPERIMENT, presets={"tiny": PICTURES})
 
 
@@ -141,12 +143,78 @@ def test_a_large_network_is_trained_anew_and_not_kept(tmp_path: Path, monkeypatc
     assert not (tmp_path / "unfinished").exists()
 
 
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> fits.Fit:
+    """An ensemble that is not kept, and of which each training comes out otherwise, as on a GPU."""
+    from uqprism.training.networks.resnet18 import ResNet18
+
+    monkeypatch.setattr(Training, "architecture", lambda _: ResNet18(stem=3, width=2))
+    TRAINED.clear()
+
+    def trained_now(*rows: object, **settings: object) -> object:
+        ensemble = training.trained_now(*rows, **{**settings, "seed": len(TRAINED)})
+        TRAINED[ensemble.history.seeds[0]] = ensemble
+        return ensemble
+
+    monkeypatch.setattr(fits, "trained_now", trained_now)
+    return fits.Fit("dots", 0, dataclasses.replace(SMALL, network="resnet18", max_epochs=1), {"sizes": (16, 8, 8)})
+
+
+def of_one_training(fit: fits.Fit, store: Store) -> int:
+    """Its first member's seed, if what is kept is what the ensemble of that seed predicts."""
+    fitted = Fitted(fit, store)
+    record, predictions, measures = fitted.record(), fitted.predictions(), fitted.measures()
+    seed = record.data["member seeds"][0]
+    expected = TRAINED[seed].predict_ensemble(fitted.data.test.inputs)
+    np.testing.assert_array_equal(predictions.members.mean, expected.members.mean)
+    assert record.data["error"] == np.sqrt(prediction_error(expected, fitted.data.test.targets).mean())
+    name = "squared_error.bayes.members"
+    np.testing.assert_array_equal(measures[name], fits.measured(expected)[name])
+    return seed
+
+
+def test_predictions_and_record_of_a_network_that_is_not_kept_are_of_one_training(large: fits.Fit, tmp_path: Path) -> None:
+    """Killed after the predictions were kept, or with measures of them, or left with half of the files."""
+    store = Store(tmp_path)
+    before = of_one_training(large, store)
+    assert of_one_training(large, store) == before
+    for lost in ([large.record], [large.record, large.measures], [large.predictions()]):
+        for each in lost:
+            store.discard(each)
+        after = of_one_training(large, store)
+        assert after != before
+        before = after
+
+
+def test_half_a_training_is_not_completed_by_that_of_a_run_beside_it(large: fits.Fit, tmp_path: Path) -> None:
+    mine, beside = (Store(tmp_path / name, None, (tmp_path / other,)) for name, other in (("a", "b"), ("b", "a")))
+    first = of_one_training(large, mine)
+    assert of_one_training(large, beside) == first
+    mine.discard(large.record)
+    second = of_one_training(large, beside)
+    assert second != first
+    assert of_one_training(large, mine) == second
+
+
 def test_the_paper_preset_is_the_papers() -> None:
     assert len(ood.jobs(ood.Config())) == 5
     names = [job.key.name for job in selective.jobs(selective.Config())]
     assert sorted(set(names)) == sorted(paper.rows("selective_prediction_full"))
     for how in (ood.Config().training, selective.Config().training, selective.Config().scene_training):
         assert (how.n_members, how.learning_rate, how.batch_size) == (10, 1e-3, 64)
+
+
+def test_expected_times_follow_epochs_and_pixels() -> None:
+    """Within a third of what was recorded on an H200; cityscapes has 51 times the pixels of camvid."""
+    scenes = (dataclasses.replace(selective.PRESETS[name], generated=()) for name in ("paper", "longer", "cityscapes"))
+    camvid, longer, large = (selective.jobs(config)[0] for config in scenes)
+    assert camvid.seconds == pytest.approx(73.0, rel=0.33)
+    assert longer.seconds == pytest.approx(217.0, rel=0.33)
+    assert large.seconds == pytest.approx(camvid.seconds * 16_200 * 224**2 / (1_468 * 90 * 120))
+    assert selective.jobs(selective.Config())[0].seconds == pytest.approx(13.7, rel=0.33)
+    assert ood.jobs(ood.Config())[0].seconds == pytest.approx(65.1, rel=0.33)
+    for experiment in (selective.EXPERIMENT, correlation.EXPERIMENT):
+        assert experiment.wants_gpu == ("paper", "cityscapes", "longer")
 
 
 def test_another_generator_is_another_ensemble(monkeypatch: pytest.MonkeyPatch) -> None:

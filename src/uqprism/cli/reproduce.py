@@ -5,27 +5,29 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from typing import Annotated
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from uqprism.cli.application import Overwrite, Progress, Quiet, app, interruptible
-from uqprism.experiments import summaries
+from uqprism.errors import ArgumentError, UnknownNameError, UqprismError
 
-EXPERIMENTS = "\b\nNAME is one of:\n" + "\n".join(
-    textwrap.fill(f"{name}: {summary}", 76, initial_indent="  ", subsequent_indent="    ")
-    for name, summary in summaries().items()
-)
 WROTE = (
     "Into the folder go report.md, result.json with settings, seeds, versions and numbers, the pictures and the arrays they "
     "show, the tables as Parquet, and _work with what each job made. A run that was stopped, however, goes on from there. A "
     "folder with a finished result of the same settings is read, not run again; of other settings, or of other data files than "
-    "are there now, it is refused. Exit codes: 0 done, whether or not the paper's statements hold; 1 a job that failed, a file "
-    "that cannot be read or written, data files that are others than before, or a package that is "
-    "missing; 2 wrong usage; 130 interrupted."
+    "are there now, it is refused. With all, an experiment that fails is named and the others are run. Exit codes: 0 done, "
+    "whether or not the paper's statements hold; 1 a job that failed, a file that cannot be read or written, data files that are "
+    "others than before, or a package that is missing; 2 wrong usage; 130 interrupted."
 )
 Name = Annotated[str, typer.Argument(metavar="NAME|all", help="What to reproduce; see below.")]
-Preset = Annotated[str, typer.Option(metavar="quick|paper", help="Minutes at most, or the size of the paper.")]
+PRESET = "Minutes at most, the size of the paper, or another that some experiments have; see below."
+Preset = Annotated[str, typer.Option(metavar="quick|paper|...", help=PRESET)]
 FOLDER = "By default runs/NAME, or runs/PRESET/NAME for presets other than quick; with all, DIR/NAME for each."
 Folder = Annotated[str | None, typer.Option(metavar="DIR", help=FOLDER)]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Of data and networks; by default the preset's.")]
@@ -35,7 +37,28 @@ DRY_RUN = "Print the jobs, which are done, about how long the rest takes, and wh
 DryRun = Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)]
 
 
-@app.command(epilog=f"{EXPERIMENTS}\n\n{WROTE}")
+class Listing(TyperCommand):
+    """A command whose help ends with the experiments; they are imported to tell their presets, so not at every start."""
+
+    @staticmethod
+    def told() -> str:
+        """The experiments with their presets, and what a run writes."""
+        from uqprism import experiments
+
+        presets = experiments.presets()
+        lines = [
+            textwrap.fill(f"{name} ({', '.join(presets[name])}): {summary}", 76, initial_indent="  ", subsequent_indent="    ")
+            for name, summary in experiments.summaries().items()
+        ]
+        return "\n".join(["\b", "NAME is one of these, with its presets:", *lines, "", WROTE])
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write it under the options."""
+        self.epilog = self.told()
+        super().format_epilog(ctx, formatter)
+
+
+@app.command(cls=Listing)
 def reproduce(
     *,
     name: Name,
@@ -51,17 +74,65 @@ def reproduce(
 ) -> None:
     """Run an experiment of the paper, and hold its statements against the numbers that come out."""
     from uqprism import experiments
+    from uqprism.experiments.jobs import total
 
-    chosen = list(summaries()) if name == "all" else [name]
+    settings: Any = {"preset": preset, "seed": seed, "jobs": jobs, "data": data}
+    running: Any = {"overwrite": overwrite, "progress": not quiet and (progress or sys.stderr.isatty())}
+    several = name == "all"
     with interruptible("finished jobs stay, the same command goes on from there"):
-        for each in chosen:
-            folder = os.path.join(out or experiments.default_folder(preset), each) if name == "all" else out
-            if dry_run:
-                print(experiments.plan(each, preset=preset, out=folder, seed=seed, jobs=jobs, data=data))
-                continue
-            shown = not quiet and (progress or sys.stderr.isatty())
-            outcome = experiments.reproduce(
-                each, preset=preset, out=folder, seed=seed, jobs=jobs, data=data, overwrite=overwrite, progress=shown
-            )
-            if not quiet:
-                print(outcome)
+        folders = _folders(out, settings) if several else {name: out}
+        failures, plans = Failures(len(folders)), list[Any]()
+        for each, folder in folders.items():
+            with failures.told(each) if several else nullcontext():
+                if dry_run:
+                    plans.append(experiments.plan(each, out=folder, **settings).following(plans))
+                    print(plans[-1])
+                    continue
+                outcome = experiments.reproduce(each, out=folder, **settings, **running)
+                if not quiet:
+                    print(outcome)
+        if several and plans:
+            print(total(plans))
+        failures.conclude()
+
+
+def _folders(out: str | None, settings: Any) -> dict[str, str | None]:
+    """The experiments that have the preset, each with its folder; what is wrong for all of them is told before one is run."""
+    from uqprism import experiments
+    from uqprism.experiments.runner import Run
+
+    preset = settings["preset"]
+    chosen, lacking = experiments.having(preset)
+    if lacking:
+        print(f"uqprism: no preset {preset!r}, so left out: {', '.join(lacking)}", file=sys.stderr)
+    folders = {each: os.path.join(out or experiments.default_folder(preset), each) for each in chosen}
+    for each, folder in folders.items():
+        Run.of(experiments.get(each), out=folder, **settings)
+    return dict(folders)
+
+
+@dataclass
+class Failures:
+    """The experiments of a series that failed, with the exit code that each would have had alone."""
+
+    count: int
+    codes: dict[str, int] = field(default_factory=dict)
+
+    @contextmanager
+    def told(self, name: str) -> Iterator[None]:
+        """Tell a failure of this experiment when it happens, and go on."""
+        try:
+            yield
+        except UqprismError as error:
+            print(f"uqprism: {name}: {error}", file=sys.stderr)
+            self.codes[name] = 2 if isinstance(error, ArgumentError | UnknownNameError) else 1
+        except Exception:
+            print(f"uqprism: {name}: {traceback.format_exc().rstrip()}", file=sys.stderr)
+            self.codes[name] = 1
+
+    def conclude(self) -> None:
+        """Name them all, and leave with their code: 2 if there was nothing but wrong usage."""
+        if self.codes:
+            names = ", ".join(self.codes)
+            print(f"uqprism: {len(self.codes)} of {self.count} experiments failed: {names}", file=sys.stderr)
+            raise typer.Exit(min(self.codes.values()))

@@ -32,6 +32,7 @@ __all__ = [
     "Store",
     "get",
     "plan",
+    "presets",
     "reproduce",
     "summaries",
 ]
@@ -61,6 +62,20 @@ def get(name: str) -> Experiment[Any]:
     return importlib.import_module(f"{__name__}.{name}").EXPERIMENT
 
 
+def presets() -> dict[str, tuple[str, ...]]:
+    """The names of the settings that each experiment has; to tell them, all experiments are imported."""
+    return {name: tuple(get(name).presets) for name in summaries()}
+
+
+def having(preset: str) -> tuple[list[str], list[str]]:
+    """The experiments that have settings of this name, and those that have not; a name that none has raises."""
+    known = presets()
+    chosen = [name for name, own in known.items() if preset in own]
+    if not chosen:
+        raise unknown("preset", preset, {each for own in known.values() for each in own})
+    return chosen, [name for name in known if name not in chosen]
+
+
 def reproduce(
     name: str,
     *,
@@ -76,7 +91,7 @@ def reproduce(
 
     Args:
         name: one of `summaries()`.
-        preset: `quick`, or `paper` for the size of the paper.
+        preset: `quick`, or `paper` for the size of the paper; `presets()` has those that only some experiments have.
         out: the folder; by default `runs/NAME`, and `runs/PRESET/NAME` for presets other than `quick`.
         seed: of data and networks; by default the preset's.
         jobs: processes to work at a time; each takes the next part of the experiment.

@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -25,7 +25,7 @@ import numpy as np
 
 from uqprism import __version__
 from uqprism.errors import ArgumentError, FileError
-from uqprism.experiments.provenance import accelerator
+from uqprism.experiments.provenance import accelerator, loaded_versions
 from uqprism.registry import unknown
 from uqprism.storage import read_npz, write_npz, write_text
 
@@ -120,7 +120,7 @@ class Store:
         if artefact not in self:
             if make is None:
                 raise FileError(f"there are no {artefact.kind} of {as_data(artefact.key)} in {self.folder}")
-            self._make(artefact, make)
+            self.make(artefact, make)
         path = self._found(artefact)
         kind = KINDS[artefact.kind]
         load = getattr(importlib.import_module(kind.module), kind.name).load
@@ -131,17 +131,21 @@ class Store:
         return self.folder / UNFINISHED / artefact.digest
 
     def record(self, artefact: Artefact) -> dict[str, Any]:
-        """How it was made: key, sources, seconds, when and on what device."""
+        """How it was made: key, sources, seconds, when, on what device and with which versions."""
         path = self._found(artefact)
         if path is None:
             raise FileError(f"there are no {artefact.kind} of {as_data(artefact.key)} in {self.folder}")
         return json.loads(path.with_suffix(".json").read_text())
 
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Of all artefacts that were made here."""
+        for path in sorted(path for kind in KINDS for path in self.folder.glob(f"{kind}/*.json")):
+            yield json.loads(path.read_text())
+
     def devices(self) -> dict[str, float]:
         """Seconds that each accelerator (or `none`) was at work on what is here; making one thing may include making another."""
         found: dict[str, dict[str, float]] = {}
-        for path in sorted(path for kind in KINDS for path in self.folder.glob(f"{kind}/*.json")):
-            record = json.loads(path.read_text())
+        for record in self.records():
             kinds = found.setdefault(record["accelerator"], {})
             kinds[record["kind"]] = kinds.get(record["kind"], 0.0) + record["seconds"]
         return {device: round(max(kinds.values()), 1) for device, kinds in found.items()}
@@ -152,11 +156,23 @@ class Store:
         for path in self.folder.glob("*/.*"):
             path.unlink(missing_ok=True)
 
-    def _found(self, artefact: Artefact) -> Path | None:
-        name = Path(artefact.kind, f"{artefact.digest}.{KINDS[artefact.kind].ending}")
-        return next((folder / name for folder in (self.folder, *self.others) if (folder / name).exists()), None)
+    def having(self, *artefacts: Artefact) -> Store | None:
+        """Of the folders of this store, the first that has all of these; it alone, so that they come from one run."""
+        alone = (Store(folder, self.data) for folder in (self.folder, *self.others))
+        return next((store for store in alone if all(each in store for each in artefacts)), None)
 
-    def _make(self, artefact: Artefact, make: Callable[[], Any]) -> None:
+    def discard(self, artefact: Artefact) -> None:
+        """Remove it from this run, if it is there."""
+        path = self.folder / _name(artefact)
+        path.unlink(missing_ok=True)
+        path.with_suffix(".json").unlink(missing_ok=True)
+
+    def _found(self, artefact: Artefact) -> Path | None:
+        places = (folder / _name(artefact) for folder in (self.folder, *self.others))
+        return next((path for path in places if path.exists()), None)
+
+    def make(self, artefact: Artefact, make: Callable[[], Any]) -> None:
+        """Make and keep it, also in place of one that is there."""
         started = time.perf_counter()
         value = make()
         record = {
@@ -167,12 +183,17 @@ class Store:
             "seconds": round(time.perf_counter() - started, 3),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "accelerator": accelerator(),
+            "versions": loaded_versions(),
         }
-        path = self.folder / artefact.kind / f"{artefact.digest}.{KINDS[artefact.kind].ending}"
+        path = self.folder / _name(artefact)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path.with_suffix(".json"), json.dumps(record, indent=2) + "\n")  # first: who has the value has its record
         value.save(path)
         shutil.rmtree(self.unfinished(artefact), ignore_errors=True)
+
+
+def _name(artefact: Artefact) -> Path:
+    return Path(artefact.kind, f"{artefact.digest}.{KINDS[artefact.kind].ending}")
 
 
 def as_data(value: Any) -> Any:

@@ -4,12 +4,16 @@
 
 `predict_all` goes only as far as the predictions: all that needs a GPU. What follows from them takes seconds on any machine that
 is given the same store.
+
+The record of a training is kept after its predictions for the test images, in the same folder: where both are, both are of that
+training. Predictions without a record were left by a run that was killed; with the record they are made again, from the members
+where these are kept and else by another training.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -138,16 +142,28 @@ class Fitted:
 
     def predictions(self, what: str = TEST, inputs: Callable[[], Array] | None = None) -> EnsemblePrediction:
         """For the test images, or for those that `inputs` gives."""
-        images = inputs or (lambda: self.data.test.inputs)
-        return self.store.get(self.fit.predictions(what), lambda: self.ensemble.predict_ensemble(images()))
+        if inputs is None:
+            return self._finished().get(self.fit.predictions(what))
+        return self.store.get(self.fit.predictions(what), lambda: self.ensemble.predict_ensemble(inputs()))
 
     def record(self) -> Findings:
         """How training went, what the data were, and `targets`, those of the test images."""
-        return self.store.get(self.fit.record, self._recorded)
+        return self._finished().get(self.fit.record)
 
-    def _recorded(self) -> Findings:
+    def _finished(self) -> Store:
+        """Where the predictions for the test images and the record of one training are; trained now if there are none."""
+        predictions, record = self.fit.predictions(), self.fit.record
+        if (there := self.store.having(predictions, record)) is not None:
+            return there
+        for earlier in (record, self.fit.measures, predictions):  # what is left of another training, its record first
+            self.store.discard(earlier)
+        self.store.make(predictions, lambda: self.ensemble.predict_ensemble(self.data.test.inputs))
+        self.store.make(record, lambda: self._recorded(self.store.get(predictions)))
+        return self._finished()
+
+    def _recorded(self, predictions: EnsemblePrediction) -> Findings:
         history, targets = self.ensemble.history, self.data.test.targets
-        error = prediction_error(self.predictions(), targets)
+        error = prediction_error(predictions, targets)
         return Findings(
             data={
                 "data": self.data.checksum(),
@@ -163,7 +179,9 @@ class Fitted:
 
     def measures(self) -> MeasureTable:
         """Of the test images."""
-        return self.store.get(self.fit.measures, lambda: measured(self.predictions()))
+        there, wanted = self._finished(), self.fit.measures
+        store = there if wanted in there else replace(self.store, others=())  # not those of a run beside this one's training
+        return store.get(wanted, lambda: measured(self.predictions()))
 
 
 def measured(predictions: EnsemblePrediction) -> MeasureTable:
@@ -175,6 +193,5 @@ def predict_all(fits: Iterable[Fit], store: Store, others: Callable[[Fitted], An
     """Train and predict what is not in the store yet; `others` predicts for more than the test images."""
     for fit in fits:
         fitted = Fitted(fit, store)
-        fitted.predictions()
         fitted.record()
         others(fitted)

@@ -27,7 +27,7 @@ from uqprism.experiments.base import Experiment, Result
 from uqprism.experiments.engine import carry_out
 from uqprism.experiments.files import RECORD, REPORT, TABLES, WORK, load, read_record, write
 from uqprism.experiments.jobs import Plan
-from uqprism.experiments.provenance import hardware
+from uqprism.experiments.provenance import distinct_versions, hardware
 from uqprism.storage import require
 
 GPU = "an H200"  # where the presets of the paper's size were timed
@@ -40,7 +40,8 @@ class Outcome:
 
     Attributes:
         result: the numbers.
-        record: what result.json holds beside them: preset, versions, hardware, time.
+        record: what result.json holds beside them: preset, versions (of the machine that gathered; `made with` has those of the
+            artefacts), hardware, time.
         folder: where all of it is.
         reused: True where a finished result was read and nothing was run.
     """
@@ -99,7 +100,8 @@ class Run:
         try:
             finished = self.finished() is not None
         except (ArgumentError, FileError) as error:
-            return replace(plan, machine=machine, notes=(f"It would be refused: {error}", *self._absent(plan)))
+            notes = (f"It would be refused: {error}", *self._absent(plan))
+            return replace(plan, machine=machine, notes=notes, refused=True)
         if finished:  # what it was made from may have been deleted
             return replace(plan, taken={job.name: plan.taken.get(job.name, 0.0) for job in plan.jobs})
         return replace(plan, machine=machine, notes=self._absent(plan))
@@ -165,8 +167,10 @@ class Run:
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def _account(self, plan: Plan, started: float) -> dict[str, Any]:
-        """How long it took, how much of it was there already, and on what machine."""
+        """How long it took, how much of it was there already, on what machine, and with what its artefacts were made."""
         records = [self.store.record(job.artefact) for job in plan.jobs]
+        shared = [self.store.record(job.shared) for job in plan.jobs if job.shared is not None and job.shared in self.store]
+        made_with = distinct_versions([*self.store.records(), *records, *shared])
         devices, stores = self.store.devices(), (*self.store.others, self.store.folder)
         return {
             "seconds": round(time.perf_counter() - started, 1),
@@ -179,6 +183,7 @@ class Run:
             "files": {name: files for store in stores for name, files in self._noted(store).items()},
             "devices": devices,
             "hardware": {**hardware(), "accelerator": ", ".join(sorted(set(devices) - {"none"})) or "none"},
+            **({"made with": made_with} if made_with else {}),
         }
 
 

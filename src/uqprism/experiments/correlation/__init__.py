@@ -19,7 +19,7 @@ from uqprism.experiments.correlation.claims import all_claims
 from uqprism.experiments.correlation.tables import notes, tables
 from uqprism.experiments.fits import Fit, Fitted
 from uqprism.experiments.jobs import Job
-from uqprism.experiments.selective import PRESETS, Config, expected, needs, selections
+from uqprism.experiments.selective import PRESETS, WANTS_GPU, Config, expected, needs, selections
 from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
 
 
@@ -34,7 +34,12 @@ class Ranking:
 def jobs(config: Config) -> list[Job]:
     """One for each ensemble of `selective`."""
     return [
-        Job(f"{each.name}, seed {each.fit.seed}", Artefact("findings", Ranking(each.name, each.fit)), expected(each.fit))
+        Job(
+            f"{each.name}, seed {each.fit.seed}",
+            Artefact("findings", Ranking(each.name, each.fit)),
+            seconds=expected(each.fit),
+            shared=each.fit.predictions(),
+        )
         for each in selections(config)
     ]
 
@@ -82,7 +87,7 @@ EXPERIMENT = Experiment(
     work=work,
     gather=gather,
     draw=draw,
-    wants_gpu=("paper", "cityscapes"),
+    wants_gpu=WANTS_GPU,
     needs=needs,
     reads=("selective",),
 )

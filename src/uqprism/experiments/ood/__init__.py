@@ -98,7 +98,7 @@ def fits(config: Config) -> list[Fit]:
 
 def jobs(config: Config) -> list[Job]:
     """One for each seed."""
-    seconds = config.sizes[0] * (4e-3 if config.sizes[0] >= Config.sizes[0] else 8e-3)  # on a GPU, on two cores
+    seconds = config.sizes[0] * (1.3e-3 if config.sizes[0] >= Config.sizes[0] else 8e-3)  # on a GPU, on two cores
     return [Job(f"seed {fit.seed}", Artefact("result", Detection(fit, config.outliers())), seconds) for fit in fits(config)]
 
 
@@ -206,7 +206,7 @@ def _tables(ours: Rows, papers: Mapping[str, paper.Table], averages: paper.Table
 
 
 def _arrays(found: Mapping[int, TaskResult], rows: Mapping[str, Cells]) -> dict[str, Array]:
-    """AUROC by seed, row and measure, and the ROC curves, means over seeds, of two measures."""
+    """`auroc` by seed, row and measure, with the names of rows and measures."""
     names = list(rows)
     parts = [[part.measured for part in each.parts.values()] for each in found.values()]
     measures = list(parts[0][0])

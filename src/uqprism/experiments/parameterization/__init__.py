@@ -88,7 +88,9 @@ def jobs(config: Config) -> list[Job]:
 def _jobs(config: Config) -> dict[float, dict[str, Job]]:
     # What is trained at one learning rate does not depend on which others are tried.
     shared = replace(config, other_rates=())
-    seconds = 3e-3 * config.epochs * math.ceil(config.n_training / config.batch_size)  # of a step, on two cores
+    # Of a step on a core with other work to do; one with none takes half of it, the run in docs/results took four times of it.
+    step = 2e-3 + 2e-4 * config.n_sets * config.n_networks
+    seconds = step * config.epochs * math.ceil(config.n_training / config.batch_size)
     return {
         rate: {
             name: Job(f"{name}, learning rate {rate:g}", Artefact("findings", Training(name, rate, shared)), seconds)

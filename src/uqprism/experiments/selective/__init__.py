@@ -41,6 +41,7 @@ from uqprism.tasks.selective_prediction import selective_prediction
 
 Array = Any
 CURVES = {"retention": "retention", "oracle": "oracle order", "random": "random order"}  # ours, and the task's
+PIXELS = {"camvid": 1_468 * 90 * 120, "cityscapes": 16_200 * 224 * 224}  # to train on, of street scenes
 Found = Mapping[str, Mapping[int, TaskResult]]  # by data set and seed
 
 
@@ -96,17 +97,22 @@ def selections(config: Config) -> list[Selection]:
 def jobs(config: Config) -> list[Job]:
     """One for each data set and seed."""
     return [
-        Job(f"{each.name}, seed {each.fit.seed}", Artefact("result", each), seconds=expected(each.fit))
+        Job(
+            f"{each.name}, seed {each.fit.seed}",
+            Artefact("result", each),
+            seconds=expected(each.fit),
+            shared=each.fit.predictions(),
+        )
         for each in selections(config)
     ]
 
 
 def expected(fit: Fit) -> float:
     """Seconds that a fit may take, to plan with: of the paper's size on a GPU, of less on two cores."""
-    if fit.training.network == LARGE:
-        return 60.0
+    if fit.training.network == LARGE:  # it seldom stops before its last epoch
+        return 2.4 * fit.training.max_epochs * PIXELS[fit.data] / PIXELS["camvid"]
     size = fit.options["sizes"][0]
-    return size * (2e-3 if size >= Config.sizes[0] else 2e-2)
+    return size * (1.4e-3 if size >= Config.sizes[0] else 2e-2)
 
 
 def needs(config: Config) -> tuple[str, ...]:
@@ -254,6 +260,7 @@ LONGER = Config(
     scene_training=Training(network=LARGE, max_epochs=100, patience=15),
 )
 PRESETS = {"quick": QUICK, "paper": Config(), "cityscapes": Config(scenes="cityscapes"), "longer": LONGER}
+WANTS_GPU = tuple(name for name in PRESETS if name != "quick")
 EXPERIMENT = Experiment(
     name="selective",
     summary=first_line(__doc__),
@@ -262,7 +269,7 @@ EXPERIMENT = Experiment(
     work=work,
     gather=gather,
     draw=draw,
-    wants_gpu=("paper", "cityscapes", "longer"),
+    wants_gpu=WANTS_GPU,
     needs=needs,
     reads=("correlation",),  # which has the same ensembles, whichever of the two is run first
 )
