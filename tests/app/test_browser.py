@@ -45,7 +45,7 @@ def watched(page) -> set[str]:
 
 
 def drop(page, path: Path) -> None:
-    page.locator("input[type=file]").set_input_files(path)
+    page.locator("input[type=file]").first.set_input_files(path)
 
 
 @pytest.fixture(scope="module")

@@ -267,3 +267,19 @@ def test_seeds_are_held_against_the_paper_and_each_other(selected: Outcome) -> N
     (row, *_) = selected.result.tables["Seeds"]
     assert row["Spearman with the paper"] == pytest.approx(spearmanr(first, [cell.value for cell in papers.values()]).statistic)
     assert row["with our other seeds"] == pytest.approx(spearmanr(first, second).statistic)
+
+
+def test_numbers_do_not_depend_on_the_threads_of_the_process(tmp_path: Path) -> None:
+    """Gradients of convolutions are summed in parts, one for each thread, so ours are trained with one."""
+    import torch
+
+    before, found = torch.get_num_threads(), []
+    fit = fits.Fit("dots", 0, SMALL, {"sizes": (96, 32, 40)})
+    try:
+        for count in (1, 2):
+            torch.set_num_threads(count)
+            found.append(Fitted(fit, Store(tmp_path / str(count))).predictions().members.mean)
+            assert torch.get_num_threads() == count
+    finally:
+        torch.set_num_threads(before)
+    np.testing.assert_array_equal(*found)

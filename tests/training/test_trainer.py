@@ -288,7 +288,7 @@ def test_threads_are_chosen_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> Non
 
     try:
         torch.set_num_threads(2)
-        threads = Threads()
+        threads = Threads("matmul")
         for _ in range(120):
             threads(step, None)
         assert used[:10] == [2] * 5 + [1] * 5
@@ -303,6 +303,19 @@ def test_threads_are_chosen_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> Non
         assert used[-10:] == [2] * 10
     finally:
         torch.set_num_threads(1)
+
+
+def test_threads_are_not_chosen_where_numbers_depend_on_them() -> None:
+    """Convolutions are not trained with one thread now and two then: two runs would differ."""
+    used: list[int] = []
+    try:
+        torch.set_num_threads(2)
+        threads = Threads("loop")
+        for _ in range(120):
+            threads(lambda _: used.append(torch.get_num_threads()), None)
+    finally:
+        torch.set_num_threads(1)
+    assert set(used) == {2}
 
 
 def test_progress_shows_every_members_loss(capfd: pytest.CaptureFixture[str]) -> None:

@@ -144,7 +144,18 @@ class Fitted:
         """For the test images, or for those that `inputs` gives."""
         if inputs is None:
             return self._finished().get(self.fit.predictions(what))
-        return self.store.get(self.fit.predictions(what), lambda: self.ensemble.predict_ensemble(inputs()))
+        return self.store.get(self.fit.predictions(what), lambda: self._predicted(inputs()))
+
+    def _predicted(self, images: Array) -> EnsemblePrediction:
+        """Of networks that are trained now or come from the store.
+
+        With one thread, since the last digits of convolutions depend on their number: so a run comes to the same numbers with
+        any number of processes, which is what keeps the cores busy.
+        """
+        from uqprism.training.threads import kept
+
+        with kept(1):
+            return self.ensemble.predict_ensemble(images)
 
     def record(self) -> Findings:
         """How training went, what the data were, and `targets`, those of the test images."""
@@ -157,7 +168,7 @@ class Fitted:
             return there
         for earlier in (record, self.fit.measures, predictions):  # what is left of another training, its record first
             self.store.discard(earlier)
-        self.store.make(predictions, lambda: self.ensemble.predict_ensemble(self.data.test.inputs))
+        self.store.make(predictions, lambda: self._predicted(self.data.test.inputs))
         self.store.make(record, lambda: self._recorded(self.store.get(predictions)))
         return self._finished()
 

@@ -2,7 +2,9 @@
 
 Small matrices keep two threads busy for some microseconds at a time, and then each waits for the other. Where another process
 takes a core, that wait is a time slice long: a step of 3 ms was seen to take 200 ms with two threads and 4 ms with one. So both
-are tried now and then. What is computed does not change: no sum is split between threads (a test trains with both).
+are tried now and then, for MLPs: there what is computed does not change, as no sum is split between threads (a test trains with
+both). The gradients of convolutions are sums that are split, so that their last digits depend on the number of threads: other
+networks keep the process's, or two runs would differ by how busy the machine was.
 """
 
 from __future__ import annotations
@@ -23,18 +25,18 @@ SLOW, PATIENCE = 5.0, 10  # a step so many times slower than usual is worth a tr
 
 
 class Threads:
-    """Runs steps and watches the clock."""
+    """Runs steps and, for stacks whose numbers do not depend on it, watches the clock."""
 
-    def __init__(self) -> None:
-        self.most = self.chosen = torch.get_num_threads()
+    def __init__(self, technique: str) -> None:
+        self.most = self.chosen = torch.get_num_threads() if technique == "matmul" else 1
         self._usual, self._since, self._interval = float("inf"), 0, FIRST
         self._found: dict[int, float] = {}
         self._queue: list[int] = []
         self._try()
 
     def __call__(self, step: Callable[[Any], None], rows: Any) -> None:
-        """One step, with the threads that are on trial or have won."""
-        if self.most == 1:
+        """One step, with the threads that are on trial or have won, or those that there are."""
+        if self.most == 1:  # nothing to choose between
             step(rows)
             return
         count = self._queue.pop() if (trial := bool(self._queue)) else self.chosen
@@ -61,10 +63,12 @@ class Threads:
 
 
 @contextmanager
-def kept() -> Iterator[None]:
-    """The number of threads of the process is afterwards what it was."""
+def kept(count: int | None = None) -> Iterator[None]:
+    """The number of threads of the process, within as given, is afterwards what it was."""
     before = torch.get_num_threads()
     try:
+        if count is not None:
+            torch.set_num_threads(count)
         yield
     finally:
         torch.set_num_threads(before)

@@ -36,7 +36,7 @@ class Run:
     state: State
 
     def __post_init__(self) -> None:
-        self._template, self.threads = self.stack, Threads()
+        self._template, self.threads = self.stack, Threads(self.stack.technique)
         self._pack()
 
     def finish(self, tell: Callable[[State], None]) -> tuple[Stack, History]:
