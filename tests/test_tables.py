@@ -44,6 +44,9 @@ def test_an_index_of_another_length_is_refused() -> None:
         up.decompose(ENSEMBLE).to_pandas(index=INDEX[:3])
 
 
-def test_samples_have_no_table_form() -> None:
-    with pytest.raises(ArgumentError, match="use save and load"):
-        up.EnsemblePrediction.samples(RNG.normal(size=(2, 5, 4))).to_pandas()
+def test_a_frame_is_for_gaussian_members() -> None:
+    """Others would come back as Gaussian ones."""
+    laplace = up.EnsemblePrediction.laplace(location=RNG.normal(size=(2, 5)), scale=np.ones((2, 5)))
+    for other in (laplace, up.EnsemblePrediction.samples(RNG.normal(size=(2, 5, 4)))):
+        with pytest.raises(ArgumentError, match="for Gaussian members, and these are"):
+            other.to_pandas()

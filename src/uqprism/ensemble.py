@@ -271,10 +271,12 @@ class EnsemblePrediction(Doors):
         return cls(_restored(families.get(header["family"]), arrays), weights)
 
     def to_pandas(self, index: Any = None) -> Any:
-        """A `pandas.DataFrame` with the columns of `to_arrow`, which `from_frame` reads back for Gaussian members.
+        """A `pandas.DataFrame` with the columns `mean_0`, `scale_0` and so on of Gaussian members, which `from_frame` reads back.
 
         Weights are not in it: `from_frame` takes them beside the frame.
         """
+        if type(self.members) is not Gaussian:
+            raise ArgumentError(f"a frame is for Gaussian members, and these are {self.members.name}; use save and load")
         return data_frame(self._columns(), index)
 
     def to_arrow(self) -> Any:

@@ -71,7 +71,7 @@ def read_npz(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], d
         arrays = npz_arrays(path)
         header = json.loads(arrays.pop("header").tobytes()) if "header" in arrays else {}
     except Exception as error:  # on damaged bytes zipfile, zlib and json raise whatever they stumble over
-        if isinstance(error, OSError) and error.filename is not None:  # it was not even opened
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.filename is not None):  # not even opened
             raise
         reason = "it is something else" if "allow_pickle" in str(error) else str(error)  # that advice of NumPy's is not ours
         raise InvalidValueError(f"{os.fspath(path)} is not a readable .npz file: {reason}") from None
@@ -88,5 +88,5 @@ def npz_arrays(path: str | os.PathLike[str], names: Sequence[str] | None = None)
     """
     with ZipFile(path) as archive:
         there = {member.removesuffix(".npy"): member for member in archive.namelist()}
-        members = {name: io.BytesIO(archive.read(there[name])) for name in (there if names is None else names) if name in there}
-        return {name: np.lib.format.read_array(member, allow_pickle=False) for name, member in members.items()}
+        wanted = [name for name in (there if names is None else names) if name in there]
+        return {name: np.lib.format.read_array(io.BytesIO(archive.read(there[name])), allow_pickle=False) for name in wanted}

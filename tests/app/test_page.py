@@ -118,9 +118,21 @@ def test_a_file_from_outside_is_part_of_the_report_unless_it_is_bad(page) -> Non
     page.file_uploader(key="outside").set_value(("odd.csv", TABLE.csv(), "text/csv")).run()
     assert not page.exception
     assert "--ood odd.csv" in page.code[0].value
-    bad = BAD["a bad row"]
+    bad = BAD["an unknown ending"]
     page.file_uploader(key="outside").set_value((bad.name, bad.content, "text/csv")).run()
     with pytest.raises(UqprismError) as refused:
         score(bad, Choice())
     assert page.code[0].value == str(refused.value)
+    assert "--ood" not in page.code[1].value
+
+
+def test_rows_from_outside_are_taken_as_the_command_shown_takes_them(page) -> None:
+    """With a target bad rows are left out; a file of nothing else is not taken."""
+    drop(page, "mine.csv", TABLE.csv())
+    assert "--target y" in page.code[0].value
+    bad = BAD["a bad row"]
+    page.file_uploader(key="outside").set_value(("odd.csv", bad.content, "text/csv")).run()
+    assert "--ood odd.csv" in page.code[0].value
+    page.file_uploader(key="outside").set_value(("all.csv", b"mean_0,variance_0\n1,-1\n2,0\n", "text/csv")).run()
+    assert page.code[0].value == "all.csv: all its rows are bad"
     assert "--ood" not in page.code[1].value

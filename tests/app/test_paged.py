@@ -38,3 +38,11 @@ def test_without_what_happened_it_has_the_split_alone() -> None:
     given = report(TABLE.upload(), Choice()).decode()
     assert "<html" in given
     assert "retention" not in given.lower()
+
+
+def test_what_the_command_would_refuse_is_told_in_place_of_the_report() -> None:
+    few = Upload("few.csv", b"mean_0,mean_1,variance_0,variance_1,y\n1,2,1,1,5\n0,0,1,2,\n2,1,3,1,\n")
+    given = report(few, Choice(), "y").decode()
+    assert "No report could be written" in given
+    assert "must have at least 2 points, got 1" in given
+    assert "uqprism-app-" not in given

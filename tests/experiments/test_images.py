@@ -283,3 +283,15 @@ def test_numbers_do_not_depend_on_the_threads_of_the_process(tmp_path: Path) -> 
     finally:
         torch.set_num_threads(before)
     np.testing.assert_array_equal(*found)
+
+
+def test_selection_goes_on_from_a_store_alone(selected: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is given the store needs no data files, nor makes the images again."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("no data should be loaded")
+
+    monkeypatch.setattr("uqprism.experiments.inputs.load", refused)
+    (job, *_) = selective.jobs(PICTURES)
+    again = selective.work(job, Store(selected.folder / "_work"))
+    assert again.settings["record"]["test NLL"] == selected.result.tables["Training"][0]["test NLL"]

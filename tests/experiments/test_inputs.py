@@ -23,7 +23,7 @@ from uqprism.experiments.ood import outlier_mosaics
 from uqprism.experiments.runner import Outcome, Run, produce
 
 CASP = f"casp/{remotes.CASP.name}"
-REFUSED = "was made from other files of the data set casp than are there now .*give another --out, or remove the folder"
+REFUSED = "was made from other files of the data set casp than are there now .*give another --out, or --overwrite"
 
 
 @dataclasses.dataclass(frozen=True)

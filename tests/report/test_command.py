@@ -136,6 +136,14 @@ def test_rows_from_outside_keep_their_numbers_where_bad_ones_are_left_out(undraw
     assert rows == [str(i) for i in range(20) if i not in {0, 7}]
 
 
+def test_a_file_from_outside_without_a_good_row_is_refused(folder: Path, tmp_path: Path) -> None:
+    far, page = tmp_path / "far.csv", tmp_path / "page.html"
+    frame(5).assign(mean_3=np.nan).to_csv(far, index=False)
+    with pytest.raises(UqprismError, match=r"far\.csv: must have a row that can be used"):
+        run("report", folder / "predictions.csv", "--ood", far, "--on-bad", "drop", "-o", page, "-q", *FEW)
+    assert not page.exists()
+
+
 def test_bad_rows_are_named_or_left_out(undrawn: None, folder: Path, tmp_path: Path) -> None:
     table = frame(60)
     table.loc[17, "mean_3"] = np.nan

@@ -13,7 +13,7 @@ from uqprism.training import MLP, ResNet18, SmallCNN, TrainingWarning, WarmUp, t
 from uqprism.training.heads import Natural
 from uqprism.training.randomness import ORDER, drawn_rows, member_seeds, orders, uniform
 from uqprism.training.scaling import Scaling
-from uqprism.training.threads import Threads
+from uqprism.training.threads import Threads, kept
 from uqprism.training.trainer import Run
 
 from .problems import FAST, cut_off, images, waves
@@ -308,13 +308,10 @@ def test_threads_are_chosen_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_threads_are_not_chosen_where_numbers_depend_on_them() -> None:
     """Convolutions are not trained with one thread now and two then: two runs would differ."""
     used: list[int] = []
-    try:
-        torch.set_num_threads(2)
+    with kept(2):
         threads = Threads("loop")
         for _ in range(120):
             threads(lambda _: used.append(torch.get_num_threads()), None)
-    finally:
-        torch.set_num_threads(1)
     assert set(used) == {2}
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import html
+import os
 from contextlib import ExitStack
 
 from uqprism.app import commands
 from uqprism.app.choices import Choice
 from uqprism.app.uploads import Upload
+from uqprism.errors import UqprismError
 from uqprism.report.page import write_report
+
+REFUSED = "<!doctype html><meta charset='utf-8'><title>No report</title><p>No report could be written:</p><pre>{}</pre>"
 
 
 def report(upload: Upload, choice: Choice, target: str | None = None, outside: Upload | None = None) -> bytes:
-    """The page, an HTML file.
+    """The page, an HTML file; where the command would refuse, a page that says why.
 
     Args:
         upload: the file.
@@ -23,14 +28,17 @@ def report(upload: Upload, choice: Choice, target: str | None = None, outside: U
         path = stack.enter_context(upload.on_disk())
         ood = None if outside is None else stack.enter_context(outside.on_disk())
         output = path.parent / "out.html"
-        write_report(
-            path,
-            output,
-            target=target,
-            ood=ood,
-            rule=choice.rule,
-            columns=choice.columns,
-            on_bad=commands.on_bad(choice, target),
-            command=commands.report(upload.path, choice, target, outside.path if outside else None),
-        )
+        try:
+            write_report(
+                path,
+                output,
+                target=target,
+                ood=ood,
+                rule=choice.rule,
+                columns=choice.columns,
+                on_bad=commands.on_bad(choice, target),
+                command=commands.report(upload.path, choice, target, outside.path if outside else None),
+            )
+        except UqprismError as error:  # it is asked for when the button is pressed: there is no page to tell it on any more
+            return REFUSED.format(html.escape(str(error).replace(f"{path.parent}{os.sep}", ""))).encode()
         return output.read_bytes()

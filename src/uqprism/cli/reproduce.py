@@ -126,6 +126,8 @@ class Failures:
         except UqprismError as error:
             print(f"uqprism: {name}: {error}", file=sys.stderr)
             self.codes[name] = 2 if isinstance(error, ArgumentError | UnknownNameError) else 1
+        except (BrokenPipeError, typer.Exit, typer.Abort):  # of the command, not of the experiment
+            raise
         except Exception:
             print(f"uqprism: {name}: {traceback.format_exc().rstrip()}", file=sys.stderr)
             self.codes[name] = 1

@@ -184,6 +184,8 @@ class Fitted:
                 "restarts": sum(event.kind == "restarted" for event in history.events),
                 "error": float(np.sqrt(error.mean())),
                 "spread of targets": float(targets.std()),
+                "spread of validation targets": float(self.data.validation.targets.std()),
+                "spread of training targets": float(self.data.train.targets.std()),
             },
             arrays={"targets": targets, "validation_loss": history.validation_loss},
         )

@@ -57,7 +57,7 @@ def _refuse_other(name: str, noted: Fingerprint, there: Fingerprint, folder: Pat
     if others:
         raise FileError(
             f"{folder} was made from other files of the data set {name} than are there now ({', '.join(others)}), and results of "
-            "both must not be mixed; give another --out, or remove the folder"
+            "both must not be mixed; give another --out, or --overwrite"
         )
 
 

@@ -16,10 +16,11 @@ READING = (
     "How to read it: a sentence holds if our numbers pass a threshold that the experiment states in its module `claims`; where "
     "the paper gives no number, the threshold is ours. *Does not hold* may be close or far: the page of the experiment says by "
     "how much, and why as far as we know. Labels such as R_tot^{3a,2} are the paper's, (truth, prediction): 1 the members, 2 "
-    "their mixture, 3a the matched and 3b the pooled Gaussian. Street scenes are CamVid's, in place of Cityscapes, which may not "
-    "be passed on; `dots` and `arrow` are generated anew, since the paper does not give its constants."
+    "their mixture, 3a the matched and 3b the pooled Gaussian. Street scenes are CamVid's, in place of Cityscapes, which may "
+    "not be passed on; `dots` and `arrow` are generated anew, since the paper does not give its constants. Time on the device "
+    "is that of all jobs one after the other, also where some ran at once. Versions in a result.json are those of the machine "
+    "that gathered the results; of the H200 they were not recorded."
 )
-
 APPENDIX = frozenset(  # names of claims whose sentence stands in the paper's appendix alone
     {
         "most settings improve on random",
@@ -73,7 +74,7 @@ def _line(name: str, record: dict[str, Any], claims: list[Claim]) -> dict[str, A
         "sentences that hold": f"{_held(claims)} of {len(claims)}",
         "preset": record["preset"],
         "device": device,
-        "time, jobs summed": duration(max(record["seconds"], *record.get("devices", {}).values(), 0.0)),
+        "time on the device": duration(max(record["seconds"], *record.get("devices", {}).values(), 0.0)),
         "date": record["finished"].split("T")[0],
     }
 

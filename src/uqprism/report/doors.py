@@ -141,9 +141,13 @@ def _outside_files(request: Request, wanted: Sequence[str]) -> dict[str, Table]:
     names = names if len(set(names)) == len(names) else [str(path) for path in paths]
     if len(set(names)) < len(names):
         raise ArgumentError(f"files of points from outside must differ, got {', '.join(names)}")
-    return {
+    found: dict[str, Table] = {
         name: Points.of(path, request.columns, request.on_bad).measures(wanted) for name, path in zip(names, paths, strict=True)
     }
+    for path, table in zip(paths, found.values(), strict=True):
+        if np.any(np.isnan(list(table.values())), axis=0).all():
+            raise InvalidValueError(f"{path}: must have a row that can be used, got none; leave it out, or repair its rows")
+    return found
 
 
 # Python ---------------------------------------------------------------------------------------------------------------

@@ -28,7 +28,8 @@ class Threads:
     """Runs steps and, for stacks whose numbers do not depend on it, watches the clock."""
 
     def __init__(self, technique: str) -> None:
-        self.most = self.chosen = torch.get_num_threads() if technique == "matmul" else 1
+        self.most = self.chosen = torch.get_num_threads()
+        self._fixed = technique != "matmul" or self.most == 1
         self._usual, self._since, self._interval = float("inf"), 0, FIRST
         self._found: dict[int, float] = {}
         self._queue: list[int] = []
@@ -36,7 +37,7 @@ class Threads:
 
     def __call__(self, step: Callable[[Any], None], rows: Any) -> None:
         """One step, with the threads that are on trial or have won, or those that there are."""
-        if self.most == 1:  # nothing to choose between
+        if self._fixed:
             step(rows)
             return
         count = self._queue.pop() if (trial := bool(self._queue)) else self.chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -204,7 +205,7 @@ def _downloads(
     """The buttons; whether the models' columns are kept, and the file from outside, if there is one."""
     st.subheader("Take it with you", divider="gray")
     keep_members = st.checkbox("Keep the models' columns", help="The means and variances, beside the measures.", key="keep")
-    outside = _outside(choice)
+    outside = _outside(replace(choice, on_bad=commands.on_bad(choice, target)))
     kinds = {".csv": ("Scored file as CSV", "text/csv"), ".parquet": ("Scored file as Parquet", "application/octet-stream")}
     stem = upload.name.rsplit(".", 1)[0]
     *others, last = st.columns(3)
@@ -227,9 +228,11 @@ def _outside(choice: Choice) -> Upload | None:
         return None
     upload = remembered.dropped(dropped, "outside")
     try:
-        remembered.score(upload, choice)
+        refusal = None if len(remembered.score(upload, choice).frame) else f"{upload.name}: all its rows are bad"
     except UqprismError as error:
-        st.error("This file is left out of the report:", icon=":material/error:")
-        st.code(str(error), language=None, wrap_lines=True)
-        return None
-    return upload
+        refusal = str(error)
+    if refusal is None:
+        return upload
+    st.error("This file is left out of the report:", icon=":material/error:")
+    st.code(refusal, language=None, wrap_lines=True)
+    return None

@@ -19,7 +19,7 @@ def reading(source: object, what: str) -> Iterator[None]:
     """
     try:
         yield
-    except UqprismError:
+    except (UqprismError, MemoryError):
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.filename is not None:  # it was not even opened

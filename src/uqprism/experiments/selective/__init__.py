@@ -144,12 +144,8 @@ def unlike(fitted: Fitted) -> dict[str, float]:
     record, members = fitted.record(), fitted.predictions().members
     best = np.array(record.data["best epochs"]) - 1
     stopped = record.arrays["validation_loss"][best, np.arange(len(best))]
-    tested = -members.log_density(record.arrays["targets"]) - np.log(fitted.data.train.targets.std())
-    return {
-        "spread of validation targets": float(fitted.data.validation.targets.std()),
-        "validation NLL": float(stopped.mean()),
-        "test NLL": float(tested.mean()),
-    }
+    tested = -members.log_density(record.arrays["targets"]) - np.log(record.data["spread of training targets"])
+    return {"validation NLL": float(stopped.mean()), "test NLL": float(tested.mean())}
 
 
 def predict(config: Config, store: Store) -> None:
