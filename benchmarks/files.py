@@ -18,20 +18,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import uqprism as up
-from uqprism.scale.options import select
+from uqprism.files.options import select
 
 CHUNK = 1 << 20
 SAMPLE = 1 << 20  # rows evaluated in memory
 SCORE = """
 import re, sys
-import numpy, pyarrow.parquet, uqprism.scale
-from uqprism.scale import parts, records, rows
+import numpy, pyarrow.parquet, uqprism.files
+from uqprism.files import parts, records, rows
 
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 
 before = peak()
-report = uqprism.scale.score(sys.argv[1], sys.argv[2], overwrite=True, threads=int(sys.argv[3]) or None)
+report = uqprism.files.score(sys.argv[1], sys.argv[2], overwrite=True, threads=int(sys.argv[3]) or None)
 print(report.rows, report.seconds, peak() - before)
 """
 

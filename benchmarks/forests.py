@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
 import uqprism as up
-from uqprism import data
+from uqprism.paper import data
 
 TABLES = ("california", "ccpp", "casp")
 ROWS = 4_000  # of each table to learn from

@@ -10,7 +10,7 @@ from typing import Any
 import results
 import torch
 
-from uqprism.data.synthetic import two_curves
+from uqprism.paper.data.synthetic import two_curves
 from uqprism.training import MLP, Natural, ResNet18, SmallCNN, TrainingOptions, train
 from uqprism.training.optimiser import Moments
 from uqprism.training.plan import Plan

@@ -11,8 +11,8 @@ from PIL import Image
 
 import uqprism as up
 from uqprism import tasks
-from uqprism.data.synthetic import sine
-from uqprism.report.drawing import save_as
+from uqprism.paper.data.synthetic import sine
+from uqprism.plots.style import save_as
 
 PICTURES = Path(__file__).parent / "pictures"
 EXAMPLES = Path(__file__).parent.parent / "examples"

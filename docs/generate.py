@@ -16,10 +16,10 @@ from typer.models import ArgumentInfo
 
 import uqprism as up
 from uqprism.cli import app
-from uqprism.experiments import paper
-from uqprism.experiments.base import Claim
-from uqprism.experiments.overview import overview
-from uqprism.experiments.report import claims_table
+from uqprism.paper import published
+from uqprism.paper.base import Claim
+from uqprism.paper.overview import overview
+from uqprism.paper.report import claims_table
 
 DOCS = Path(__file__).parent
 EXAMPLES = DOCS.parent / "examples"
@@ -95,10 +95,10 @@ BESIDE = (
 def _beside(rows: list[dict[str, Any]]) -> str:
     """As the paper sets its tables: a row per rule, ours and the paper's, and a column per measure."""
     cells = {row["measure"]: row for row in rows}
-    labels = [paper.label(each.name) for each in paper.measures((up.rules.PAPER[0],))]
+    labels = [published.label(each.name) for each in published.measures((up.rules.PAPER[0],))]
     lines = [f"| rule | | {' | '.join(labels)} |", "|---" * (len(labels) + 2) + "|"]
-    for rule in paper.RULES.values():
-        named = [cells.get(each.name, {}) for each in paper.measures((rule,))]
+    for rule in published.RULES.values():
+        named = [cells.get(each.name, {}) for each in published.measures((rule,))]
         for whose, keys in (("ours", ("ours, as printed", "ours")), ("paper", ("paper",))):
             numbers = [next((cell[key] for key in keys if cell.get(key) is not None), None) for cell in named]
             told = ["" if number is None else f"{number:.3f}" if abs(number) < 2 else f"{number:.1f}" for number in numbers]

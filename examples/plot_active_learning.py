@@ -12,7 +12,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 import uqprism as up
-from uqprism.report.drawing import GREY, ORANGE, new_figure, styled
+from uqprism.plots.style import GREY, ORANGE, new_figure, styled
 
 WAYS = {"crps.excess.members.members": (ORANGE, "excess risk"), "random": (GREY, "at random")}
 

@@ -10,8 +10,8 @@ import sys
 import numpy as np
 
 import uqprism as up
-from uqprism.data.synthetic import sine
-from uqprism.report.drawing import BLUE, GREEN, ORANGE, new_figure, styled
+from uqprism.paper.data.synthetic import sine
+from uqprism.plots.style import BLUE, GREEN, ORANGE, new_figure, styled
 
 
 @styled()

@@ -15,7 +15,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 import uqprism as up
-from uqprism.report.drawing import GREEN, ORANGE, new_figure, styled
+from uqprism.plots.style import GREEN, ORANGE, new_figure, styled
 
 PARTS = ("noise", "what more data would remove")
 

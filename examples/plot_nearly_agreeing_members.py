@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import erf
 
 import uqprism as up
-from uqprism.report.drawing import BLUE, ORANGE, RED, new_figure, styled
+from uqprism.plots.style import BLUE, ORANGE, RED, new_figure, styled
 
 
 def textbook(mean, scale):

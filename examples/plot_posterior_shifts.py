@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 import uqprism as up
-from uqprism.report.drawing import BLUE, GREEN, ORANGE, new_figure, styled
+from uqprism.plots.style import BLUE, GREEN, ORANGE, new_figure, styled
 
 RISKS = {
     "total.members.members": (BLUE, "total"),

@@ -8,9 +8,9 @@ risk, which is what more data would remove.
 import sys
 
 import uqprism as up
-from uqprism.data.synthetic import sine
+from uqprism.paper.data.synthetic import sine
+from uqprism.plots.style import new_figure, styled
 from uqprism.report import figures
-from uqprism.report.drawing import new_figure, styled
 
 
 @styled()

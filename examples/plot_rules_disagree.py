@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 import uqprism as up
-from uqprism.report.drawing import GREY, PURPLE, RED, SKY, new_figure, styled
+from uqprism.plots.style import GREY, PURPLE, RED, SKY, new_figure, styled
 
 RULES = {"squared_error": (GREY, "dotted"), "log": (PURPLE, "solid"), "crps": (RED, "solid"), "quadratic": (SKY, "dashed")}
 

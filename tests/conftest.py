@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ORACLE = json.loads((Path(__file__).parent / "data" / "oracle_cases.json").read_text())["cases"]
+ORACLE = json.loads((Path(__file__).parent / "oracle_cases.json").read_text())["cases"]
 LIBRARIES = ("numpy", "torch", "jax")
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from uqprism import approximations, families, rules
-from uqprism.ensemble import EnsemblePrediction
+from uqprism import families, rules
+from uqprism.ensemble import EnsemblePrediction, approximations
+from uqprism.ensemble.evidential import EvidentialPrediction
 from uqprism.errors import UqprismError
 from uqprism.evaluation import Decomposition, decompose, evaluate, log_bayes_mixture_bounds
-from uqprism.evidential import EvidentialPrediction
 from uqprism.families import Empirical, Gaussian, Laplace, Logistic, Mixture, StudentT
+from uqprism.families.quadrature import Exactness
 from uqprism.measures import Measure, MeasureTable, catalogue
-from uqprism.quadrature import Exactness
 
 if TYPE_CHECKING:
     from uqprism import tasks
@@ -94,7 +94,7 @@ __all__ = [
     "tasks",
 ]
 
-_MODULES = ("data", "experiments", "report", "scale", "tasks", "training")  # found without an import of their own
+_MODULES = ("files", "paper", "report", "tasks", "training")  # found without an import of their own
 
 
 def __getattr__(name: str) -> Any:

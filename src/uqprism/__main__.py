@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from uqprism.errors import ArgumentError, UqprismError
-from uqprism.storage import require
+from uqprism.support.optional import require
 
 
 def main() -> None:

@@ -8,12 +8,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from uqprism.approximations import CentredEnsemble
 from uqprism.arrays import Array, is_traced, namespace
-from uqprism.chunks import fits_one_part, index_like, put, split
+from uqprism.backends.choose import Kind, choose
+from uqprism.backends.parts import fits_one_part, index_like, put, split
 from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
-from uqprism.kernels import Kind, choose
+from uqprism.families.quadrature import Exactness, recording
 from uqprism.measures import (
     ApproximationLike,
     Measure,
@@ -23,11 +24,10 @@ from uqprism.measures import (
     resolve_approximation,
     resolve_rule,
 )
-from uqprism.quadrature import Exactness, recording
+from uqprism.measures.risks import Risks
 from uqprism.registry import unknown
-from uqprism.risks import Risks
 from uqprism.rules import Rule
-from uqprism.tables import data_frame
+from uqprism.support.tables import data_frame
 
 Estimator = Literal["plugin", "unbiased"]
 

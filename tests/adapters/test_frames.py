@@ -35,18 +35,18 @@ def test_a_table_in_memory_needs_nothing_of_what_reads_files() -> None:
     code = """
 import sys, uqprism as up
 up.EnsemblePrediction.from_frame({"mean_0": [1.0], "variance_0": [2.0]})
-assert not [name for name in sys.modules if name.startswith("uqprism.scale")]
+assert not [name for name in sys.modules if name.startswith("uqprism.files")]
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_csv_file_gives_the_members_that_the_command_reads(tmp_path) -> None:
     """Frame and command agree on every default measure of one file."""
-    from uqprism import scale
+    from uqprism import files
 
     path, scored = tmp_path / "predictions.csv", tmp_path / "scored.parquet"
     pd.DataFrame(COLUMNS).to_csv(path, index=False)
-    scale.score(path, scored)
+    files.score(path, scored)
     expected = pd.read_parquet(scored).drop(columns="y")
     table = up.evaluate(from_frame(pd.read_csv(path)), list(expected.columns))
     for name in expected:
@@ -92,7 +92,7 @@ def test_what_is_no_table_is_told_where_to_go() -> None:
     cases: list[tuple[object, type[UqprismError], str]] = [
         ("predictions.csv", ArrayTypeError, "read_csv"),
         (MEAN, ArrayTypeError, "EnsemblePrediction.gaussian"),
-        (dd.from_pandas(pd.DataFrame(COLUMNS), npartitions=1), ArrayTypeError, "uqprism.scale.evaluate"),
+        (dd.from_pandas(pd.DataFrame(COLUMNS), npartitions=1), ArrayTypeError, "uqprism.files.evaluate"),
         (pd.DataFrame({"mean": [1.0]}), InvalidValueError, "mean_columns"),
     ]
     for frame, error, advice in cases:

@@ -21,7 +21,7 @@ from uqprism.app.example import deliveries
 from uqprism.app.scored import error, score, scored_file
 from uqprism.app.uploads import Upload
 from uqprism.cli import app
-from uqprism.words import ONE_MODEL
+from uqprism.measures.vocabulary import ONE_MODEL
 
 
 def test_the_summary_states_shares_that_follow_from_decompose() -> None:

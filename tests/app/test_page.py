@@ -93,7 +93,7 @@ def test_commands_name_the_file_as_it_was_given(tmp_path: Path, monkeypatch) -> 
     monkeypatch.setattr("sys.argv", ["main.py", "data/p.csv"])
     page = testing.AppTest.from_file(str(PAGE), default_timeout=60).run()
     assert "uqprism score data/p.csv" in page.code[0].value
-    assert "scale.score('data/p.csv'" in page.code[1].value
+    assert "files.score('data/p.csv'" in page.code[1].value
 
 
 def test_rows_as_high_as_the_last_are_flagged_too(page) -> None:

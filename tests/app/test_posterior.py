@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from uqprism.app.posterior import GRID, SHIFTS, Answer, Shift, answers, densities
-from uqprism.experiments.shifts import POSTERIORS
+from uqprism.paper.experiments.shifts import POSTERIORS
 
 
 def test_the_buttons_make_the_posteriors_of_the_paper() -> None:

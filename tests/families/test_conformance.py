@@ -14,7 +14,7 @@ from scipy.integrate import quad
 import uqprism as up
 from tests.conftest import as_array
 from uqprism.families import families
-from uqprism.functionals import absolute_gap, cramer_distance, cross_entropy, density_distance, overlap, relative_entropy
+from uqprism.families.functionals import absolute_gap, cramer_distance, cross_entropy, density_distance, overlap, relative_entropy
 
 SHAPES = [(), (5,), (3, 4)]
 SMOOTH = [name for name in families.names() if name != "empirical"]

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import uqprism as up
 from tests.conftest import as_array
-from uqprism.functionals import absolute_gap, cramer_distance
+from uqprism.families.functionals import absolute_gap, cramer_distance
 
 
 def pairs(x: np.ndarray, y: np.ndarray) -> np.ndarray:

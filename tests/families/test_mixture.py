@@ -11,7 +11,7 @@ from scipy.integrate import quad
 
 import uqprism as up
 from uqprism.errors import InvalidValueError, ShapeError
-from uqprism.functionals import absolute_gap, cramer_distance, cross_entropy, overlap, relative_entropy
+from uqprism.families.functionals import absolute_gap, cramer_distance, cross_entropy, overlap, relative_entropy
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 
 import uqprism as up
 from tests.tasks.problems import ensemble
+from uqprism.plots.errors import ErrorWords
 from uqprism.report import sentences
-from uqprism.report.figures.errors import ErrorWords
 from uqprism.report.happened import Happened, as_expected
 from uqprism.report.sentences import Parts
 from uqprism.report.words import count, measure_in_words, number, numbers, percent

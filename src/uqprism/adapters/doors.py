@@ -41,7 +41,7 @@ class Doors:
                 finite or a variance not above zero; named with row and column.
         """
         from uqprism.adapters.frames import from_frame
-        from uqprism.member_columns import Columns
+        from uqprism.ensemble.columns import Columns
 
         return from_frame(frame, Columns(mean_columns, variance_columns, scale_columns), weights)
 
@@ -94,7 +94,7 @@ class Doors:
             UnsupportedError: a kind of model that does not say how uncertain it is, or one with several targets.
             InvalidValueError: a model without noise: constant training targets, a standard deviation of zero.
         """
-        from uqprism.adapters.sklearn_models import from_sklearn
+        from uqprism.adapters.sklearn import from_sklearn
 
         return from_sklearn(model, X, n_members=n_members, min_samples=min_samples)
 
@@ -124,7 +124,7 @@ class Doors:
             buffers: stacked buffers, likewise.
             rows_at_once: to bound memory.
         """
-        from uqprism.adapters.torch_models import from_torch
+        from uqprism.adapters.torch import from_torch
 
         stacked = None if parameters is None else (dict(parameters), dict(buffers or {}))
         return from_torch(networks, inputs, stacked, head, rows_at_once)
@@ -155,7 +155,7 @@ class Doors:
             n_members: keep this many draws, evenly spaced; all of them unless given.
             weights: one for each draw, summing to one; None means equal.
         """
-        from uqprism.adapters.posterior_samples import from_samples
+        from uqprism.adapters.posterior import from_samples
 
         noise = {name: x for name, x in (("scale", scale), ("variance", variance)) if x is not None}
         return from_samples(mean, noise, sample_dims, n_members, weights)

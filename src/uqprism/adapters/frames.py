@@ -8,8 +8,8 @@ import numpy as np
 
 from uqprism.arrays import Array
 from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.columns import Columns, resolve
 from uqprism.errors import ArrayTypeError, InvalidValueError
-from uqprism.member_columns import Columns, resolve
 
 FRAME = "frame"  # what errors call it
 
@@ -29,7 +29,7 @@ def from_frame(frame: Any, columns: Columns, weights: Array) -> EnsemblePredicti
 
 def _names(frame: Any) -> list[Any]:
     if hasattr(frame, "map_partitions") or hasattr(frame, "data_vars"):
-        raise ArrayTypeError(f"{FRAME} must be a table in memory, got {_kind(frame)}; uqprism.scale.evaluate takes that as it is")
+        raise ArrayTypeError(f"{FRAME} must be a table in memory, got {_kind(frame)}; uqprism.files.evaluate takes that as it is")
     for attribute in ("column_names", "columns"):  # Arrow's, then those of data frames
         if hasattr(frame, attribute):
             return list(getattr(frame, attribute))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from uqprism.member_columns import Columns
+from uqprism.ensemble.columns import Columns
+from uqprism.files.options import OnBad
+from uqprism.measures.vocabulary import rule_words
 from uqprism.rules import PAPER
-from uqprism.scale.options import OnBad
-from uqprism.words import rule_words
 
 RULES = {rule: rule_words(rule).title for rule in PAPER}
 PARTS = {

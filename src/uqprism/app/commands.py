@@ -7,7 +7,7 @@ import shlex
 
 from uqprism.app.choices import Choice
 from uqprism.app.scored import Scored
-from uqprism.scale.options import OnBad
+from uqprism.files.options import OnBad
 
 OUTPUT = "scored.parquet"
 USUAL_MEANS = "^mean_[0-9]+$"
@@ -62,10 +62,10 @@ def python(name: str, choice: Choice, scored: Scored, *, by: str, percent: int, 
     lines = [
         "import pandas as pd",
         "import uqprism as up",
-        "from uqprism import scale",
+        "from uqprism import files",
         "",
         f"measures = {list(choice.measures.values())!r}",
-        f"scale.score({name!r}, {OUTPUT!r}, {given})",
+        f"files.score({name!r}, {OUTPUT!r}, {given})",
         f"scored = pd.read_parquet({OUTPUT!r})",
         f"scored['flagged'] = up.flag(scored[{choice.measures[by]!r}], {percent / 100}).rows",
     ]

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from uqprism.app.uploads import Upload
-from uqprism.scale.sources import arrow_csv, pa
+from uqprism.files.read import arrow_csv, pa
 
 NAME = "deliveries.csv"
 ROWS, MEMBERS, SEED = 600, 10, 7

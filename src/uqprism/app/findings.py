@@ -9,10 +9,10 @@ import numpy as np
 
 from uqprism.app.choices import PARTS, Choice
 from uqprism.app.scored import Scored
+from uqprism.measures.vocabulary import ONE_MODEL, STAND_INS, has_shares, told_unit
 from uqprism.tasks.flagging import Flagged
 from uqprism.tasks.retention import GRID
 from uqprism.tasks.selective_prediction import selective_prediction
-from uqprism.words import ONE_MODEL, STAND_INS, has_shares, told_unit
 
 DRAWN = 3000  # points in a picture: more would only lie on top of each other, and take seconds to draw
 EXTREMES = 300  # of them, the highest of each part, which a reader looks for

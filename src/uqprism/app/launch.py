@@ -13,8 +13,8 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 from uqprism.errors import ArgumentError
-from uqprism.scale.inputs import find
-from uqprism.storage import require
+from uqprism.files.inputs import find
+from uqprism.support.optional import require
 
 ADDRESS, FIRST_PORT, PORTS = "localhost", 8501, 100
 PAGE = Path(__file__).parent / "screens" / "main.py"

@@ -1,7 +1,7 @@
 """The posterior explorer: members' means and variances moved and spread, and what every measure makes of it.
 
 As in the paper's first figure the mean is uniform on one interval and the variance on another; nothing is drawn, see
-`uqprism.experiments.shifts`.
+`uqprism.paper.experiments.shifts`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from uqprism.evaluation import evaluate
-from uqprism.experiments.shifts import POSTERIORS, Posterior, Rule, weighted
-from uqprism.experiments.shifts.claims import ORIGINAL
+from uqprism.paper.experiments.shifts import POSTERIORS, Posterior, Rule, weighted
+from uqprism.paper.experiments.shifts.claims import ORIGINAL
 
 NODES = 16  # in mean and variance: exact to the digits shown wherever the sliders stand
 SHOWN_NODES = 4  # whose densities are drawn

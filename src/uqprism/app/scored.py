@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uqprism import scale
+from uqprism import files
 from uqprism.app.choices import Choice
 from uqprism.app.uploads import Upload
+from uqprism.ensemble.columns import Layout
 from uqprism.errors import InvalidValueError
-from uqprism.member_columns import Layout
-from uqprism.scale.options import is_measure
-from uqprism.scale.points import Points
-from uqprism.scale.sinks import CsvSink
-from uqprism.scale.sources import arrow_csv, pa, pq, stored_weights
+from uqprism.files.options import is_measure
+from uqprism.files.points import Points
+from uqprism.files.read import arrow_csv, pa, pq, stored_weights
+from uqprism.files.write import CsvSink
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,7 +84,7 @@ def score(upload: Upload, choice: Choice) -> Scored:
 
 
 def _score(path: Path, output: Path, choice: Choice, on_bad: Any, *, keep_members: bool) -> None:
-    scale.score(
+    files.score(
         path,
         output,
         measures=list(choice.measures.values()),

@@ -12,7 +12,7 @@ from uqprism.cli.application import Progress, Quiet, app, interruptible
 from uqprism.cli.output import Format, Output, Plot, check, draw, write
 from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.tasks.recommendation import recommend
 
 MODELS = ("forest", "deep")
@@ -112,7 +112,7 @@ def _model(name: str) -> Any:
 
 def _table(file: str, target: str, inputs: str | None) -> tuple[np.ndarray, np.ndarray]:
     """Inputs (rows, features) and targets (rows,)."""
-    from uqprism.scale.points import Points
+    from uqprism.files.points import Points
 
     points = Points.of(file)
     wanted = [name.strip() for name in inputs.split(",")] if inputs else [n for n in points.numeric_names if n != target]

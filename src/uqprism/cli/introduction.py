@@ -27,7 +27,7 @@ def demo(which: Which = "trained", output: Output = "demo/report.html", quiet: Q
     if which == "deliveries":
         _deliveries()
     elif which == "trained":
-        from uqprism.demo import trained
+        from uqprism.cli.demo import trained
 
         if Path(output).suffix != ".html":
             raise ArgumentError(f"--output must end in .html, got {output!r}")
@@ -39,7 +39,7 @@ def demo(which: Which = "trained", output: Output = "demo/report.html", quiet: Q
 
 
 def _deliveries() -> None:
-    from uqprism import demo as example
+    from uqprism.cli import demo as example
 
     print("Five models predict the minutes of four deliveries.")
     print("Expected penalty (total) = noise + what more data would remove:\n")

@@ -13,7 +13,8 @@ import typer
 
 from uqprism.errors import ArgumentError, FileError
 from uqprism.registry import unknown
-from uqprism.storage import require, write_text
+from uqprism.support.optional import require
+from uqprism.support.storage import write_text
 
 FORMATS = ("table", "json", "csv")
 PICTURES = (".png", ".svg", ".pdf")

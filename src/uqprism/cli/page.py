@@ -19,7 +19,7 @@ NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address
 @application.app.command()
 def app(*, file: File = None, port: Port = None, no_browser: NoBrowser = False) -> None:
     """Open a local page: drop a file of predictions, see its uncertainty split, flag rows, download the scores."""
-    from uqprism.storage import require
+    from uqprism.support.optional import require
 
     require("streamlit", extra="app")
     from uqprism.app.launch import serve

@@ -25,7 +25,7 @@ from uqprism.cli.columns import (
     VarianceColumns,
 )
 from uqprism.errors import ArgumentError, FileError
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.tasks.resampling import RESAMPLES
 
 MEASURES = (
@@ -71,7 +71,7 @@ def report(
 ) -> None:
     """Write a page that shows how uncertain predictions are and why, for people who never read the paper."""
     _check(output)
-    from uqprism.member_columns import Columns
+    from uqprism.ensemble.columns import Columns
     from uqprism.report.page import write_report
 
     with interruptible("nothing was written"):
@@ -120,6 +120,6 @@ def _command() -> str:
 @app.command()
 def cite() -> None:
     """Print how to cite the paper and this package, as BibTeX."""
-    from uqprism.citation import citation
+    from uqprism.support.citation import citation
 
     print(citation(), end="")

@@ -43,12 +43,12 @@ class Listing(TyperCommand):
     @staticmethod
     def told() -> str:
         """The experiments with their presets, and what a run writes."""
-        from uqprism import experiments
+        from uqprism import paper
 
-        presets = experiments.presets()
+        presets = paper.presets()
         lines = [
             textwrap.fill(f"{name} ({', '.join(presets[name])}): {summary}", 76, initial_indent="  ", subsequent_indent="    ")
-            for name, summary in experiments.summaries().items()
+            for name, summary in paper.summaries().items()
         ]
         return "\n".join(["\b", "NAME is one of these, with its presets:", *lines, "", WROTE])
 
@@ -73,8 +73,8 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Run an experiment of the paper, and hold its statements against the numbers that come out."""
-    from uqprism import experiments
-    from uqprism.experiments.jobs import total
+    from uqprism import paper
+    from uqprism.paper.jobs import total
 
     settings: Any = {"preset": preset, "seed": seed, "jobs": jobs, "data": data}
     running: Any = {"overwrite": overwrite, "progress": not quiet and (progress or sys.stderr.isatty())}
@@ -85,10 +85,10 @@ def reproduce(
         for each, folder in folders.items():
             with failures.told(each) if several else nullcontext():
                 if dry_run:
-                    plans.append(experiments.plan(each, out=folder, **settings).following(plans))
+                    plans.append(paper.plan(each, out=folder, **settings).following(plans))
                     print(plans[-1])
                     continue
-                outcome = experiments.reproduce(each, out=folder, **settings, **running)
+                outcome = paper.reproduce(each, out=folder, **settings, **running)
                 if not quiet:
                     print(outcome)
         if several and plans:
@@ -98,16 +98,16 @@ def reproduce(
 
 def _folders(out: str | None, settings: Any) -> dict[str, str | None]:
     """The experiments that have the preset, each with its folder; what is wrong for all of them is told before one is run."""
-    from uqprism import experiments
-    from uqprism.experiments.runner import Run
+    from uqprism import paper
+    from uqprism.paper.runner import Run
 
     preset = settings["preset"]
-    chosen, lacking = experiments.having(preset)
+    chosen, lacking = paper.having(preset)
     if lacking:
         print(f"uqprism: no preset {preset!r}, so left out: {', '.join(lacking)}", file=sys.stderr)
-    folders = {each: os.path.join(out or experiments.default_folder(preset), each) for each in chosen}
+    folders = {each: os.path.join(out or paper.default_folder(preset), each) for each in chosen}
     for each, folder in folders.items():
-        Run.of(experiments.get(each), out=folder, **settings)
+        Run.of(paper.get(each), out=folder, **settings)
     return dict(folders)
 
 

@@ -55,7 +55,7 @@ def score(
     dask: Dask = None,
 ) -> None:
     """Add measures to every row of files of any size, in bounded memory."""
-    from uqprism.scale import score as run
+    from uqprism.files import score as run
 
     with interruptible("parts that are finished stay, continue with --resume"):
         report = run(

@@ -130,8 +130,8 @@ def _note(result: Any) -> str:
 
 
 def _points(path: str, given: dict[str, Any]) -> Any:
-    from uqprism.member_columns import Columns
-    from uqprism.scale.points import Points
+    from uqprism.ensemble.columns import Columns
+    from uqprism.files.points import Points
 
     columns = Columns(*(given[f"{name}_columns"] for name in ("mean", "variance", "scale")))
     return Points.of(path, columns, given["on_bad"])

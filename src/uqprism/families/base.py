@@ -10,7 +10,7 @@ import numpy as np
 
 from uqprism.arrays import Array, coerce, constant, expand, is_traced, namespace, working
 from uqprism.errors import InvalidValueError, ShapeError, UnsupportedError
-from uqprism.quadrature import Home, Landmarks, integrate
+from uqprism.families.quadrature import Home, Landmarks, integrate
 from uqprism.registry import Registry
 
 families: Registry[type[Family]] = Registry("family")

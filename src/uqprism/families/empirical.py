@@ -10,11 +10,11 @@ import numpy as np
 from uqprism.arrays import Array, expand, is_torch, namespace
 from uqprism.errors import ShapeError
 from uqprism.families.base import Family, families, no_density, prepare
+from uqprism.families.functionals import absolute_gap, closed_form, cramer_distance, smooth
 from uqprism.families.gaussian import Gaussian
 from uqprism.families.mixture import Mixture
+from uqprism.families.quadrature import Landmarks, record
 from uqprism.families.weights import mixing_weights
-from uqprism.functionals import absolute_gap, closed_form, cramer_distance, smooth
-from uqprism.quadrature import Landmarks, record
 
 
 @families.register("empirical")

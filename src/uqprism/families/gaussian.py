@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 from uqprism.arrays import LOG_2PI, SQRT_2, SQRT_PI, Array, erf, log_gap, namespace, normal_cdf, normal_quantile
 from uqprism.errors import ArgumentError
 from uqprism.families.base import Family, families, prepare
-from uqprism.functionals import (
+from uqprism.families.functionals import (
     absolute_gap,
     closed_form,
     cramer_distance,
@@ -24,7 +24,7 @@ from uqprism.functionals import (
     relative_entropy,
     smooth,
 )
-from uqprism.quadrature import Landmarks
+from uqprism.families.quadrature import Landmarks
 
 
 @families.register("gaussian")

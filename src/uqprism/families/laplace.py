@@ -13,8 +13,7 @@ from typing import ClassVar
 
 from uqprism.arrays import Array, exp_minus_linear, gamma_tail, laplace_tail, log_gap, namespace
 from uqprism.families.base import Family, families
-from uqprism.families.gaussian import Gaussian
-from uqprism.functionals import (
+from uqprism.families.functionals import (
     absolute_gap,
     closed_form,
     cramer_distance,
@@ -23,7 +22,8 @@ from uqprism.functionals import (
     overlap,
     relative_entropy,
 )
-from uqprism.quadrature import Landmarks, gauss_legendre
+from uqprism.families.gaussian import Gaussian
+from uqprism.families.quadrature import Landmarks, gauss_legendre
 
 
 @families.register("laplace")

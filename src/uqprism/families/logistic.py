@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from uqprism.arrays import Array, namespace
 from uqprism.families.base import Family, families
-from uqprism.quadrature import Landmarks
+from uqprism.families.quadrature import Landmarks
 
 
 @families.register("logistic")

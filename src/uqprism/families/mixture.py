@@ -9,9 +9,9 @@ from typing import ClassVar, Self
 from uqprism.arrays import Array, expand, log_sum_exp, namespace
 from uqprism.errors import ShapeError
 from uqprism.families.base import Family, bisect
+from uqprism.families.functionals import absolute_gap, closed_form, overlap, smooth
+from uqprism.families.quadrature import Landmarks
 from uqprism.families.weights import mixing_weights
-from uqprism.functionals import absolute_gap, closed_form, overlap, smooth
-from uqprism.quadrature import Landmarks
 
 
 class Mixture(Family):

@@ -17,16 +17,16 @@ from weakref import ReferenceType, WeakKeyDictionary, ref
 import numpy as np
 
 from uqprism.arrays import Array, constant, from_numpy, is_traced, namespace
-from uqprism.families.gaussian import Gaussian, Surrogate
-from uqprism.families.mixture import Mixture
-from uqprism.functionals import (
+from uqprism.families.functionals import (
     closed_form,
     cramer_distance,
     density_distance,
     relative_entropy,
     relative_entropy_density,
 )
-from uqprism.quadrature import TOLERANCE, record
+from uqprism.families.gaussian import Gaussian, Surrogate
+from uqprism.families.mixture import Mixture
+from uqprism.families.quadrature import TOLERANCE, record
 
 TERMS = 36
 OFFSET, RATIO = 0.3, 0.1  # members this near to the surrogate let 36 terms reach the last digit

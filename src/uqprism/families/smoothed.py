@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from uqprism.arrays import Array, expand, namespace
 from uqprism.families.base import Family
 from uqprism.families.gaussian import Gaussian
-from uqprism.quadrature import Landmarks, integrate
+from uqprism.families.quadrature import Landmarks, integrate
 
 
 class Smoothed(Family):

@@ -20,8 +20,8 @@ from uqprism.arrays import (
     to_numpy,
 )
 from uqprism.families.base import Family, families, with_gradient
-from uqprism.functionals import absolute_gap, closed_form
-from uqprism.quadrature import Landmarks, gauss_legendre
+from uqprism.families.functionals import absolute_gap, closed_form
+from uqprism.families.quadrature import Landmarks, gauss_legendre
 
 
 @families.register("student_t")

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from uqprism.measures.vocabulary import told_unit
+from uqprism.plots.svg import marks, places, render
 from uqprism.report import figures
 from uqprism.report.findings import Findings
 from uqprism.report.steps import lead
 from uqprism.report.subject import Subject
-from uqprism.report.svg import marks, places, render
 from uqprism.report.tables import details
 from uqprism.report.words import SPACE, count, measure_in_words, number
 from uqprism.tasks.rank_correlation import RankCorrelation
-from uqprism.words import told_unit
 
 WIDTH = 4.4  # inches
 BEST_OF_EACH = (

@@ -13,19 +13,19 @@ import numpy as np
 
 from uqprism.arrays import to_numpy
 from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.columns import Columns
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UqprismError
 from uqprism.evaluation import evaluate
+from uqprism.files.options import is_measure, matching, select
 from uqprism.measures import MeasureTable
-from uqprism.member_columns import Columns
 from uqprism.report.request import COLUMNS_THERE, ERRORS_THERE, PREDICTS, Request, check_names, refuse
 from uqprism.report.subject import Split, Subject, Table, split_among, usual
 from uqprism.rules import PAPER
-from uqprism.scale.options import is_measure, matching, select
 from uqprism.tasks.prediction_error import prediction_error
 from uqprism.tasks.scores import as_scores, errors_of, is_table, numbers
 
 if TYPE_CHECKING:
-    from uqprism.scale.points import Points
+    from uqprism.files.points import Points
 
 MOST_MEASURES = 24  # of a scored file; of one with more, the usual ones
 SHOWN_COLUMNS = 4
@@ -52,7 +52,7 @@ def subject_of(source: Any, request: Request) -> Subject:
 
 
 def _from_files(source: Any, request: Request) -> Subject:
-    from uqprism.scale.points import Points
+    from uqprism.files.points import Points
 
     points = Points.of(source, request.columns, request.on_bad)
     wanted, split = _wanted_of(points, request)
@@ -134,7 +134,7 @@ def _shown_of(points: Points, request: Request) -> list[str]:
 def _outside_files(request: Request, wanted: Sequence[str]) -> dict[str, Table]:
     if request.ood is None or (not isinstance(request.ood, str | os.PathLike) and not len(request.ood)):
         return {}
-    from uqprism.scale.points import Points
+    from uqprism.files.points import Points
 
     paths = [request.ood] if isinstance(request.ood, str | os.PathLike) else list(request.ood)
     names = [Path(path).stem for path in paths]

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from uqprism import __version__
-from uqprism.member_columns import Columns
+from uqprism.ensemble.columns import Columns
+from uqprism.measures.vocabulary import STAND_INS
 from uqprism.report.doors import subject_of
 from uqprism.report.findings import Findings, Tell, find
 from uqprism.report.request import Request
@@ -18,9 +19,9 @@ from uqprism.report.sections import all_sections
 from uqprism.report.sentences import Parts, penalty
 from uqprism.report.subject import Subject
 from uqprism.report.words import SPACE, amounts, count, number, percent
-from uqprism.storage import require, write_text
+from uqprism.support.optional import require
+from uqprism.support.storage import write_text
 from uqprism.tasks.resampling import RESAMPLES
-from uqprism.words import STAND_INS
 
 DEFINITIONS = {
     "noise": "Noise (aleatoric uncertainty) would remain however much data there were: with the same inputs, outcomes still "

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from uqprism.ensemble.columns import Columns
 from uqprism.errors import ArgumentError
-from uqprism.member_columns import Columns
-from uqprism.report.figures.errors import ErrorWords
+from uqprism.plots.errors import ErrorWords
 
 ERRORS_THERE = "give the errors themselves as error="
 COLUMNS_THERE = "rows have numbers only; a file has columns to show"

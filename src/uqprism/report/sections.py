@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from uqprism.citation import citation
+from uqprism.measures.vocabulary import STAND_INS, rule_words
 from uqprism.report import charts, figures, tables
 from uqprism.report.charts import Chart
 from uqprism.report.findings import Findings
@@ -13,10 +13,10 @@ from uqprism.report.steps import FEWEST_TO_HAND_OVER, lead_for
 from uqprism.report.subject import Subject
 from uqprism.report.tables import Column, Name, Table
 from uqprism.report.words import count, measure_in_words
+from uqprism.support.citation import citation
+from uqprism.support.versions import versions
 from uqprism.tasks.command import commands
 from uqprism.tasks.recommendation import recommend
-from uqprism.versions import versions
-from uqprism.words import STAND_INS, rule_words
 
 NOT_FROM_THESE = "Whether the predicted intervals hold as many targets as they say cannot be told from {}: that needs {}."
 KEPT = "the columns of the members, which uqprism score keeps with --keep-members"

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uqprism.report.figures.errors import ErrorWords
-from uqprism.report.figures.words import origin
+from uqprism.measures.vocabulary import ONE_MODEL, STAND_INS, WITHOUT_ZERO, has_shares, risk_unit, rule_words, told_unit
+from uqprism.plots.errors import ErrorWords
+from uqprism.plots.labels import origin
 from uqprism.report.words import SPACE, amount, amounts, count, measure_in_words, percent, tied
 from uqprism.tasks.calibration import Calibration
 from uqprism.tasks.result import TaskResult
-from uqprism.words import ONE_MODEL, STAND_INS, WITHOUT_ZERO, has_shares, risk_unit, rule_words, told_unit
 
 NOTHING = 1e-9  # of the total: rounding
 HANDED_OVER = 10  # percent

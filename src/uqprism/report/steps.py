@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.report.figures.words import origin
+from uqprism.measures.vocabulary import risk_unit
+from uqprism.plots.labels import origin
 from uqprism.report.sentences import Parts
 from uqprism.report.subject import Subject
 from uqprism.report.words import SPACE, measure_in_words, percent
@@ -15,7 +16,6 @@ from uqprism.tasks.calibration import Calibration
 from uqprism.tasks.flagging import Flagged, flag
 from uqprism.tasks.recommendation import recommend
 from uqprism.tasks.result import TaskResult
-from uqprism.words import risk_unit
 
 TENTH = 0.1
 FEWEST_TO_HAND_OVER = 10

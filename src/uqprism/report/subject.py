@@ -11,9 +11,9 @@ import numpy as np
 
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import InvalidValueError
+from uqprism.families.quadrature import Exactness
 from uqprism.measures import Measure, catalogue
-from uqprism.quadrature import Exactness
-from uqprism.report.figures.errors import ErrorWords
+from uqprism.plots.errors import ErrorWords
 from uqprism.rules import PAPER
 
 Table = Mapping[str, np.ndarray]

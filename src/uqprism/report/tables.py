@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from uqprism.measures.vocabulary import risk_unit
+from uqprism.plots.errors import ErrorWords
+from uqprism.plots.labels import explained, origin, short
 from uqprism.report.alike import same_orders
-from uqprism.report.figures.errors import ErrorWords
-from uqprism.report.figures.words import explained, origin, short
 from uqprism.report.subject import Subject
 from uqprism.report.words import MINUS, SPACE, count, measure_in_words, number, numbers, percent, tied
 from uqprism.tasks.flagging import Flagged, flag
 from uqprism.tasks.rank_correlation import SAME, RankCorrelation
 from uqprism.tasks.result import TaskResult
 from uqprism.tasks.selection import simplicity
-from uqprism.words import risk_unit
 
 MOST_UNCERTAIN = 10
 FIRST = 8

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from uqprism.scale.options import is_measure
-from uqprism.words import rule_words
+from uqprism.files.options import is_measure
+from uqprism.measures.vocabulary import rule_words
 
 KINDS = {"total": "total uncertainty", "bayes": "noise", "excess": "removable part"}
 SPACE = "\u00a0"  # that does not break

@@ -12,7 +12,7 @@ from uqprism.families.base import Family
 from uqprism.registry import Registry
 
 if TYPE_CHECKING:
-    from uqprism.frame import Frame
+    from uqprism.families.centring import Frame
 
 rules: Registry[Callable[[], Rule]] = Registry("rule")
 

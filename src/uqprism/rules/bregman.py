@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from uqprism.arrays import Array, namespace
 from uqprism.families.base import Family
-from uqprism.quadrature import TOLERANCE, gauss_legendre, record
+from uqprism.families.quadrature import TOLERANCE, gauss_legendre, record
 from uqprism.rules.base import SAME_MEAN, Identity, Pair, Rule, at_least_zero, rules
 
 if TYPE_CHECKING:
-    from uqprism.frame import Frame
+    from uqprism.families.centring import Frame
 
 Function = Callable[[Array], Array]
 

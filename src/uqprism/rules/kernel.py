@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from uqprism.arrays import SQRT_2, Array, namespace
 from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family
+from uqprism.families.functionals import Functional, cramer_distance, density_distance, overlap, smooth
 from uqprism.families.gaussian import Gaussian
-from uqprism.functionals import Functional, cramer_distance, density_distance, overlap, smooth
 from uqprism.rules.base import Identity, Pair, Rule, default_name, number, rules
 
 if TYPE_CHECKING:
-    from uqprism.frame import Frame
+    from uqprism.families.centring import Frame
 
 
 class KernelRule(Rule):

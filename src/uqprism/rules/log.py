@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from uqprism.arrays import Array
 from uqprism.families.base import Family
+from uqprism.families.functionals import cross_entropy, relative_entropy
 from uqprism.families.gaussian import Gaussian
-from uqprism.functionals import cross_entropy, relative_entropy
 from uqprism.rules.base import Identity, Pair, Rule, rules
 
 

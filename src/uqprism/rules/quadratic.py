@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uqprism.arrays import Array
 from uqprism.families.base import Family
-from uqprism.functionals import density_distance, overlap
+from uqprism.families.functionals import density_distance, overlap
 from uqprism.rules.base import rules
 from uqprism.rules.kernel import KernelRule
 

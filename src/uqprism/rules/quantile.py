@@ -6,7 +6,7 @@ from uqprism.arrays import Array, constant, namespace
 from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family
 from uqprism.families.empirical import Empirical
-from uqprism.quadrature import integrate
+from uqprism.families.quadrature import integrate
 from uqprism.rules.base import Rule, at_least_zero, default_name, number, rules
 
 

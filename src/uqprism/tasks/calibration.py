@@ -12,7 +12,7 @@ from uqprism.arrays import Array, from_numpy, to_numpy
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.families import Empirical
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.tasks.scores import numbers
 
 LEVELS = tuple(round(0.05 * i, 2) for i in range(1, 20))

@@ -14,7 +14,8 @@ import numpy as np
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.measures import Measure
 from uqprism.registry import unknown
-from uqprism.storage import read_npz, require, write_npz, write_text
+from uqprism.support.optional import require
+from uqprism.support.storage import read_npz, write_npz, write_text
 from uqprism.tasks.command import Command, Section
 from uqprism.tasks.kendall import tau_matrix
 from uqprism.tasks.recommendation import recommend

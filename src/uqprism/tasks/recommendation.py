@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from uqprism.registry import unknown
-from uqprism.storage import require
+from uqprism.support.optional import require
 
 
 @dataclass(frozen=True)

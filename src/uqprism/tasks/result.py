@@ -13,7 +13,8 @@ import numpy as np
 
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.registry import unknown
-from uqprism.storage import read_npz, require, write_npz, write_text
+from uqprism.support.optional import require
+from uqprism.support.storage import read_npz, write_npz, write_text
 from uqprism.tasks.comparison import few_runs, not_worse
 
 FORMAT = "uqprism.TaskResult"
@@ -36,7 +37,7 @@ class TaskResult(Mapping[str, float]):
         curves: what the figures show, by name.
         parts: results that this one is the mean of: data sets, or repeated runs.
         settings: how it was made, as plain data.
-        figure: the function of `uqprism.report.figures` that draws it.
+        figure: the function of `uqprism.plots` that draws it.
         degrees: of freedom of the spread, where it was estimated from repeated runs: one less than there were.
     """
 
@@ -158,7 +159,7 @@ class TaskResult(Mapping[str, float]):
         return text
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
-        """Draw it, on these axes or on a figure of its own; returns the axes. Options as in `uqprism.report.figures`."""
+        """Draw it, on these axes or on a figure of its own; returns the axes. Options as in `uqprism.plots`."""
         from uqprism.report import figures
 
         return getattr(figures, self.figure)(self, ax=ax, **options)

@@ -14,7 +14,7 @@ import numpy as np
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.measures import APPROXIMATIONS, RISKS
 from uqprism.rules import PAPER
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.tasks.command import Command
 from uqprism.tasks.ood_detection import ood_detection
 from uqprism.tasks.rank_correlation import rank_correlation

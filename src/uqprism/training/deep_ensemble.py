@@ -10,7 +10,7 @@ from typing import Any
 
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.training import files, heads, networks
 from uqprism.training.heads import Head
 from uqprism.training.history import History

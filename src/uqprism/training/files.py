@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from uqprism.errors import FileError, InvalidValueError
-from uqprism.storage import atomic, require
+from uqprism.support.optional import require
+from uqprism.support.storage import atomic
 
 torch = require("torch", extra="deep")
 

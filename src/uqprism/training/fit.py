@@ -12,7 +12,7 @@ import numpy as np
 
 from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.training import heads, networks
 from uqprism.training.checkpoints import Checkpoints
 from uqprism.training.deep_ensemble import DeepEnsemble

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from uqprism.storage import require
+from uqprism.support.optional import require
 
 torch = require("torch", extra="deep")
 adam = require("torch.optim.adam", extra="deep").adam

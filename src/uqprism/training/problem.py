@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.training.options import TrainingOptions
 from uqprism.training.randomness import SPLIT, drawn_rows, orders
 from uqprism.training.scaling import Scaling

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from uqprism.storage import require
-from uqprism.terminal import bar_is_shown
+from uqprism.support.optional import require
+from uqprism.support.progress import bar_is_shown
 from uqprism.training.state import State
 
 SHOWN = 12  # members whose losses fit on a line; of more, the range is shown

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.storage import require
+from uqprism.support.optional import require
 
 torch = require("torch", extra="deep")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from uqprism.storage import require
+from uqprism.support.optional import require
 
 torch = require("torch", extra="deep")
 

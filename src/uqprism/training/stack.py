@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from uqprism.errors import ArgumentError, ShapeError
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.training import techniques
 from uqprism.training.networks.base import Factory
 from uqprism.training.randomness import own_generator, seed_generator

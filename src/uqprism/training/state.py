@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.training.history import Curves, Event
 from uqprism.training.optimiser import Moments
 from uqprism.training.stack import Stack

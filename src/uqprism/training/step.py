@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.training.optimiser import Moments, adam_step, shorten
 from uqprism.training.plan import Plan
 from uqprism.training.stack import Stack

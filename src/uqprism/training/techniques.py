@@ -19,7 +19,7 @@ from typing import Any
 
 from uqprism.errors import ArgumentError, ShapeError
 from uqprism.registry import unknown
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.training.randomness import MASK, hashed, seed_generator, uniform
 
 torch = require("torch", extra="deep")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from uqprism.storage import require
+from uqprism.support.optional import require
 
 torch = require("torch", extra="deep")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from uqprism.errors import TrainingError
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.training.checkpoints import Checkpoints
 from uqprism.training.history import Event, History
 from uqprism.training.optimiser import Moments

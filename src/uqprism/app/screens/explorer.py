@@ -12,7 +12,7 @@ from uqprism.app import posterior
 from uqprism.app.choices import RULES, Choice
 from uqprism.app.posterior import Answer, Shift
 from uqprism.app.screens import charts, remembered
-from uqprism.words import STAND_INS
+from uqprism.measures.vocabulary import STAND_INS
 
 ABOUT = (
     "The range of models that the data leave open is called a **posterior**. Here is one, for one prediction: means lie evenly "

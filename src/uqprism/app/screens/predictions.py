@@ -16,8 +16,8 @@ from uqprism.app.scored import Scored, scored_file
 from uqprism.app.screens import charts, remembered
 from uqprism.app.uploads import Upload
 from uqprism.errors import UqprismError
+from uqprism.measures.vocabulary import STAND_INS, rule_words
 from uqprism.tasks.flagging import flag
-from uqprism.words import STAND_INS, rule_words
 
 ROWS_SHOWN = 500
 METRIC = 150  # pixels

@@ -13,7 +13,7 @@ import numpy as np
 
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, ShapeError, UnsupportedError
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.tasks.active_learning.pool import Pool
 
 ADVICE = (

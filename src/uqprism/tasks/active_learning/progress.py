@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from uqprism.storage import require
-from uqprism.terminal import bar_is_shown, only_bar
+from uqprism.support.optional import require
+from uqprism.support.progress import bar_is_shown, only_bar
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
-from uqprism.storage import write_text
+from uqprism.support.storage import write_text
 from uqprism.tasks.active_learning.state import LearningState
 
 RECORD = "learner.json"

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from uqprism.families.quadrature import Exactness
 from uqprism.measures import MeasureTable
-from uqprism.quadrature import Exactness
-from uqprism.storage import read_npz, write_npz
+from uqprism.support.storage import read_npz, write_npz
 
 FORMAT = "uqprism.LearningState"
 COLUMN = "measure:"  # before the names of measures in a file

@@ -14,7 +14,7 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.evaluation import evaluate
 from uqprism.measures import Measure
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.training.deep_ensemble import DeepEnsemble
 from uqprism.training.fit import train
 from uqprism.training.heads import Head

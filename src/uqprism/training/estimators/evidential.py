@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.evidential import EvidentialPrediction
-from uqprism.storage import require
+from uqprism.ensemble.evidential import EvidentialPrediction
+from uqprism.support.optional import require
 from uqprism.training.estimators.base import EnsembleRegressor
 from uqprism.training.heads import Evidential, Head
 from uqprism.training.networks.base import Factory

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError
 from uqprism.registry import Registry
-from uqprism.storage import require
+from uqprism.support.optional import require
 
 torch = require("torch", extra="deep")
 

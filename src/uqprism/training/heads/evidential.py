@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from uqprism.arrays import to_numpy
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.training.heads.base import SMALLEST, Head, Tensor, heads, softplus
 
 torch = require("torch", extra="deep")
@@ -57,7 +57,7 @@ class Evidential(Head):
 
     def evidence(self, parameters: dict[str, Tensor]) -> Any:
         """The prediction as it is: an `EvidentialPrediction`, one distribution per point and network."""
-        from uqprism.evidential import EvidentialPrediction
+        from uqprism.ensemble.evidential import EvidentialPrediction
 
         arrays = {name: to_numpy(value) for name, value in parameters.items()}
         return EvidentialPrediction(**arrays, networks=arrays["gamma"].ndim > 1)

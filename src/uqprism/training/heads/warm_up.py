@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from uqprism.errors import ArgumentError
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.training.heads.base import Tensor, heads
 from uqprism.training.heads.mean_variance import MeanVariance, gaussian_nll
 

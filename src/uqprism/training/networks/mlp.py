@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from uqprism.errors import ArgumentError, ShapeError
 from uqprism.registry import unknown
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.training.networks.base import networks
 from uqprism.training.options import positive_integer
 

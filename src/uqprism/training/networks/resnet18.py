@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from uqprism.errors import ArgumentError
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.training.networks.base import image_channels, networks
 
 torch = require("torch", extra="deep")

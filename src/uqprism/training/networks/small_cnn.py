@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from uqprism.storage import require
+from uqprism.support.optional import require
 from uqprism.training.networks.base import image_channels, networks
 
 torch = require("torch", extra="deep")

@@ -1,0 +1,1 @@
+"""Ways to compute the same measures: the readable reference, and fused kernels for processors and CUDA devices."""

@@ -1,0 +1,1 @@
+"""The fused kernels for processors, compiled by Numba."""

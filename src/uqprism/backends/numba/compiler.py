@@ -1,0 +1,59 @@
+"""Numba as these kernels use it: no Python inside, no interpreter lock, compiled once per machine and not once per process.
+
+Of the fast-math flags only `contract` is for all: fused multiply-adds round once instead of twice, while reordering sums would
+undo the centring that carries the digits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS: dict[str, Any] = {"fastmath": {"contract", "nsz"}, "error_model": "numpy", "nogil": True}
+
+
+def inlined(function: F) -> F:
+    """A piece of a kernel."""
+    return cast("F", numba.njit(**_OPTIONS)(function))
+
+
+def reduction(function: F) -> F:
+    """A piece of a kernel that takes a minimum or maximum, or sums numbers that are not small differences, in any order."""
+    return cast("F", numba.njit(**{**_OPTIONS, "fastmath": {"contract", "nsz", "nnan", "reassoc"}})(function))
+
+
+def kernel(function: F) -> F:
+    """A kernel, compiled when first called and kept on disk for the next process.
+
+    Numba keeps it beside the source or, where that cannot be written, in the user's cache folder. Where neither can be
+    written it is compiled anew in each process. Numba looks for changes in the kernel's own file only; its pieces lie in
+    others, so here any change of this folder makes what was kept stale.
+    """
+    compiled = numba.njit(**_OPTIONS)(function)
+    with suppress(RuntimeError):  # no folder to cache in
+        compiled.enable_caching()
+        compiled._cache._cache_file._source_stamp = _digest()
+    return cast("F", compiled)
+
+
+@cache
+def _digest() -> str:
+    """A hash of the code of all backends."""
+    found = hashlib.sha256()
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        found.update(path.read_bytes())
+    return found.hexdigest()
+
+
+@inlined
+def rows(array: Any, index: int, size: int) -> Any:
+    """The rows of one block or member. Positions in a view are seen to be positive, which vector loads depend on."""
+    return array[index * size : (index + 1) * size]

@@ -1,0 +1,184 @@
+"""Centre and scale first: the members of each point centred as in `CentredEnsemble` define it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from uqprism.backends.layout import (
+    DEVIATION,
+    FRAME,
+    GIVEN,
+    LANES,
+    MATCHED_SCALE,
+    MATCHED_VARIANCE,
+    MEMBER,
+    NEAR_MATCHED,
+    NEAR_POOLED,
+    OFFSET,
+    POOLED_SCALE,
+    SCALE,
+    SPREAD,
+    TERM,
+    TERM_BLOCK,
+    UNIT,
+    VARIANCE,
+)
+from uqprism.backends.numba.compiler import inlined, kernel, rows
+from uqprism.backends.numba.special import power_of_two
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+LOG_UNIT = TERM["log.unit"]
+SMALLEST, LARGEST, NARROWEST = 1e-140, 1e140, 1e-25  # sizes, and a scale as a part of the size, that no power over- or underflows
+NEAR_OFFSET, NEAR_RATIO = 0.3, 0.1  # as in `families.near_gaussian`
+
+
+@kernel
+def prepare(
+    mean: Floats,
+    given: Floats,
+    weights: Floats,
+    by_variance: bool,
+    members: Floats,
+    frames: Floats,
+    terms: Floats,
+    declined: np.ndarray[Any, np.dtype[np.bool_]],
+) -> None:
+    """Fill members, frames and the log units; points that need more care than a kernel takes are declined.
+
+    Args:
+        mean: (members, points).
+        given: the scale, or with `by_variance` the variance, (members, points).
+        weights: (members,), all positive.
+        by_variance: what `given` is.
+        members: out, flat.
+        frames: out, flat.
+        terms: out, flat; only the row of the log unit is written.
+        declined: out, (points,).
+    """
+    count, points = mean.shape
+    row = np.empty(3 * LANES)
+    for block in range((points + LANES - 1) // LANES):
+        first = block * LANES
+        used = min(LANES, points - first)
+        ours, frame = rows(members, block, count * MEMBER), rows(frames, block, FRAME)
+        log_unit = rows(terms, block, TERM_BLOCK)[LOG_UNIT : LOG_UNIT + LANES]
+        _load(mean, given, by_variance, ours, first, used)
+        _choose_unit(ours, count, row, declined[first : first + used])
+        for p in range(LANES):
+            unit = row[p]
+            frame[UNIT + p] = 1.0 / unit
+            frame[UNIT + LANES + p] = 1.0
+            frame[UNIT + 2 * LANES + p] = unit
+            frame[UNIT + 3 * LANES + p] = unit * unit
+            log_unit[p] = row[LANES + p]
+        _standardise(ours, count, weights, by_variance, frame)
+        _moments(ours, count, weights, by_variance, frame)
+        _nearness(ours, count, frame)
+
+
+@inlined
+def _load(mean: Floats, given: Floats, by_variance: bool, members: Floats, first: int, used: int) -> None:
+    """Means relative to the first member's, scales, and what was given; unused lanes hold harmless members."""
+    for i in range(mean.shape[0]):
+        member = rows(members, i, MEMBER)
+        for p in range(used):
+            member[OFFSET + p] = mean[i, first + p] - mean[0, first + p]
+            member[GIVEN + p] = given[i, first + p]
+        for p in range(used, LANES):
+            member[OFFSET + p], member[GIVEN + p] = 0.0, 1.0
+        for p in range(LANES):
+            member[SCALE + p] = math.sqrt(member[GIVEN + p]) if by_variance else member[GIVEN + p]
+
+
+@inlined
+def _choose_unit(members: Floats, count: int, row: Floats, declined: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+    """The power of two above each point's size and its log; points whose size no kernel should try are declined."""
+    for p in range(LANES):
+        row[p], row[LANES + p], row[2 * LANES + p] = 0.0, math.inf, 0.0
+    for i in range(count):
+        member = rows(members, i, MEMBER)
+        for p in range(LANES):
+            distance, scale = abs(member[OFFSET + p]), member[SCALE + p]
+            row[p] = max(row[p], distance, scale)
+            row[LANES + p] = min(row[LANES + p], scale)
+            row[2 * LANES + p] += distance + scale  # NaN and infinity survive a sum, not a maximum
+    for p in range(LANES):
+        size, narrowest, total = row[p], row[LANES + p], row[2 * LANES + p]
+        usable = total < math.inf and SMALLEST < size < LARGEST and narrowest > NARROWEST * size
+        if not usable:
+            for i in range(count):
+                member = rows(members, i, MEMBER)
+                member[OFFSET + p], member[SCALE + p], member[GIVEN + p] = 0.0, 1.0, 1.0
+        if p < len(declined):
+            declined[p] = not usable
+        row[p], row[LANES + p] = power_of_two(size if usable else 1.0)
+
+
+@inlined
+def _standardise(members: Floats, count: int, weights: Floats, by_variance: bool, frame: Floats) -> None:
+    """Divide by the unit and centre."""
+    for i in range(count):
+        member = rows(members, i, MEMBER)
+        for p in range(LANES):
+            inverse = frame[UNIT + p]
+            member[OFFSET + p] *= inverse
+            member[SCALE + p] *= inverse
+            member[GIVEN + p] *= inverse * inverse if by_variance else inverse
+    _centre(members, count, weights, OFFSET)
+
+
+@inlined
+def _centre(members: Floats, count: int, weights: Floats, row: int) -> None:
+    """Subtract the weighted mean of this row from every member's, twice: the second time removes what the first one rounded."""
+    shift = np.empty(LANES)
+    for _ in range(2):
+        shift[:] = 0.0
+        for i in range(count):
+            member = rows(members, i, MEMBER)[row : row + LANES]
+            for p in range(LANES):
+                shift[p] += weights[i] * member[p]
+        for i in range(count):
+            member = rows(members, i, MEMBER)[row : row + LANES]
+            for p in range(LANES):
+                member[p] -= shift[p]
+
+
+@inlined
+def _moments(members: Floats, count: int, weights: Floats, by_variance: bool, frame: Floats) -> None:
+    """The variance of the means, the mean variance, each member's deviation from it, and the two surrogates' scales."""
+    zeroth = members[GIVEN : GIVEN + LANES].copy()
+    for p in range(LANES):
+        frame[SPREAD + p] = frame[VARIANCE + p] = 0.0
+    for i in range(count):
+        member, weight = rows(members, i, MEMBER), weights[i]
+        for p in range(LANES):
+            offset, given = member[OFFSET + p], member[GIVEN + p]
+            frame[SPREAD + p] += weight * offset * offset
+            frame[VARIANCE + p] += weight * (given if by_variance else given * given)
+            member[DEVIATION + p] = (given - zeroth[p]) * (1.0 if by_variance else given + zeroth[p])
+    _centre(members, count, weights, DEVIATION)
+    for p in range(LANES):
+        frame[MATCHED_VARIANCE + p] = frame[VARIANCE + p] + frame[SPREAD + p]
+        frame[MATCHED_SCALE + p] = math.sqrt(frame[MATCHED_VARIANCE + p])
+        frame[POOLED_SCALE + p] = math.sqrt(frame[VARIANCE + p])
+
+
+@inlined
+def _nearness(members: Floats, count: int, frame: Floats) -> None:
+    """One where all members are near the surrogate, zero elsewhere."""
+    for p in range(LANES):
+        frame[NEAR_MATCHED + p] = frame[NEAR_POOLED + p] = 1.0
+    for i in range(count):
+        member = rows(members, i, MEMBER)
+        for p in range(LANES):
+            offset, deviation = abs(member[OFFSET + p]), member[DEVIATION + p]
+            away = abs(deviation - frame[SPREAD + p]) <= NEAR_RATIO * frame[MATCHED_VARIANCE + p]
+            near = offset <= NEAR_OFFSET * frame[MATCHED_SCALE + p] and away
+            frame[NEAR_MATCHED + p] = frame[NEAR_MATCHED + p] if near else 0.0
+            away = abs(deviation) <= NEAR_RATIO * frame[VARIANCE + p]
+            near = offset <= NEAR_OFFSET * frame[POOLED_SCALE + p] and away
+            frame[NEAR_POOLED + p] = frame[NEAR_POOLED + p] if near else 0.0

@@ -1,0 +1,128 @@
+"""Which terms a set of measures needs, and how each measure is put together from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from uqprism.backends.layout import TERMS
+from uqprism.families.gaussian import Gaussian
+from uqprism.families.quadrature import TOLERANCE
+from uqprism.measures import APPROXIMATIONS, Measure
+from uqprism.measures.risks import Recipe, recipe
+from uqprism.rules import CRPS, Log, Quadratic, Rule, SquaredError
+
+RULES: dict[type[Rule], str] = {CRPS: "crps", Log: "log", Quadratic: "quadratic", SquaredError: "squared_error"}
+PAIRS = ("crps.excess.members.members", "quadratic.excess.members.members", "quadratic.total.members.members")
+MANY_TOLERANCE = 1e-9  # of what has a closed form over pairs, when an integral is shorter
+
+Weighted = tuple[str, float]  # a term and its factor
+
+
+def covers(measure: Measure) -> bool:
+    """True if the terms suffice for this measure: the paper's four rules and four approximations."""
+    roles = {measure.prediction, measure.truth} - {None}
+    return type(measure.resolved()) in RULES and roles <= set(APPROXIMATIONS)
+
+
+def _term(rule: str, primitive: tuple[str, ...]) -> Weighted:
+    """The term that holds this risk; symmetric ones are held once."""
+    risk, *roles = primitive
+    if rule == "squared_error":
+        if risk == "excess":
+            return "squared_error.excess.members.matched", 2.0 if roles == ["members", "members"] else 1.0
+        roles = ["members" if role == "pooled" else role for role in roles]
+    if risk == "total" and roles[0] == roles[1] != "members":
+        risk, roles = "bayes", roles[:1]
+    names = [".".join([rule, risk, *order]) for order in (roles, roles[::-1])]
+    if rule == "log" or risk == "total":
+        names = names[:1]
+    return next(name for name in names if name in TERMS), 1.0
+
+
+@lru_cache(maxsize=4096)
+def terms_of(measure: Measure, correction: float | None = None) -> list[Weighted]:
+    """The terms of a measure that is covered, with their factors."""
+    rule = measure.resolved()
+    name = RULES[type(rule)]
+
+    def expand(parts: Recipe, factor: float = 1.0) -> list[Weighted]:
+        found = []
+        for primitive, inner in parts.items():
+            term, own = _term(name, primitive)
+            found.append((term, factor * inner * own))
+            if rule.additive and primitive[0] == "bayes":
+                found.append(("log.unit", factor * inner))
+        return found
+
+    if measure.prediction is None:
+        return expand(recipe(rule, Gaussian, "bayes", measure.truth))
+    pair = measure.prediction, measure.truth
+    if correction is not None and pair == ("members", "members"):
+        excess = expand(recipe(rule, Gaussian, "excess", *pair), 1.0 / correction)
+        return excess if measure.risk == "excess" else expand(recipe(rule, Gaussian, "bayes", pair[1])) + excess
+    return expand(recipe(rule, Gaussian, measure.risk, *pair))
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Measures as weighted sums of terms: measure k takes `factor[i] * terms[row[i]]` for i from start[k] to start[k + 1].
+
+    Attributes:
+        start: (measures + 1,).
+        row: (entries,), of the term.
+        factor: (entries,).
+        degree: (measures,), the power of the unit to multiply with.
+        excess: (measures,), whether negative rounding errors become zero.
+        terms: the names of all terms needed.
+        tolerances: (measures,), zero for closed forms.
+    """
+
+    start: np.ndarray[Any, Any]
+    row: np.ndarray[Any, Any]
+    factor: np.ndarray[Any, Any]
+    degree: np.ndarray[Any, Any]
+    excess: np.ndarray[Any, Any]
+    terms: frozenset[str]
+    tolerances: tuple[float, ...]
+
+    @staticmethod
+    def of(measures: Sequence[Measure], correction: float | None, *, many: bool = False) -> Program:
+        """The program for these measures; `many` if terms over pairs will be integrals."""
+        return Program._of(tuple(measures), correction, many)
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def _of(cls, measures: tuple[Measure, ...], correction: float | None, many: bool) -> Program:
+        parts = [terms_of(measure, correction) for measure in measures]
+        entries = [entry for part in parts for entry in part]
+        return cls(
+            start=np.cumsum([0, *map(len, parts)]),
+            row=np.array([TERMS.index(term) for term, _ in entries], dtype=np.int64),
+            factor=np.array([factor for _, factor in entries], dtype=np.float64),
+            degree=np.array([measure.resolved().degree or 0 for measure in measures], dtype=np.int64),
+            excess=np.array([measure.risk == "excess" for measure in measures]),
+            terms=frozenset(term for term, _ in entries),
+            tolerances=tuple(max((_tolerance(term, many) for term, _ in part), default=0.0) for part in parts),
+        )
+
+    def needs(self, rule: str, *, mixture: bool = False, pairs: bool = False, surrogates: bool = False) -> bool:
+        """True if any term of this rule is needed; with `mixture`, `pairs` or `surrogates` only of those kinds."""
+        terms = [term for term in self.terms if term.startswith(f"{rule}.") and term != "log.unit"]
+        if mixture:
+            return any("mixture" in term for term in terms)
+        if pairs:
+            return any(term in PAIRS for term in terms)
+        if surrogates:
+            return any("matched" in term or "pooled" in term for term in terms)
+        return bool(terms)
+
+
+def _tolerance(term: str, many: bool) -> float:
+    if "mixture" in term:
+        return TOLERANCE
+    return MANY_TOLERANCE if many and term in PAIRS else 0.0

@@ -1,0 +1,1 @@
+"""The fused kernels for CUDA devices, compiled by Triton."""

@@ -1,0 +1,141 @@
+"""An ensemble from nothing: train on the paper's synthetic set, predict inside and outside of it, write files and a report."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uqprism.errors import FileError, MissingExtraError
+from uqprism.paper.data.synthetic import TWO_CURVES_REGION, two_curves
+from uqprism.paper.experiments.synthetic import OUTSIDE, Config, jobs
+from uqprism.paper.training import trained_now
+from uqprism.support.optional import require
+from uqprism.support.storage import atomic
+
+if TYPE_CHECKING:
+    from uqprism import EnsemblePrediction
+    from uqprism.report.page import Report
+
+REGIONS = {"predictions": TWO_CURVES_REGION, "left": OUTSIDE[0], "right": OUTSIDE[1]}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of it: rows to train on and to predict in each region, networks, passes over the rows."""
+
+    n_training: int = 1200
+    n_test: int = 750
+    n_outside: int = 250
+    n_members: int = 10
+    epochs: int = 100
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What came of it.
+
+    Attributes:
+        report: the page.
+        files: the predictions it is about, to try other commands on.
+        sizes: of data and networks.
+    """
+
+    report: Report
+    files: tuple[Path, ...]
+    sizes: Sizes
+
+    def __str__(self) -> str:
+        sizes = self.sizes
+        head = (
+            f"{sizes.n_members} small networks learned {sizes.n_training:,} points between x = -4 and 4, then predicted new "
+            "points there, and points to the left and right, where they had seen none."
+        )
+        others = ", ".join(path.name for path in self.files)
+        lines = [textwrap.fill(head, 100), "", self.report.told(), ""]
+        return "\n".join([*lines, f"The report is in {self.report}", f"Beside it, to try other commands on: {others}"])
+
+
+def run(
+    output: Path, *, sizes: Sizes | None = None, measures: str | None = "all", tell: Callable[[str], None] = lambda _: None
+) -> Demo:
+    """Train, predict, evaluate, write; a minute at most on two cores.
+
+    Args:
+        output: the page; the predictions are written beside it.
+        sizes: of data and networks.
+        measures: to compare on the page, by default all 144.
+        tell: hears what is being done.
+    """
+    for package, extra in (("torch", "deep"), ("pyarrow", "cli"), ("jinja2", "report"), ("matplotlib", "report")):
+        _require(package, extra)
+    from uqprism.report.page import write_report
+
+    sizes = sizes or Sizes()
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"--output {output}: its folder cannot be made: {error.strerror}") from None
+    files = _files(output.parent, sizes, tell)
+    known, *outside = map(str, files)
+    arguments = ["report", known, "--target", "y", *(part for file in outside for part in ("--ood", file))]
+    page = write_report(
+        known,
+        output,
+        target="y",
+        ood=outside,
+        measures=measures,
+        title="the paper's synthetic set",
+        command=shlex.join(["uqprism", *arguments, *(("--measures", measures) if measures else ())]),
+        tell=tell,
+    )
+    return Demo(page, files, sizes)
+
+
+def _require(package: str, extra: str) -> None:
+    try:
+        require(package, extra=extra)
+    except MissingExtraError:
+        raise MissingDemoError(package, extra) from None
+
+
+class MissingDemoError(MissingExtraError):
+    """The same, with a way that needs no extra."""
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}; or see a smaller demo, which needs nothing more: uqprism demo deliveries"
+
+
+def _files(folder: Path, sizes: Sizes, tell: Callable[[str], None]) -> tuple[Path, ...]:
+    """Predictions of one ensemble in each region, as CSV files."""
+    trial = jobs(Config())[0].key  # the first data set of `uqprism reproduce synthetic`
+    trial = replace(
+        trial, config=replace(trial.config, n_training=sizes.n_training, n_members=sizes.n_members, epochs=sizes.epochs)
+    )
+    tell(f"training {sizes.n_members} networks on {sizes.n_training} points")
+    model = trained_now(*trial.training_data(), **trial.settings())
+    tell("predicting")
+    found = []
+    for number, (name, region) in enumerate(REGIONS.items()):
+        count = sizes.n_test if name == "predictions" else sizes.n_outside
+        inputs, targets = two_curves(count, trial.seeds.test + number, regions=(region,))
+        path = folder / f"{name}.csv"
+        _write(path, inputs[:, 0], model.predict_ensemble(inputs), targets)
+        found.append(path)
+    return tuple(found)
+
+
+def _write(path: Path, x: Any, prediction: EnsemblePrediction, y: Any) -> None:
+    """Columns x, mean_0 ..., variance_0 ..., y: what a user of any model would have."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    members = prediction.members
+    columns = {"x": x}
+    for kind in ("mean", "variance"):
+        columns |= {f"{kind}_{i}": row for i, row in enumerate(getattr(members, kind))}
+    with atomic(path) as file:
+        csv.write_csv(pa.table({**columns, "y": y}), file)

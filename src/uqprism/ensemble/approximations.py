@@ -1,0 +1,181 @@
+"""Ways for an ensemble to stand in for one distribution: each gives candidates, a weighted batch of distributions.
+
+`members` gives all of them; `mixture`, `matched` and `pooled` give one. Candidates live in the ensemble's frame and share
+its centred moments, so that the difference between any two of them is formed from those and never from rounded results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from uqprism.arrays import Array, expand, is_traced, namespace, working
+from uqprism.errors import InvalidValueError
+from uqprism.families.base import Family
+from uqprism.families.centring import Frame, standardise
+from uqprism.families.empirical import Empirical
+from uqprism.families.gaussian import Gaussian, Surrogate
+from uqprism.families.mixture import Mixture
+from uqprism.families.quadrature import Home
+from uqprism.registry import Registry
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Distributions (candidates, *points) and their weights, which sum to one over the candidates."""
+
+    distribution: Family
+    weights: Array
+    home: Home | None = None
+
+    @classmethod
+    def single(cls, distribution: Family, home: Home | None = None) -> Candidates:
+        """One candidate for each point, from a batch (*points)."""
+        xp = namespace(distribution.mean)
+        batch = len(distribution.batch_shape)
+        raised = distribution.map(lambda x: expand(x, x.ndim - batch))
+        return cls(raised, xp.ones_like(raised.mean), home)
+
+    @cached_property
+    def rows(self) -> tuple[Family, Array]:
+        """Distribution and weights with an empty axis after the candidates': (candidates, 1, *points)."""
+        if self.weights.shape[0] == 1:
+            return self.columns  # the same object, so that grids evaluate it once
+        return self._settle(1)
+
+    @cached_property
+    def columns(self) -> tuple[Family, Array]:
+        """Distribution and weights with an empty axis before the candidates': (1, candidates, *points)."""
+        return self._settle(0)
+
+    def _settle(self, axis: int) -> tuple[Family, Array]:
+        batch = len(self.distribution.batch_shape)
+        spread = self.distribution.map(lambda x: expand(x, x.ndim - batch + axis))
+        spread.home = self.home
+        return spread, expand(self.weights, axis)
+
+    def affine(self, frame: Frame) -> Candidates:
+        """The same candidates in the units of y."""
+        return Candidates(self.distribution.affine(frame.centre, frame.unit), self.weights)
+
+
+class CentredEnsemble:
+    """An ensemble in its own frame, with the moments that its candidates share, each computed once."""
+
+    def __init__(self, members: Family, weights: Array) -> None:
+        self.weights = working(weights)
+        self.members, self.frame = standardise(members, self.weights)
+        if isinstance(self.members, Gaussian):
+            self.members.deviation = self._deviations(self.members)
+        self._candidates: dict[str, Candidates] = {}
+
+    def average(self, values: Array) -> Array:
+        """The weighted mean over the members."""
+        return namespace(values).sum(self.weights * values, axis=0)
+
+    @cached_property
+    def variance_of_means(self) -> Array:
+        """V, the variance that the members' disagreement adds to the mixture's, (*points)."""
+        offset = self.members.mean - self.average(self.members.mean)
+        return self.average(offset * offset)
+
+    @cached_property
+    def mean_variance(self) -> Array:
+        """The mean of the members' variances, (*points)."""
+        return self.average(self.members.variance)
+
+    def _deviations(self, members: Gaussian) -> Array:
+        """Each member's variance minus the mean variance, formed from differences of what is exact."""
+        if members.given_variance is None:
+            gap = (members.scale - members.scale[0]) * (members.scale + members.scale[0])
+        else:
+            gap = members.variance - members.variance[0]
+        gap = gap - self.average(gap)
+        return gap - self.average(gap)
+
+    @cached_property
+    def mixture(self) -> Family:
+        """The average of the distributions; samples are simply put together."""
+        if isinstance(self.members, Empirical):
+            xp = namespace(self.weights)
+            draws, weights = self.members.draws, self.members.weights * self.weights
+            shape = (-1, *draws.shape[2:])
+            return Empirical(xp.reshape(draws, shape), xp.reshape(weights, shape), check=False)
+        return Mixture._of(self.members, self.weights)
+
+    @cached_property
+    def home(self) -> Home:
+        """The grid on which this ensemble's integrals are taken."""
+        known: list[Family] = [self.mixture]
+        if _usable(self._total_variance):
+            known.append(self.matched)
+        if _usable(self.mean_variance):
+            known.append(self.pooled)
+        return Home(*known)
+
+    @property
+    def _total_variance(self) -> Array:
+        return self.mean_variance + self.variance_of_means
+
+    @cached_property
+    def matched(self) -> Surrogate:
+        """One Gaussian with the mixture's mean and variance."""
+        _require(self._total_variance, "matched")
+        spread = self.variance_of_means
+        zero = namespace(spread).zeros_like(spread)
+        return Surrogate(mean=zero, variance=self._total_variance, deviation=spread, missing=zero)
+
+    @cached_property
+    def pooled(self) -> Surrogate:
+        """One Gaussian with the mixture's mean and the mean of the members' variances."""
+        _require(self.mean_variance, "pooled")
+        zero = namespace(self.mean_variance).zeros_like(self.mean_variance)
+        return Surrogate(mean=zero, variance=self.mean_variance, deviation=zero, missing=self.variance_of_means)
+
+    def candidates(self, name: str) -> Candidates:
+        """The candidates of the approximation of this name."""
+        if name not in self._candidates:
+            self._candidates[name] = approximations.get(name)(self)
+        return self._candidates[name]
+
+
+def _usable(variance: Array) -> bool:
+    """True if a Gaussian can have this variance at every point."""
+    xp = namespace(variance)
+    return is_traced(variance) or bool(xp.all(xp.isfinite(variance) & (variance > 0.0)))
+
+
+def _require(variance: Array, name: str) -> None:
+    if not _usable(variance):
+        raise InvalidValueError(
+            f"{name} needs a positive, finite variance at every point, and some points have none (a Student t with two or fewer "
+            "degrees of freedom, or single or identical samples); use members and mixture instead"
+        )
+
+
+approximations: Registry[Callable[[CentredEnsemble], Candidates]] = Registry("approximation")
+
+
+@approximations.register("members")
+def members(ensemble: CentredEnsemble) -> Candidates:
+    """Each member in turn: risks are averaged over them."""
+    return Candidates(ensemble.members, ensemble.weights, ensemble.home)
+
+
+@approximations.register("mixture")
+def mixture(ensemble: CentredEnsemble) -> Candidates:
+    """The average of the distributions."""
+    return Candidates.single(ensemble.mixture, ensemble.home)
+
+
+@approximations.register("matched")
+def matched(ensemble: CentredEnsemble) -> Candidates:
+    """One Gaussian with the mixture's mean and variance."""
+    return Candidates.single(ensemble.matched, ensemble.home)
+
+
+@approximations.register("pooled")
+def pooled(ensemble: CentredEnsemble) -> Candidates:
+    """One Gaussian with the mixture's mean and the mean of the members' variances."""
+    return Candidates.single(ensemble.pooled, ensemble.home)

@@ -1,0 +1,370 @@
+"""`EnsemblePrediction`, the hub: one family of predictive distributions, (members, *points)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from uqprism.adapters.doors import Doors
+from uqprism.arrays import Array, coerce, is_traced, is_wrapped, namespace, to_numpy, working
+from uqprism.ensemble.approximations import CentredEnsemble
+from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
+from uqprism.families import Empirical, Family, Gaussian, Laplace, Logistic, Mixture, StudentT, families
+from uqprism.families.base import check_values
+from uqprism.families.weights import as_weights, check_weights, mixing_weights
+from uqprism.support.optional import require
+from uqprism.support.storage import read_npz, write_npz
+from uqprism.support.tables import data_frame
+
+FORMAT = "uqprism.EnsemblePrediction"
+
+
+class EnsemblePrediction(Doors):
+    """The predictions of several models for the same points, as distributions of one family.
+
+    Build it with `gaussian`, `natural`, `laplace`, `logistic`, `student_t` or `samples`, from a table with `from_frame`, or
+    from models and posteriors of other libraries with `from_sklearn`, `from_torch` and `from_samples`. Arrays are (members,
+    *points), or have the members along `member_axis`; NumPy, PyTorch and JAX arrays are kept as they are, lists and tables
+    become NumPy. Values are checked once, here; `check=False` skips that.
+
+    Attributes:
+        members: the distributions, with a batch of (members, *points).
+        weights: one weight per member, summing to one; None means equal.
+    """
+
+    def __init__(self, members: Family, weights: Array = None, *, check: bool = True) -> None:
+        shape = members.batch_shape
+        if not shape:
+            raise ShapeError("a prediction needs a first axis of members, got a single number; axes are (members, *points)")
+        if shape[0] == 0:
+            raise ShapeError("a prediction needs at least one member, got an array with none; axes are (members, *points)")
+        self.members = members
+        self.weights = None if weights is None else _member_weights(weights, members, check)
+
+    # Doors ------------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def gaussian(
+        cls,
+        *,
+        mean: Array,
+        variance: Array = None,
+        scale: Array = None,
+        weights: Array = None,
+        member_axis: int = 0,
+        check: bool = True,
+    ) -> EnsemblePrediction:
+        """Gaussian members with this mean and either variance or scale (standard deviation)."""
+        given = _arrays(member_axis, mean=mean, variance=variance, scale=scale)
+        return cls(Gaussian(**given, check=check), weights, check=check)
+
+    @classmethod
+    def natural(
+        cls, *, eta1: Array, eta2: Array, weights: Array = None, member_axis: int = 0, check: bool = True
+    ) -> EnsemblePrediction:
+        """Gaussian members by natural parameters: eta1 = mean / variance and eta2 = -1 / (2 variance), which is negative."""
+        given = _arrays(member_axis, eta1=eta1, eta2=eta2)
+        if given["eta1"].shape != given["eta2"].shape:
+            raise ShapeError(f"eta2 must match eta1 {tuple(given['eta1'].shape)}, got {tuple(given['eta2'].shape)}")
+        if check:
+            check_values("eta1", given["eta1"], "location")
+            check_values("eta2", given["eta2"], "negative")
+        variance = -0.5 / given["eta2"]
+        return cls(Gaussian(mean=given["eta1"] * variance, variance=variance, check=check), weights, check=check)
+
+    @classmethod
+    def laplace(
+        cls, *, location: Array, scale: Array, weights: Array = None, member_axis: int = 0, check: bool = True
+    ) -> EnsemblePrediction:
+        """Laplace members; the scale is the mean absolute deviation, not the standard deviation."""
+        return cls(Laplace(**_arrays(member_axis, location=location, scale=scale), check=check), weights, check=check)
+
+    @classmethod
+    def logistic(
+        cls, *, location: Array, scale: Array, weights: Array = None, member_axis: int = 0, check: bool = True
+    ) -> EnsemblePrediction:
+        """Logistic members."""
+        return cls(Logistic(**_arrays(member_axis, location=location, scale=scale), check=check), weights, check=check)
+
+    @classmethod
+    def student_t(
+        cls,
+        *,
+        location: Array,
+        scale: Array,
+        degrees_of_freedom: Array = None,
+        df: Array = None,
+        weights: Array = None,
+        member_axis: int = 0,
+        check: bool = True,
+    ) -> EnsemblePrediction:
+        """Student t members; `df` is short for `degrees_of_freedom`."""
+        if (degrees_of_freedom is None) == (df is None):
+            raise ArgumentError("give degrees_of_freedom (or df, which is the same) once")
+        shape = df if degrees_of_freedom is None else degrees_of_freedom
+        given = _arrays(member_axis, location=location, scale=scale, degrees_of_freedom=shape)
+        return cls(StudentT(**given, check=check), weights, check=check)
+
+    @classmethod
+    def samples(
+        cls, draws: Array, *, weights: Array = None, member_axis: int = 0, draw_axis: int = 1, check: bool = True
+    ) -> EnsemblePrediction:
+        """Members that are known only by draws of the target, (members, draws, *points) or as the two axes say.
+
+        Each draw is a value that the target might take. For draws of a model's parameters, of which each makes a distribution of
+        its own, use `from_samples`.
+        """
+        draws = coerce(draws=draws)["draws"]
+        if draws.ndim < 2:
+            raise ShapeError(f"draws must have axes (members, draws, *points), got shape {tuple(draws.shape)}")
+        for name, axis in (("member_axis", member_axis), ("draw_axis", draw_axis)):
+            if not -draws.ndim <= axis < draws.ndim:
+                raise ShapeError(f"{name} {axis} is not an axis of draws with shape {tuple(draws.shape)}")
+        if member_axis % draws.ndim == draw_axis % draws.ndim:
+            raise ShapeError(f"member_axis and draw_axis must differ, both are {member_axis}")
+        draws = namespace(draws).moveaxis(draws, (draw_axis, member_axis), (0, 1))
+        return cls(Empirical(draws, check=check), weights, check=check)
+
+    # Shape ------------------------------------------------------------------------------------------------------------
+
+    @property
+    def n_members(self) -> int:
+        """How many members."""
+        return int(self.members.batch_shape[0])
+
+    @property
+    def points_shape(self) -> tuple[int, ...]:
+        """The shape of the points, () for one point."""
+        return tuple(self.members.batch_shape[1:])
+
+    @property
+    def n_points(self) -> int:
+        """How many points."""
+        return int(np.prod(self.points_shape, dtype=np.int64))
+
+    def __len__(self) -> int:
+        if not self.points_shape:
+            raise ShapeError("a prediction for a single point has no length")
+        return self.points_shape[0]
+
+    def __getitem__(self, index: Any) -> EnsemblePrediction:
+        """The same members at some of the points."""
+        at = index if isinstance(index, tuple) else (index,)
+        return self._map_points(lambda x: x[(slice(None), *at)])
+
+    def flat(self) -> EnsemblePrediction:
+        """The same prediction with the points along one axis."""
+        if len(self.points_shape) == 1:
+            return self
+        return self._map_points(lambda x: namespace(x).reshape(x, (self.n_members, self.n_points)))
+
+    def counted(self) -> EnsemblePrediction:
+        """Without the members of weight zero, which must not even move the frame; all of them where weights are not known."""
+        weights = self.weights
+        if weights is None or is_traced(weights) or is_wrapped(weights) or getattr(weights, "requires_grad", False):
+            return self
+        keep = np.flatnonzero(to_numpy(weights))
+        if len(keep) == self.n_members:
+            return self
+        depth = len(self.members.batch_shape)
+        members = self.members.map(lambda x: x[(slice(None),) * (x.ndim - depth) + (keep,)])
+        return EnsemblePrediction(members, weights[keep], check=False)
+
+    def _map_points(self, function: Any) -> EnsemblePrediction:
+        """Apply `function` to arrays (members, *points); leading axes of the family, such as draws, are looped over."""
+        depth = len(self.members.batch_shape)
+
+        def apply(x: Array) -> Array:
+            if x.ndim == depth:
+                return function(x)
+            return namespace(x).stack([apply(part) for part in x], axis=0)
+
+        clone = object.__new__(type(self))
+        clone.members, clone.weights = self.members.map(apply), self.weights
+        return clone
+
+    @staticmethod
+    def concatenate(predictions: Sequence[EnsemblePrediction], axis: int = 0) -> EnsemblePrediction:
+        """One prediction for the points of all, along a points axis; same family, members and weights."""
+        if not predictions:
+            raise ArgumentError("predictions must hold at least one EnsemblePrediction, got none")
+        first = predictions[0]
+        names = _stored_parameters(first.members)
+        if not -len(first.points_shape) <= axis < len(first.points_shape):
+            raise ShapeError(f"axis {axis} is not an axis of the points, whose shape is {first.points_shape}")
+        axis %= len(first.points_shape)
+        for other in predictions[1:]:
+            if type(other.members) is not type(first.members) or other.n_members != first.n_members:
+                raise ShapeError(f"predictions must agree in family and members: {first!r} and {other!r} do not")
+            if not _same_weights(first.weights, other.weights):
+                raise InvalidValueError("predictions must have the same member weights")
+            if _stored_parameters(other.members) != names:
+                raise ArgumentError("predictions must all be given by variance, or all by scale")
+            around = [shape[:axis] + shape[axis + 1 :] for shape in (first.points_shape, other.points_shape)]
+            if around[0] != around[1]:
+                raise ShapeError(f"points must agree but for axis {axis}, got {first.points_shape} and {other.points_shape}")
+        depth = len(first.members.batch_shape)
+
+        def joined(name: str) -> Array:
+            parts = [getattr(p.members, name) for p in predictions]
+            return namespace(parts[0]).concat(parts, axis=parts[0].ndim - depth + 1 + axis)
+
+        members = _restored(type(first.members), {name: joined(name) for name in names})
+        return EnsemblePrediction(members, first.weights, check=False)
+
+    # Stand-ins --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _centred(self) -> CentredEnsemble:
+        flat = self.flat().counted()
+        return CentredEnsemble(flat.members, flat.member_weights())
+
+    def member_weights(self) -> Array:
+        """Weights (members, *points) in working precision, equal if none were given."""
+        return mixing_weights(working(self.members.centre), self.weights, check=False)
+
+    def _in_units(self, distribution: Family) -> Any:
+        frame, dtype = self._centred.frame, self.members.centre.dtype
+        moved = distribution.affine(frame.centre, frame.unit)
+        shape = self.points_shape
+        return moved.map(lambda x: namespace(x).reshape(namespace(x).astype(x, dtype), (*x.shape[:-1], *shape)))
+
+    @property
+    def mixture(self) -> Any:
+        """The average of the members' distributions, (*points)."""
+        if isinstance(self.members, Empirical):
+            return self._in_units(self._centred.mixture)
+        return Mixture(self.members, self.weights, check=False)
+
+    @property
+    def matched(self) -> Any:
+        """One Gaussian per point with the mixture's mean and variance."""
+        return self._in_units(self._centred.matched)
+
+    @property
+    def pooled(self) -> Any:
+        """One Gaussian per point with the mixture's mean and the mean of the members' variances."""
+        return self._in_units(self._centred.pooled)
+
+    # Files ------------------------------------------------------------------------------------------------------------
+
+    def _header(self) -> dict[str, Any]:
+        return {"family": self.members.name, "parameters": _stored_parameters(self.members)}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a .npz file with a JSON header, whole or not at all; read it back with `load`."""
+        header = self._header()
+        arrays = {n: to_numpy(getattr(self.members, n)) for n in header["parameters"]}
+        if self.weights is not None:
+            arrays["member_weights"] = to_numpy(self.weights)
+        write_npz(path, FORMAT, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> EnsemblePrediction:
+        """Read what `save` wrote, as NumPy arrays."""
+        header, arrays = read_npz(path, FORMAT)
+        weights = arrays.pop("member_weights", None)
+        return cls(_restored(families.get(header["family"]), arrays), weights)
+
+    def to_pandas(self, index: Any = None) -> Any:
+        """A `pandas.DataFrame` with the columns `mean_0`, `scale_0` and so on of Gaussian members, which `from_frame` reads back.
+
+        Weights are not in it: `from_frame` takes them beside the frame.
+        """
+        if type(self.members) is not Gaussian:
+            raise ArgumentError(f"a frame is for Gaussian members, and these are {self.members.name}; use save and load")
+        return data_frame(self._columns(), index)
+
+    def to_arrow(self) -> Any:
+        """A `pyarrow.Table` with a column per parameter and member (`mean_0`, `scale_0`, ...) and a row per point."""
+        pyarrow = require("pyarrow", extra="cli")
+        header = {**self._header(), "points_shape": self.points_shape, "members": self.n_members}
+        header["weights"] = None if self.weights is None else to_numpy(self.weights).tolist()
+        return pyarrow.table(self._columns()).replace_schema_metadata({FORMAT: json.dumps(header)})
+
+    def _columns(self) -> dict[str, Array]:
+        if isinstance(self.members, Empirical):
+            raise ArgumentError("samples have no table form; use save and load")
+        flat, names = self.flat().members, _stored_parameters(self.members)
+        return {f"{_column(n)}_{i}": to_numpy(getattr(flat, n))[i] for n in names for i in range(self.n_members)}
+
+    @classmethod
+    def from_arrow(cls, table: Any) -> EnsemblePrediction:
+        """Read what `to_arrow` gave, also after a trip through Parquet."""
+        metadata = (table.schema.metadata or {}).get(FORMAT.encode())
+        if metadata is None:
+            raise InvalidValueError("the table lacks the header that EnsemblePrediction.to_arrow writes")
+        header = json.loads(metadata)
+        shape = (header["members"], *header["points_shape"])
+        given: dict[str, Array] = {}
+        for name in table.column_names:
+            parameter = name.rsplit("_", 1)[0]
+            if name == f"{parameter}_0" and parameter not in given:
+                columns = [table.column(f"{parameter}_{i}").to_numpy() for i in range(header["members"])]
+                given[parameter] = np.stack(columns).reshape(shape)
+        return cls(families.get(header["family"])(**given), header["weights"])
+
+    def __repr__(self) -> str:
+        points = " x ".join(str(n) for n in self.points_shape) or "1"
+        return f"<EnsemblePrediction: {self.n_members} {self.members.name} members, {points} points>"
+
+
+def _stored_parameters(members: Family) -> list[str]:
+    """The parameters that define the members: of scale and variance only the one that was given."""
+    if members.name not in families:
+        raise ArgumentError(f"{members.name} members cannot be stored or joined; the families that can are {families.names()}")
+    given = [n for n in members.parameters if n != "deviation" and getattr(members, n) is not None]
+    return [n for n in given if not (n == "scale" and "given_variance" in given)]
+
+
+def _restored(family: type[Family], arrays: dict[str, Array]) -> Family:
+    """Members with these stored parameters, bit by bit."""
+    members = object.__new__(family)
+    for name in family.parameters:
+        setattr(members, name, arrays.get(name))
+    if "given_variance" in arrays:
+        members.scale = namespace(arrays["given_variance"]).sqrt(arrays["given_variance"])  # type: ignore[attr-defined]
+    return members
+
+
+def _column(parameter: str) -> str:
+    return "variance" if parameter == "given_variance" else parameter
+
+
+def _arrays(member_axis: int, **given: Array) -> dict[str, Array]:
+    """The arguments that were given, as arrays with the members first."""
+    required = next(iter(given))
+    if given[required] is None:
+        raise ArgumentError(f"{required} must be given, got None; axes are (members, *points)")
+    for name, x in given.items():
+        if hasattr(x, "columns") and member_axis == 0:  # its rows are points, which would be taken for members
+            raise ArrayTypeError(
+                f"{name} must be an array with the members first, got a {type(x).__name__}; EnsemblePrediction.from_frame reads "
+                f"a table with all columns, else give {name}.to_numpy().T"
+            )
+    arrays = coerce(**{name: x for name, x in given.items() if x is not None})
+    for name, x in arrays.items():
+        if x.ndim and not -x.ndim <= member_axis < x.ndim:
+            raise ShapeError(f"member_axis {member_axis} is not an axis of {name} with shape {tuple(x.shape)}")
+    return {n: namespace(x).moveaxis(x, member_axis, 0) if x.ndim and member_axis else x for n, x in arrays.items()}
+
+
+def _member_weights(weights: Array, members: Family, check: bool) -> Array:
+    weights = as_weights(weights, members.centre)
+    if tuple(weights.shape) != (members.batch_shape[0],):
+        count, shape = members.batch_shape[0], tuple(weights.shape)
+        raise ShapeError(f"weights must have one entry for each of the {count} members, got shape {shape}; None means equal")
+    if check:
+        check_weights(weights)
+    return weights
+
+
+def _same_weights(first: Array, second: Array) -> bool:
+    if first is None or second is None:
+        return first is None and second is None
+    return bool(np.array_equal(to_numpy(first), to_numpy(second)))

@@ -1,0 +1,134 @@
+"""What rules ask of two distributions, in closed form where one is known and by quadrature otherwise.
+
+Rules speak in these functionals rather than in the parameters of families, and a family's file adds the closed forms it knows
+with `closed_form`. The distances are functionals of their own, not differences of the others, because for nearly equal
+distributions a difference keeps no digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from uqprism.arrays import Array, exp_minus_linear, gamma_tail, namespace
+from uqprism.families.base import Family
+from uqprism.families.quadrature import TOLERANCE, Grid, grid_over, record
+
+F = TypeVar("F", bound=Callable[..., Array])
+
+
+class Functional:
+    """A number computed from one or two distributions; the most specific closed form wins over quadrature."""
+
+    def __init__(self, fallback: Callable[..., Array], *, symmetric: bool = False) -> None:
+        self.__name__, self.__doc__ = fallback.__name__, fallback.__doc__
+        self.fallback = fallback
+        self.symmetric = symmetric
+        self._closed: dict[tuple[type, ...], Callable[..., Array]] = {}
+
+    def __call__(self, *arguments: object) -> Array:
+        """The closed form if one is known, otherwise the quadrature."""
+        form = self._find(*(type(a) for a in arguments if isinstance(a, Family)))
+        if form is not None:
+            return form(*arguments)
+        if self.symmetric and len(arguments) == 2:
+            form = self._find(*(type(a) for a in reversed(arguments)))
+            if form is not None:
+                return form(*reversed(arguments))
+        return self.fallback(*arguments)
+
+    def is_closed(self, *families: type) -> bool:
+        """True if a closed form is known for these families, in this or, where it does not matter, the other order."""
+        return self._find(*families) is not None or (self.symmetric and self._find(*reversed(families)) is not None)
+
+    def _find(self, *families: type) -> Callable[..., Array] | None:
+        if len(families) == 1:
+            return next((self._closed[(k,)] for k in families[0].__mro__ if (k,) in self._closed), None)
+        first, second = families
+        keys = ((a, b) for a in first.__mro__ for b in second.__mro__)
+        return next((self._closed[k] for k in keys if k in self._closed), None)
+
+
+def closed_form(functional: Functional, *families: type) -> Callable[[F], F]:
+    """Decorator: this is how to compute `functional` for these families (and for those derived from them)."""
+
+    def add(form: F) -> F:
+        functional._closed[families] = form
+        return form
+
+    return add
+
+
+def _grid(p: Family, q: Family) -> Grid:
+    """The grid of the ensemble both come from, which resolves all of it, or one made for the two."""
+    record(TOLERANCE)
+    if p.home is not None and p.home is q.home:
+        return p.home.grid
+    return grid_over(p, q)
+
+
+def _absolute_gap(p: Family, q: Family) -> Array:
+    """E|X - Y| for independent X of p and Y of q."""
+    grid = _grid(p, q)
+    f, g = grid.evaluate(p, "cdf"), grid.evaluate(q, "cdf")
+    return grid.integrate(f * (1.0 - g) + g * (1.0 - f))
+
+
+def _overlap(p: Family, q: Family) -> Array:
+    """The integral of the product of the densities."""
+    grid = _grid(p, q)
+    xp = namespace(grid.nodes)
+    return grid.integrate(xp.exp(grid.evaluate(p, "log_density") + grid.evaluate(q, "log_density")))
+
+
+def _cramer_distance(p: Family, q: Family) -> Array:
+    """The integral of the squared difference of the distribution functions."""
+    grid = _grid(p, q)
+    difference = grid.evaluate(p, "cdf") - grid.evaluate(q, "cdf")
+    return grid.integrate(difference * difference)
+
+
+def _density_distance(p: Family, q: Family) -> Array:
+    """The integral of the squared difference of the densities."""
+    grid = _grid(p, q)
+    xp = namespace(grid.nodes)
+    difference = xp.exp(grid.evaluate(p, "log_density")) - xp.exp(grid.evaluate(q, "log_density"))
+    return grid.integrate(difference * difference)
+
+
+def _cross_entropy(truth: Family, prediction: Family) -> Array:
+    """The mean of minus the prediction's log density under the truth."""
+    grid = _grid(truth, prediction)
+    xp = namespace(grid.nodes)
+    return -grid.integrate(xp.exp(grid.evaluate(truth, "log_density")) * grid.evaluate(prediction, "log_density"))
+
+
+def _relative_entropy(truth: Family, prediction: Family) -> Array:
+    """The Kullback-Leibler divergence of the truth from the prediction."""
+    grid = _grid(truth, prediction)
+    return grid.integrate(relative_entropy_density(grid.evaluate(truth, "log_density"), grid.evaluate(prediction, "log_density")))
+
+
+def relative_entropy_density(log_p: Array, log_q: Array) -> Array:
+    """p log(p/q) - p + q, which integrates to KL(p || q) like p log(p/q) but is nowhere negative, so nothing cancels."""
+    xp = namespace(log_p, log_q)
+    ratio = log_p - log_q
+    size = xp.abs(ratio)
+    larger = xp.where(ratio > 0, log_p + 0.0 * ratio, log_q + 0.0 * ratio)
+    return xp.exp(larger) * xp.where(ratio > 0, exp_minus_linear(size), gamma_tail(size))
+
+
+def _smooth(p: Family, variance: Array) -> Family:
+    """The distribution of Y plus independent Gaussian noise of this variance."""
+    from uqprism.families.smoothed import Smoothed
+
+    return Smoothed(p, variance)
+
+
+absolute_gap = Functional(_absolute_gap, symmetric=True)
+overlap = Functional(_overlap, symmetric=True)
+cramer_distance = Functional(_cramer_distance, symmetric=True)
+density_distance = Functional(_density_distance, symmetric=True)
+cross_entropy = Functional(_cross_entropy)
+relative_entropy = Functional(_relative_entropy)
+smooth = Functional(_smooth)

@@ -1,0 +1,6 @@
+"""Files and clusters: measures for more rows than fit into memory."""
+
+from uqprism.files.lazy import evaluate
+from uqprism.files.scoring import ScoreReport, score
+
+__all__ = ["ScoreReport", "evaluate", "score"]

@@ -1,0 +1,154 @@
+"""`evaluate` for tables and arrays that are cut into chunks: Dask DataFrames and arrays, xarray Datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from uqprism import evaluation as core
+from uqprism.backends.choose import limited_to
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.columns import Columns, ColumnsLike, Layout, resolve
+from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
+from uqprism.files.options import MeasuresLike, select
+from uqprism.measures import Measure
+from uqprism.support.optional import require
+
+
+def evaluate(
+    data: Any = None,
+    measures: MeasuresLike = None,
+    *,
+    mean: Any = None,
+    variance: Any = None,
+    scale: Any = None,
+    weights: Sequence[float] | None = None,
+    mean_columns: ColumnsLike = None,
+    variance_columns: ColumnsLike = None,
+    scale_columns: ColumnsLike = None,
+    member_dim: str = "member",
+) -> Any:
+    """Measures of chunked data, computed chunk by chunk when they are asked for.
+
+    Args:
+        data: a Dask or pandas DataFrame with member columns, which comes back with a column per measure in their place; or an
+            `xarray.Dataset` with variables mean and variance or scale, for which a Dataset with a variable per measure and the
+            same coordinates comes back.
+        measures: as for `score`; all of them are computed in one pass over a chunk.
+        mean: without `data`: a Dask array (members, *points); measures come back as a dict of Dask arrays (*points).
+        variance: likewise; or give `scale`.
+        scale: likewise, standard deviations.
+        weights: one per member, summing to one; by default equal.
+        mean_columns: as for `score`; so are the next two.
+        variance_columns: see above.
+        scale_columns: see above.
+        member_dim: the dimension of a Dataset along which the members lie.
+
+    Raises:
+        InvalidValueError: when a chunk is computed in which a mean is not finite, or a variance or scale not positive.
+    """
+    wanted = select(measures)
+    shared = None if weights is None else tuple(float(weight) for weight in weights)
+    if data is None:
+        return _arrays(mean, variance, scale, wanted, shared)
+    if mean is not None or variance is not None or scale is not None:
+        raise ArgumentError("give either data or mean with variance or scale, not both")
+    if hasattr(data, "data_vars"):
+        return _dataset(data, wanted, shared, member_dim)
+    if hasattr(data, "columns"):
+        layout = resolve(Columns(mean_columns, variance_columns, scale_columns), list(data.columns), "the table")
+        return _frame(data, wanted, shared, layout)
+    kind = type(data).__name__
+    raise ArrayTypeError(
+        f"data must be a DataFrame or an xarray.Dataset, got {kind}; pass arrays as mean= and variance= or scale="
+    )
+
+
+def _frame(data: Any, wanted: tuple[Measure, ...], weights: tuple[float, ...] | None, layout: Layout) -> Any:
+    members = {*layout.mean, *layout.spread}
+    for measure in wanted:
+        if measure.name in data.columns and measure.name not in members:
+            raise InvalidValueError(f"column {measure.name!r} has the name of a measure; rename it, or choose other measures")
+    compute = partial(_scored, wanted=wanted, weights=weights, layout=layout)
+    if not hasattr(data, "map_partitions"):
+        return compute(data)
+    empty = data._meta.drop(columns=list(members))
+    dtype = np.result_type(*(_floating(data._meta[name].dtype) for name in members))
+    return data.map_partitions(partial(_alone, compute), meta=empty.assign(**{m.name: np.empty(0, dtype) for m in wanted}))
+
+
+def _floating(dtype: Any) -> np.dtype[Any]:
+    """The precision in which a column of this type is computed."""
+    plain = getattr(dtype, "numpy_dtype", dtype)
+    return plain if plain.kind == "f" else np.dtype(np.float64)
+
+
+def _scored(frame: Any, *, wanted: tuple[Measure, ...], weights: tuple[float, ...] | None, layout: Layout) -> Any:
+    """One partition, its member columns replaced by measures."""
+
+    def matrix(names: tuple[str, ...]) -> Any:
+        columns = [frame[name].to_numpy(dtype=_floating(frame[name].dtype), na_value=np.nan) for name in names]
+        return np.stack(columns)
+
+    given = {"mean": matrix(layout.mean), layout.kind: matrix(layout.spread)}
+    table = core.evaluate(EnsemblePrediction.gaussian(**given, weights=weights), wanted)
+    kept = frame.drop(columns=[*layout.mean, *layout.spread])
+    return kept.assign(**{name: np.asarray(x) for name, x in table.items()})
+
+
+def _arrays(
+    mean: Any, variance: Any, scale: Any, wanted: tuple[Measure, ...], weights: tuple[float, ...] | None
+) -> dict[str, Any]:
+    dask = require("dask.array", extra="scale")
+    if mean is None or (variance is None) == (scale is None):
+        raise ArgumentError("give data, or mean with one of variance and scale")
+    kind, spread = ("variance", variance) if scale is None else ("scale", scale)
+    mean, spread = dask.asarray(mean), dask.asarray(spread)
+    if mean.shape != spread.shape:
+        raise InvalidValueError(f"{kind} must match mean {mean.shape}, got {spread.shape}; axes are (members, *points)")
+    mean = mean.rechunk({0: -1})  # a point needs all its members
+    spread = spread.rechunk(mean.chunks)
+    dtype = np.result_type(*(_floating(x.dtype) for x in (mean, spread)))
+    stacked = dask.map_blocks(
+        partial(_alone, partial(_stacked, kind=kind, wanted=wanted, weights=weights)),
+        mean,
+        spread,
+        dtype=dtype,
+        chunks=((len(wanted),), *mean.chunks[1:]),
+        meta=np.empty((0,) * mean.ndim, dtype),
+    )
+    return {measure.name: stacked[i] for i, measure in enumerate(wanted)}
+
+
+def _alone(function: Callable[..., Any], *chunks: Any) -> Any:
+    """The function of one task, on one thread: Dask runs others beside it."""
+    with limited_to(1):
+        return function(*chunks)
+
+
+def _stacked(mean: Any, spread: Any, *, kind: str, wanted: tuple[Measure, ...], weights: tuple[float, ...] | None) -> Any:
+    """The measures of one block, (measures, *points)."""
+    table = core.evaluate(EnsemblePrediction.gaussian(mean=mean, **{kind: spread}, weights=weights), wanted)
+    return np.stack([np.asarray(x) for x in table.values()])
+
+
+def _dataset(data: Any, wanted: tuple[Measure, ...], weights: tuple[float, ...] | None, member_dim: str) -> Any:
+    xarray = require("xarray", extra="scale")
+    kinds = [kind for kind in ("variance", "scale") if kind in data.data_vars]
+    if "mean" not in data.data_vars or len(kinds) != 1:
+        raise InvalidValueError(f"the Dataset needs variables mean and one of variance and scale, it has {list(data.data_vars)}")
+    mean, spread = xarray.broadcast(data["mean"], data[kinds[0]])
+    if member_dim not in mean.dims:
+        raise ArgumentError(f"member_dim {member_dim!r} is no dimension of mean, whose dimensions are {mean.dims}")
+    mean = mean.transpose(member_dim, ...)
+    spread = spread.transpose(*mean.dims)
+    given = {"mean": mean.data, kinds[0]: spread.data}
+    if any(hasattr(x, "dask") for x in given.values()):
+        values: Any = _arrays(given["mean"], given.get("variance"), given.get("scale"), wanted, weights)
+    else:
+        values = core.evaluate(EnsemblePrediction.gaussian(**given, weights=weights), wanted)
+    like = mean.isel({member_dim: 0}, drop=True)
+    return xarray.Dataset({name: (like.dims, x) for name, x in values.items()}, coords=like.coords, attrs=data.attrs)

@@ -1,0 +1,134 @@
+"""What finished files say of themselves: which can be kept when a run is resumed, and the manifest of a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from uqprism import __version__
+from uqprism.errors import ArgumentError
+from uqprism.files.inputs import Part
+from uqprism.files.options import Options
+from uqprism.files.parts import Made, record
+from uqprism.files.read import naming, pa, pq
+from uqprism.files.write import RECORD, whole
+
+MANIFEST = "_uqprism.json"
+
+
+def recorded(path: Path) -> dict[str, Any] | None:
+    """What this file was made from, and how; None if `score` did not write it, or its format has no place for that."""
+    if path.suffix != ".parquet":
+        return None
+    try:
+        about = (pq.read_metadata(path).metadata or {}).get(RECORD.encode())
+    except (pa.ArrowException, OSError):
+        return None
+    return None if about is None else json.loads(about)
+
+
+def existing(output: Path) -> dict[Path, dict[str, Any] | None]:
+    """The files that are there already, each with its record."""
+    if output.is_dir():
+        files = [path for path in sorted(output.rglob("*")) if path.is_file() and not path.name.startswith(("_", "."))]
+    else:
+        files = [output] if output.exists() else []
+    return {path: recorded(path) for path in files}
+
+
+def finished(output: Path, parts: Sequence[Part], options: Options, *, resume: bool, overwrite: bool) -> list[Made]:
+    """The parts that are done and may stay; refuses an output that holds anything else, unless it is to be overwritten.
+
+    Raises:
+        ArgumentError: the output is there and neither `resume` nor `overwrite` was asked for; it was made from other inputs or
+            with other options; or files in the folder are not of this program's making.
+    """
+    if resume and overwrite:
+        raise ArgumentError("resume and overwrite (--resume, --overwrite) contradict each other; choose one")
+    found = existing(output)
+    if found and not (resume or overwrite):
+        raise ArgumentError(
+            f"output {output}: is there already; pass overwrite or resume (--overwrite, --resume), or name another"
+        )
+    if output.is_dir() and (foreign := [path for path, about in found.items() if about is None]):
+        raise ArgumentError(
+            f"output {output}: {foreign[0].relative_to(output)} was not written by uqprism score; name another folder"
+        )
+    if not resume:
+        return []
+    wanted = {part.target: part for part in parts}
+    for path in found:
+        if path not in wanted:
+            raise ArgumentError(
+                f"output {output}: {path.name} is no part of what is asked for now; pass --overwrite to start anew"
+            )
+    return [_kept(wanted[path], about, options) for path, about in found.items()]
+
+
+def _kept(part: Part, about: dict[str, Any] | None, options: Options) -> Made:
+    if about is None:
+        raise ArgumentError(f"output {part.target}: does not say how it was made, as only Parquet files do; pass --overwrite")
+    now = json.loads(json.dumps(record(part, options)))
+    if about["bad_rows"] == 0:  # what would have been done with bad rows does not matter then
+        about["options"]["on_bad"] = now["options"]["on_bad"]
+    changed = _differences(about, now)
+    if changed:
+        raise ArgumentError(f"output {part.target}: was made with {'; '.join(changed)}; pass --overwrite to start anew")
+    return Made(part, about["rows"], about["bad_rows"])
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Each thing that is not as it was, in words."""
+    found = [f"version {before['version']}, now {now['version']}"] if before["version"] != now["version"] else []
+    old, new = before["options"], now["options"]
+    found += [f"{name} {_brief(old.get(name))}, now {_brief(new[name])}" for name in new if old.get(name) != new[name]]
+    sources = {source["name"]: source for source in before["sources"]}
+    for source in now["sources"]:
+        earlier = sources.pop(source["name"], None)
+        if earlier is None:
+            found.append(f"no input {source['name']}")
+        elif earlier != source:
+            what = (
+                "size" if earlier["size"] != source["size"] else "time" if earlier["modified"] != source["modified"] else "rows"
+            )
+            found.append(f"another {source['name']} (its {what} has changed)")
+    return found + [f"also the input {name}" for name in sources]
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def remove_stale(output: Path, parts: Sequence[Part]) -> None:
+    """Remove the parts of an earlier run that this one did not replace, now that it is complete."""
+    wanted = {part.target for part in parts}
+    for path, about in existing(output).items():
+        if about is not None and path not in wanted:
+            path.unlink()
+
+
+def write_manifest(output: Path, made: Sequence[Made], options: Options, run: str) -> None:
+    """Say in the folder what it holds."""
+    entries = [
+        {
+            "part": one.part.target.relative_to(output).as_posix(),
+            "sources": [span.record() for span in one.part.spans],
+            "rows": one.rows,
+            "bad_rows": one.bad_rows,
+        }
+        for one in sorted(made, key=lambda one: os.fspath(one.part.target))
+    ]
+    about = {
+        "uqprism": __version__,
+        "options": options.record(),
+        "rows": sum(one.rows for one in made),
+        "bad_rows": sum(one.bad_rows for one in made),
+        "parts": entries,
+    }
+    target = output / MANIFEST
+    with naming(target, "written"), whole(target, run) as temporary:
+        temporary.write_text(json.dumps(about, indent=1) + "\n")

@@ -1,0 +1,110 @@
+"""What to compute, and what to do with bad rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any, Literal, get_args
+
+from uqprism.ensemble.approximations import approximations
+from uqprism.ensemble.columns import Columns
+from uqprism.errors import ArgumentError, InvalidValueError, UnknownNameError
+from uqprism.measures import RISKS, Measure, catalogue
+from uqprism.registry import unknown
+from uqprism.rules import PAPER, rules
+
+OnBad = Literal["error", "null", "drop"]
+COMPRESSIONS = ("snappy", "zstd", "lz4", "gzip", "brotli", "none")
+MeasuresLike = str | Measure | Sequence[str | Measure] | None
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything that decides what a scored file holds."""
+
+    measures: tuple[Measure, ...]
+    columns: Columns = field(default_factory=Columns)
+    weights: tuple[float, ...] | None = None
+    on_bad: OnBad = "error"
+    keep_members: bool = False
+    compression: str = "snappy"
+
+    def __post_init__(self) -> None:
+        if self.on_bad not in get_args(OnBad):
+            raise ArgumentError(str(unknown("on_bad (--on-bad)", self.on_bad, get_args(OnBad))))
+        if self.compression not in COMPRESSIONS:
+            raise ArgumentError(str(unknown("compression", self.compression, COMPRESSIONS)))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the measures, which are those of their columns."""
+        return [measure.name for measure in self.measures]
+
+    def record(self) -> dict[str, Any]:
+        """The same as JSON values, to compare a finished part with what is asked for now."""
+        plain = {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(self.columns).items()}
+        weights = None if self.weights is None else list(self.weights)
+        return {
+            "measures": self.names,
+            **{f"{name}_columns": x for name, x in plain.items()},
+            "weights": weights,
+            "on_bad": self.on_bad,
+            "keep_members": self.keep_members,
+            "compression": self.compression,
+        }
+
+
+def select(measures: MeasuresLike) -> tuple[Measure, ...]:
+    """The measures of these names, each once: also `all`, patterns such as `crps.*`, and several with commas between.
+
+    By default total, bayes and excess with members in both roles, under the paper's four rules.
+    """
+    if measures is None:
+        return tuple(m for m in catalogue() if m.prediction in (None, "members") and m.truth == "members")
+    found: dict[str, Measure] = {}
+    for item in [measures] if isinstance(measures, str | Measure) else measures:
+        for measure in [item] if isinstance(item, Measure) else _named(item):
+            found.setdefault(measure.name, measure)
+    if not found:
+        raise ArgumentError("measures must name at least one measure, got none; leave it out for the default")
+    return tuple(found.values())
+
+
+def _named(text: str) -> list[Measure]:
+    found: list[Measure] = []
+    for name in filter(None, (part.strip() for part in text.split(","))):
+        if name.lower() == "all":
+            found += catalogue()
+        elif re.search(r"[*?[]", name):
+            rule = name.split(".")[0]
+            if not re.search(r"[*?[]", rule):
+                rules.get(rule)  # an unknown one suggests the nearest
+            known = catalogue([rule] if rule in rules else PAPER)
+            matching = [m for m in known if fnmatchcase(m.name, name)]
+            if not matching:
+                raise UnknownNameError(f"no measure matches {name!r}; catalogue() (uqprism catalogue) lists them")
+            found += matching
+        else:
+            found.append(Measure.parse(name))
+    return found
+
+
+def matching(patterns: Sequence[str], names: Sequence[str], where: object) -> list[str]:
+    """Those of these names that are asked for, by name, by a pattern such as `crps.*` or by `all`; errors begin with `where`."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        matches = list(names) if pattern == "all" else [name for name in names if name == pattern or fnmatchcase(name, pattern)]
+        if not matches:
+            raise InvalidValueError(f"{where}: {unknown('measure or column', pattern, names)}")
+        found |= dict.fromkeys(matches)
+    return list(found)
+
+
+def is_measure(name: str) -> bool:
+    """Whether a column has the name of a measure, of a rule that is known."""
+    rule, risk, *roles = [*name.split("."), "", ""]
+    named = [role for role in roles if role]
+    right = len(named) == (1 if risk == "bayes" else 2) and all(role in approximations for role in named)
+    return rule in rules and risk in RISKS and right

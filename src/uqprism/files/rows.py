@@ -1,0 +1,156 @@
+"""One batch of rows in, the same rows with their measures out; bad rows are refused, left empty or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uqprism.backends.choose import limited_to
+from uqprism.ensemble.columns import Layout
+from uqprism.ensemble.prediction import FORMAT, EnsemblePrediction
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
+from uqprism.evaluation import evaluate
+from uqprism.files.options import Options
+from uqprism.files.read import Batch, Schema, Source, check_types, pa
+
+REMEDY = "repair it, or leave such rows empty or out with on_bad (--on-bad null, --on-bad drop)"
+BATCH_BYTES = 1 << 24  # of members and measures together, a few of which are in memory at a time
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A batch ready to be written, how many rows it came from and how many of them were bad."""
+
+    batch: Batch
+    rows: int
+    bad: int
+
+
+class Scorer:
+    """Scores the batches of one source.
+
+    Attributes:
+        schema: that of the results: what passes through, then a column per measure.
+        batch_rows: how many rows a batch should have, so that memory stays bounded for any number of members and measures.
+    """
+
+    def __init__(self, source: Source, options: Options) -> None:
+        self.layout, self.options, self.path = source.layout, options, source.path
+        self.weights = options.weights if options.weights is not None else source.weights
+        check_types(source.schema, self.layout, self.path)
+        members = set() if options.keep_members else {*self.layout.mean, *self.layout.spread}
+        self.kept = [name for name in source.schema.names if name not in members]
+        self.dtype = _dtype(source.schema, self.layout)
+        self._check()
+        self.schema = self._output_schema(source.schema)
+        values = 2 * len(self.layout.mean) + len(options.measures)
+        self.batch_rows = min(max(BATCH_BYTES // (8 * values), 1 << 6), 1 << 16)
+
+    def _check(self) -> None:
+        clash = [name for name in self.options.names if name in self.kept]
+        if clash:
+            raise InvalidValueError(
+                f"{self.path}: column {clash[0]!r} has the name of a measure; rename it, or choose other measures (--measures)"
+            )
+        point = np.ones((len(self.layout.mean), 1))
+        try:
+            EnsemblePrediction.gaussian(mean=point, scale=point, weights=self.weights)
+        except (ShapeError, InvalidValueError) as error:
+            raise ArgumentError(f"{self.path}: {error}") from None
+
+    def _output_schema(self, schema: Schema) -> Schema:
+        fields = [schema.field(name) for name in self.kept]
+        fields += [pa.field(name, pa.from_numpy_dtype(self.dtype)) for name in self.options.names]
+        about = dict(schema.metadata or {})
+        if not self.options.keep_members:
+            about.pop(FORMAT.encode(), None)  # it describes columns that are gone
+        return pa.schema(fields, metadata=about or None)
+
+    def __call__(self, batch: Batch, first_row: int) -> Scored:
+        """The batch with its measures; `first_row` is its place in the file."""
+        mean = matrix(batch, self.layout.mean, self.dtype)
+        spread = matrix(batch, self.layout.spread, self.dtype)
+        good = good_rows(mean, spread)
+        rows = batch.num_rows
+        bad = 0 if good is None else rows - int(good.sum())
+        if good is not None:
+            if self.options.on_bad == "error":
+                told = complaint(self.layout, mean, spread, good=good, is_null=_nulls(batch), first_row=first_row)
+                raise InvalidValueError(f"{self.path}: {told}; {REMEDY}")
+            mean, spread = mean[:, good], spread[:, good]
+        given: dict[str, Any] = {"mean": mean, self.layout.kind: spread}
+        ensemble = EnsemblePrediction.gaussian(**given, weights=self.weights, check=False)
+        with limited_to(1):  # batches are computed side by side
+            table = evaluate(ensemble, self.options.measures)
+        kept = batch.select(self.kept)
+        if good is not None and self.options.on_bad == "drop":
+            kept, good = kept.filter(pa.array(good)), None
+        columns = [*kept.columns, *(_column(np.asarray(table[name]), good) for name in self.options.names)]
+        return Scored(pa.RecordBatch.from_arrays(columns, schema=self.schema), rows, bad)
+
+
+def _nulls(batch: Batch) -> Callable[[str, int], bool]:
+    return lambda name, row: not batch.column(name)[row].is_valid
+
+
+def complaint(
+    layout: Layout,
+    mean: np.ndarray[Any, Any],
+    spread: np.ndarray[Any, Any],
+    *,
+    good: np.ndarray[Any, Any],
+    is_null: Callable[[str, int], bool],
+    first_row: int = 0,
+) -> str:
+    """Which value of the first bad row is bad, and why; `is_null` says whether a column has no value at a row."""
+    row, bad = int(np.argmin(good)), int((~good).sum())
+    for name, value in zip((*layout.mean, *layout.spread), (*mean[:, row], *spread[:, row]), strict=True):
+        positive = name in layout.spread
+        if not (np.isfinite(value) and (value > 0 or not positive)):
+            break
+    shown = "null" if is_null(name, row) else value
+    wanted = "finite and greater than zero" if positive else "finite"
+    more = f" ({bad} bad rows among rows {first_row} to {first_row + len(good) - 1})" if bad > 1 else ""
+    return f"row {first_row + row}: {name} must be {wanted}, got {shown}{more}"
+
+
+def _dtype(schema: Schema, layout: Layout) -> np.dtype[Any]:
+    """The widest of the members' precisions; whole numbers count as double."""
+    types = [schema.field(name).type for name in (*layout.mean, *layout.spread)]
+    return np.result_type(*(t.to_pandas_dtype() if pa.types.is_floating(t) else np.float64 for t in types))
+
+
+def matrix(batch: Batch, names: tuple[str, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """These columns as (members, rows), each value copied once."""
+    found = np.empty((len(names), batch.num_rows), dtype)
+    for row, name in zip(found, names, strict=True):
+        row[:] = numbers(batch.column(name))
+    return found
+
+
+def numbers(column: Any) -> np.ndarray[Any, Any]:
+    """A column as numbers, nulls as NaN."""
+    simple = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
+    if not simple:
+        column = column.cast(pa.float64(), safe=False)
+    return column.to_numpy(zero_copy_only=False)
+
+
+def good_rows(mean: np.ndarray[Any, Any], spread: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+    """Which rows have finite means and finite positive spreads; None if all do, which a look at the extremes tells."""
+    if not mean.size:
+        return None
+    if np.isfinite(mean.min()) and np.isfinite(mean.max()) and spread.min() > 0 and np.isfinite(spread.max()):
+        return None
+    return np.asarray((np.isfinite(mean) & np.isfinite(spread) & (spread > 0)).all(axis=0))
+
+
+def _column(values: np.ndarray[Any, Any], good: np.ndarray[Any, Any] | None) -> Any:
+    if good is None:
+        return pa.array(values)
+    spread_out = np.zeros(good.shape, values.dtype)
+    spread_out[good] = values
+    return pa.array(spread_out, mask=~good)

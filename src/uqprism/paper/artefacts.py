@@ -1,0 +1,220 @@
+"""What a run has made so far: a file for each arrow from data to results, named by all that decides its contents.
+
+    dataset -> members -> predictions -> measures -> result        findings: anything else, as plain data and arrays
+
+A file takes its name when it is complete, so what is there is finished, and a run that was killed at any moment goes on from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from uqprism import __version__
+from uqprism.errors import ArgumentError, FileError
+from uqprism.paper.provenance import accelerator, loaded_versions
+from uqprism.registry import unknown
+from uqprism.support.storage import read_npz, write_npz, write_text
+
+FORMAT = "uqprism.paper.Findings"
+UNFINISHED = "unfinished"
+
+
+class Kind(NamedTuple):
+    """Where values of a kind come from (module, class: each has `save` and `load`), and the ending of their files."""
+
+    module: str
+    name: str
+    ending: str = "npz"
+
+
+KINDS = {
+    "dataset": Kind("uqprism.paper.data", "Dataset"),
+    "members": Kind("uqprism.training", "DeepEnsemble", "safetensors"),
+    "predictions": Kind("uqprism.ensemble", "EnsemblePrediction"),
+    "measures": Kind("uqprism.measures", "MeasureTable"),
+    "result": Kind("uqprism.tasks.result", "TaskResult"),
+    "findings": Kind("uqprism.paper.artefacts", "Findings"),
+}
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a job found, where no type of the library says it: plain data (what JSON can hold) and arrays, each by name."""
+
+    data: Mapping[str, Any] = field(default_factory=dict)
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a .npz file with a JSON header, whole or not at all."""
+        write_npz(path, FORMAT, {"data": dict(self.data)}, dict(self.arrays))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Findings:
+        """Read what `save` wrote."""
+        header, arrays = read_npz(path, FORMAT)
+        return cls(header["data"], arrays)
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """The name of something that is made once and kept.
+
+    Attributes:
+        kind: one of `KINDS`.
+        key: all that decides the contents, beside the sources: a frozen dataclass of plain data, or plain data itself.
+        sources: the artefacts it is made from.
+    """
+
+    kind: str
+    key: Any
+    sources: tuple[Artefact, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise unknown("kind of artefact", self.kind, KINDS)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the kind, the key, the sources and the version of this package."""
+        sources = [source.digest for source in self.sources]
+        parts = [__version__, self.kind, type(self.key).__module__, type(self.key).__qualname__, as_data(self.key), sources]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Store:
+    """The artefacts of a run in a folder, `KIND/DIGEST.npz`, each with a .json beside it that says what it is.
+
+    Attributes:
+        folder: of this run.
+        data: the root that data sets are read from; None leaves it to `uqprism.paper.data`.
+        others: stores of other runs; what they have is read and not made again.
+    """
+
+    folder: Path
+    data: Path | None = None
+    others: tuple[Path, ...] = ()
+
+    def __contains__(self, artefact: Artefact) -> bool:
+        return self._found(artefact) is not None
+
+    def get(self, artefact: Artefact, make: Callable[[], Any] | None = None) -> Any:
+        """The value, read if it is there and else made and kept.
+
+        What is returned was read also when it was just made: a rerun computes with the very same numbers.
+        """
+        if artefact not in self:
+            if make is None:
+                raise FileError(f"there are no {artefact.kind} of {as_data(artefact.key)} in {self.folder}")
+            self.make(artefact, make)
+        path = self._found(artefact)
+        kind = KINDS[artefact.kind]
+        load = getattr(importlib.import_module(kind.module), kind.name).load
+        return load(path, device=_device()) if artefact.kind == "members" else load(path)
+
+    def unfinished(self, artefact: Artefact) -> Path:
+        """A folder for what must survive an interruption while this is made, such as checkpoints; removed when it is finished."""
+        return self.folder / UNFINISHED / artefact.digest
+
+    def record(self, artefact: Artefact) -> dict[str, Any]:
+        """How it was made: key, sources, seconds, when, on what device and with which versions."""
+        path = self._found(artefact)
+        if path is None:
+            raise FileError(f"there are no {artefact.kind} of {as_data(artefact.key)} in {self.folder}")
+        return json.loads(path.with_suffix(".json").read_text())
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Of all artefacts that were made here."""
+        for path in sorted(path for kind in KINDS for path in self.folder.glob(f"{kind}/*.json")):
+            yield json.loads(path.read_text())
+
+    def devices(self) -> dict[str, float]:
+        """Seconds that each accelerator (or `none`) was at work on what is here; making one thing may include making another."""
+        found: dict[str, dict[str, float]] = {}
+        for record in self.records():
+            kinds = found.setdefault(record["accelerator"], {})
+            kinds[record["kind"]] = kinds.get(record["kind"], 0.0) + record["seconds"]
+        return {device: round(max(kinds.values()), 1) for device, kinds in found.items()}
+
+    def sweep(self) -> None:
+        """Remove what killed processes left half-written; for a time when nobody writes."""
+        shutil.rmtree(self.folder / UNFINISHED, ignore_errors=True)
+        for path in self.folder.glob("*/.*"):
+            path.unlink(missing_ok=True)
+
+    def having(self, *artefacts: Artefact) -> Store | None:
+        """Of the folders of this store, the first that has all of these; it alone, so that they come from one run."""
+        alone = (Store(folder, self.data) for folder in (self.folder, *self.others))
+        return next((store for store in alone if all(each in store for each in artefacts)), None)
+
+    def discard(self, artefact: Artefact) -> None:
+        """Remove it from this run, if it is there."""
+        path = self.folder / _name(artefact)
+        path.unlink(missing_ok=True)
+        path.with_suffix(".json").unlink(missing_ok=True)
+
+    def _found(self, artefact: Artefact) -> Path | None:
+        places = (folder / _name(artefact) for folder in (self.folder, *self.others))
+        return next((path for path in places if path.exists()), None)
+
+    def make(self, artefact: Artefact, make: Callable[[], Any]) -> None:
+        """Make and keep it, also in place of one that is there."""
+        started = time.perf_counter()
+        value = make()
+        record = {
+            "kind": artefact.kind,
+            "key": as_data(artefact.key),
+            "sources": [source.digest for source in artefact.sources],
+            "version": __version__,
+            "seconds": round(time.perf_counter() - started, 3),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "accelerator": accelerator(),
+            "versions": loaded_versions(),
+        }
+        path = self.folder / _name(artefact)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path.with_suffix(".json"), json.dumps(record, indent=2) + "\n")  # first: who has the value has its record
+        value.save(path)
+        shutil.rmtree(self.unfinished(artefact), ignore_errors=True)
+
+
+def _name(artefact: Artefact) -> Path:
+    return Path(artefact.kind, f"{artefact.digest}.{KINDS[artefact.kind].ending}")
+
+
+def as_data(value: Any) -> Any:
+    """Settings as they are in a file: dataclasses as mappings, tuples as lists."""
+    plain = dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
+    try:
+        return json.loads(json.dumps(plain, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"settings and keys must be what JSON can hold, got {value!r}: {error}") from None
+
+
+def checksum(*arrays: Any) -> str:
+    """SHA-256 of the shapes, types and contents of arrays: which data it was."""
+    found = hashlib.sha256()
+    for array in map(np.ascontiguousarray, arrays):
+        found.update(f"{array.dtype.str}{array.shape}".encode())
+        found.update(array.data)
+    return found.hexdigest()
+
+
+def _device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"

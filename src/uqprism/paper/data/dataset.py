@@ -1,0 +1,106 @@
+"""`Dataset`: what is learned from, stopped on and tested on, checked once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uqprism.errors import InvalidValueError, ShapeError
+from uqprism.support.storage import read_npz, write_npz
+
+Array = Any
+KIND = "uqprism.paper.data.Dataset"
+PARTS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Inputs with their targets.
+
+    Attributes:
+        inputs: (n, features) for tables, (n, channels, height, width) for images; images are uint8.
+        targets: (n,), finite, float64.
+    """
+
+    inputs: Array
+    targets: Array
+
+    def __post_init__(self) -> None:
+        inputs = _numbers(self.inputs, "inputs")
+        targets = _numbers(self.targets, "targets").astype(np.float64, copy=False)
+        if inputs.ndim < 2:
+            raise ShapeError(f"inputs must be (n, features) or (n, channels, height, width), got shape {inputs.shape}")
+        if targets.ndim != 1 or len(inputs) != len(targets):
+            raise ShapeError(f"targets must be one number per row of inputs, ({len(inputs)},), got shape {targets.shape}")
+        if not np.isfinite(targets).all():
+            row = int(np.flatnonzero(~np.isfinite(targets))[0])
+            raise InvalidValueError(f"targets must be finite, got {targets[row]} in row {row}; drop such rows")
+        object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "targets", targets)
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def take(self, rows: Array) -> Samples:
+        """Those of these row numbers, in their order, or where a mask is true."""
+        return Samples(self.inputs[rows], self.targets[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Three sets of samples that share nothing.
+
+    Attributes:
+        name: what it is called in results.
+        train: to learn from; in active learning, the pool.
+        validation: to stop on.
+        test: to report on.
+    """
+
+    name: str
+    train: Samples
+    validation: Samples
+    test: Samples
+
+    def __post_init__(self) -> None:
+        shapes = {part: getattr(self, part).inputs.shape[1:] for part in PARTS}
+        if len(set(shapes.values())) > 1:
+            raise ShapeError(f"inputs of {self.name} must have one shape in all parts, got {shapes}")
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{part}={len(getattr(self, part))}" for part in PARTS)
+        return f"Dataset({self.name!r}, {sizes}, inputs={self.train.inputs.shape[1:]})"
+
+    def checksum(self) -> str:
+        """SHA-256 over the numbers, their types and shapes, in hexadecimal; the name is no part of it."""
+        digest = hashlib.sha256()
+        for key, array in self._arrays().items():
+            plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+            digest.update(f"{key} {plain.dtype.str} {plain.shape}\n".encode())
+            digest.update(plain.data if plain.size else b"")
+        return digest.hexdigest()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Into one .npz file, whole or not at all."""
+        write_npz(path, KIND, {"name": self.name}, self._arrays())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Dataset:
+        """What `save` wrote."""
+        header, arrays = read_npz(path, KIND)
+        parts = {part: Samples(arrays[f"{part}_inputs"], arrays[f"{part}_targets"]) for part in PARTS}
+        return cls(name=header["name"], **parts)
+
+    def _arrays(self) -> dict[str, Array]:
+        return {f"{part}_{field}": getattr(getattr(self, part), field) for part in PARTS for field in ("inputs", "targets")}
+
+
+def _numbers(values: Array, name: str) -> Array:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise InvalidValueError(f"{name} must be numbers, got an array of {array.dtype}")
+    return array

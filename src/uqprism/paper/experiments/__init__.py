@@ -1,0 +1,1 @@
+"""One experiment per figure or table of the paper."""

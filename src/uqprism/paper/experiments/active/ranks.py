@@ -1,0 +1,128 @@
+"""Average ranks: who learned best, second best, ... in each run, averaged over data sets and seeds.
+
+A run is a data set with a seed; its loops are ranked by their test error, 1 for the lowest, ties averaged. Loops behind numbers
+that the paper prints are ranked among each other, so that its table and ours have one scale; any other has the rank that it would
+have as one more among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uqprism.paper import published
+from uqprism.paper.experiments.active.acquisitions import RANDOM, TABLE, columns, loop_of
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What all loops came to; arrays start with (data sets, loops, seeds).
+
+    Attributes:
+        datasets: their names.
+        loops: their acquisitions; those behind the paper's numbers first.
+        n_printed: how many those are.
+        nll: and then models, from the first to the last.
+        crps, rmse: means over models.
+        share: of the pool that a softmax of the scores effectively chooses from.
+    """
+
+    datasets: tuple[str, ...]
+    loops: tuple[str, ...]
+    n_printed: int
+    nll: Array
+    crps: Array
+    rmse: Array
+    share: Array
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """The loop behind each number that the paper prints, by measure, `random` included."""
+        found = {name: loop_of(published.printed_as(name)) for name in (*published.table(TABLE),)}
+        return {name: loop for name, loop in found.items() if loop in self.loops[: self.n_printed]}
+
+    def at(self, loop: str) -> int:
+        """Its place in the arrays."""
+        return self.loops.index(loop)
+
+
+# What loops can be ranked by: from results to one error for each loop and run.
+ERRORS: Mapping[str, Callable[[Learned], Array]] = {
+    "mean NLL over models, as in the paper": lambda learned: learned.nll.mean(axis=-1),
+    "median NLL over models": lambda learned: np.median(learned.nll, axis=-1),
+    "NLL of the last model": lambda learned: learned.nll[..., -1],
+    "mean CRPS over models": lambda learned: learned.crps,
+    "mean RMSE over models": lambda learned: learned.rmse,
+}
+MAIN = next(iter(ERRORS))
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Of all loops, by name.
+
+    Attributes:
+        mean: over data sets and seeds.
+        spread: standard deviation between seeds of the mean over data sets.
+        of_seeds: that mean, (seeds,).
+    """
+
+    mean: Mapping[str, float]
+    spread: Mapping[str, float]
+    of_seeds: Mapping[str, Array]
+
+    def cell(self, measure: str) -> float:
+        """The average rank of a measure by its definition."""
+        return self.mean[loop_of(measure)]
+
+    @property
+    def by_definition(self) -> dict[str, float]:
+        """The average rank of all measures that have a column in the paper and a loop here, and of `random`."""
+        return {name: self.cell(name) for name in (*columns(), RANDOM) if loop_of(name) in self.mean}
+
+
+def ranked(learned: Learned, by: str = MAIN) -> Ranks:
+    """The average ranks by one of `ERRORS`."""
+    errors = ERRORS[by](learned)  # (data sets, loops, seeds)
+    others = errors[:, : learned.n_printed]
+    places = []
+    for i in range(len(learned.loops)):
+        rivals = np.delete(others, i, axis=1) if i < learned.n_printed else others
+        places.append(_place(errors[:, i], rivals))
+    of_seeds = dict(zip(learned.loops, (place.mean(axis=0) for place in places), strict=True))
+    n_seeds = errors.shape[-1]
+    return Ranks(
+        mean={name: float(ranks.mean()) for name, ranks in of_seeds.items()},
+        spread={name: float(ranks.std(ddof=1)) if n_seeds > 1 else float("nan") for name, ranks in of_seeds.items()},
+        of_seeds=of_seeds,
+    )
+
+
+def _place(error: Array, others: Array) -> Array:
+    """The rank of an error (data sets, seeds) among others (data sets, loops, seeds)."""
+    own = error[:, None]
+    return 1.0 + (others < own).sum(axis=1) + 0.5 * (others == own).sum(axis=1)
+
+
+def runs_won(learned: Learned) -> dict[str, float]:
+    """In which part of the runs each loop's mean NLL is below that of `random`; ties count half."""
+    errors = ERRORS[MAIN](learned)
+    chance = errors[:, [learned.at(RANDOM)]]
+    won = (errors < chance) + 0.5 * (errors == chance)
+    return dict(zip(learned.loops, won.mean(axis=(0, 2)).tolist(), strict=True))
+
+
+def repeatability(ranks: Ranks, loops: Sequence[str]) -> float:
+    """Spearman correlation of one seed's ranks with the average of the others', averaged over seeds; NaN with one seed."""
+    from scipy.stats import spearmanr
+
+    table = np.array([ranks.of_seeds[name] for name in loops])
+    if table.shape[1] < 2:
+        return float("nan")
+    found = [spearmanr(table[:, i], np.delete(table, i, axis=1).mean(axis=1)).statistic for i in range(table.shape[1])]
+    return float(np.mean(found))

@@ -1,0 +1,247 @@
+"""Out-of-distribution detection on mosaics of four digits: AUROC of every measure, for eight kinds of outliers.
+
+The paper (appendix, Out-of-Distribution Detection) trains "ensembles of 10 models on the in-distribution MNIST-mosaic task", "the
+same small CNN as in the selective prediction setup", Adam with learning rate 1e-3 and batches of 64, and gives neither sizes nor
+epochs. Ours, in the preset `paper`:
+
+- data: `data.load("mnist_mosaic")`: 50,000 mosaics to train on, as many as there are digits to make them of, 5,000 to
+  stop on, 2,000 to test on, made anew for each of five seeds. The 50,000 were chosen with the paper's table in view, see
+  docs/results/ood.md. Outliers: as many, by `uqprism.paper.data.outliers`; 2,000 because the smallest of the compact files has
+  2,098 letters (with the official files the sets could be larger; the tiles of the other sets are drawn with replacement in
+  either case);
+- networks: the small CNN with 16, 32 and 64 channels and 128 hidden units, natural head; each member stops when its validation
+  loss has not improved for 5 epochs, after 40 at the latest. Some 5 s per epoch on an H200: about a minute for each seed;
+- preset `smaller`: 20,000 mosaics to train on, to see what their number does;
+- preset `quick`: mosaics of scikit-learn's 8x8 digits, 16x16 pixels, fewer and smaller networks; outliers are pieces of
+  photographs, the same mosaics black on white, and a quadrant of the former in place of EMNIST's letters.
+
+What the sentences are held against is in `claims`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.evaluation import evaluate
+from uqprism.measures import MeasureTable
+from uqprism.paper import data, inputs, published
+from uqprism.paper.artefacts import Artefact, Store, as_data
+from uqprism.paper.base import Experiment, Picture, Result, first_line
+from uqprism.paper.cells import RULES, Cells, agreements, beside, column, wide
+from uqprism.paper.experiments.ood.claims import PLACES, Rows, all_claims
+from uqprism.paper.experiments.ood.notes import notes
+from uqprism.paper.fits import Fit, Fitted, Training, measured, predict_all
+from uqprism.paper.jobs import Job
+from uqprism.tasks.ood_detection import ood_detection
+from uqprism.tasks.result import TaskResult
+
+Array = Any
+EQUAL = "R_exc^{1,1} with the members' own variances and with equal ones"
+PAPER_ROWS = {
+    "cifar10": "CIFAR-10",
+    "svhn": "SVHN",
+    "fashion_mnist": "Fashion-MNIST",
+    "mixture": "Mixture (C,S,F)",
+    **{f"emnist_{place}": f"EMNIST ({place})" for place in PLACES},
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings; the defaults are the preset `paper`.
+
+    Attributes:
+        data: the data set of mosaics.
+        sizes: mosaics to train on, to stop on, to test on; as many outliers of each kind as the last.
+        tile: pixels along a quadrant's side, where the data set leaves that open.
+        whole: outliers in all four quadrants.
+        single: outliers in one quadrant, in each of the four in turn.
+        n_seeds: ensembles.
+        training: of each.
+        seed: the first one.
+    """
+
+    data: str = "mnist_mosaic"
+    sizes: tuple[int, int, int] = (50_000, 5_000, 2_000)
+    tile: int | None = None
+    whole: tuple[str, ...] = ("cifar10", "svhn", "fashion_mnist", "mixture")
+    single: str = "emnist"
+    n_seeds: int = 5
+    training: Training = Training(max_epochs=40, patience=5)  # noqa: RUF009  frozen
+    seed: int = 0
+
+    def outliers(self) -> tuple[str, ...]:
+        """The names of all kinds."""
+        return (*self.whole, *(f"{self.single}_{place}" for place in PLACES))
+
+
+@dataclass(frozen=True)
+class Detection:
+    """A job: one ensemble, and what it is to tell from its own test mosaics."""
+
+    fit: Fit
+    outliers: tuple[str, ...]
+
+
+def fits(config: Config) -> list[Fit]:
+    """The ensembles."""
+    options = {"sizes": config.sizes} if config.tile is None else {"sizes": config.sizes, "tile": config.tile}
+    return [Fit(config.data, config.seed + i, config.training, options) for i in range(config.n_seeds)]
+
+
+def jobs(config: Config) -> list[Job]:
+    """One for each seed."""
+    seconds = config.sizes[0] * (1.3e-3 if config.sizes[0] >= Config.sizes[0] else 8e-3)  # on a GPU, on two cores
+    return [Job(f"seed {fit.seed}", Artefact("result", Detection(fit, config.outliers())), seconds) for fit in fits(config)]
+
+
+def needs(config: Config) -> tuple[str, ...]:
+    """The data set and the outliers; of those in one quadrant the first, as all come from one file."""
+    known = (name for name in config.outliers() if name in data.outlier_names())
+    return (config.data, *dict.fromkeys(known))
+
+
+def work(job: Job, store: Store) -> TaskResult:
+    """The AUROC of every measure for each kind of outliers; measures are not kept, they follow from predictions in seconds."""
+    fitted = Fitted(job.key.fit, store)
+    known, foreign = fitted.predictions(), _predictions(fitted, job.key.outliers)
+    found = ood_detection(measured(known), {name: measured(each) for name, each in foreign.items()}, resamples=0)
+    settings = {**found.settings, "record": fitted.record().data, "equal variances": equal_variances(known, foreign)}
+    return dataclasses.replace(found, settings=settings)
+
+
+def equal_variances(known: EnsemblePrediction, foreign: Mapping[str, EnsemblePrediction]) -> dict[str, dict[str, float]]:
+    """By kind of outliers and rule the AUROC of R_exc^{1,1} if all members had one variance: what their means alone tell."""
+    variance = np.median(known.members.variance)
+
+    def measures(prediction: EnsemblePrediction) -> MeasureTable:
+        means = prediction.members.mean
+        equal = EnsemblePrediction.gaussian(mean=means, variance=np.full_like(means, variance))
+        return evaluate(equal, [column(rule, "excess 1,1") for rule in RULES])
+
+    found = ood_detection(measures(known), {name: measures(each) for name, each in foreign.items()}, resamples=0)
+    return {name: {rule: part[column(rule, "excess 1,1")] for rule in RULES} for name, part in found.parts.items()}
+
+
+def predict(config: Config, store: Store) -> None:
+    """Only what needs a GPU: train, and predict for all sets; the jobs go on from there."""
+    predict_all(fits(config), store, lambda fitted: _predictions(fitted, config.outliers()))
+
+
+def _predictions(fitted: Fitted, names: tuple[str, ...]) -> dict[str, Any]:
+    def images(name: str) -> Array:
+        return outlier_mosaics(name, fitted.data.test.inputs, fitted.store, fitted.fit.seed)
+
+    return {name: fitted.predictions(name, lambda name=name: images(name)) for name in names}  # type: ignore[misc]
+
+
+def outlier_mosaics(name: str, mosaics: Array, store: Store, seed: int) -> Array:
+    """Outliers of this name; `photographs_tl` and the like are the mosaics with one quadrant of other outliers."""
+    if name in data.outlier_names():
+        return inputs.outliers(store, name, mosaics, seed=seed)
+    source, place = name.rsplit("_", 1)
+    others, half = inputs.outliers(store, source, mosaics, seed=seed), mosaics.shape[-1] // 2
+    row, across = divmod(PLACES.index(place), 2)
+    quadrant = np.s_[:, :, row * half : (row + 1) * half, across * half : (across + 1) * half]
+    result = mosaics.copy()
+    result[quadrant] = others[quadrant]
+    return result
+
+
+def gather(config: Config, store: Store) -> Result:
+    """Hold the paper's tables and sentences against ours."""
+    found = {job.key.fit.seed: store.get(job.artefact) for job in jobs(config)}
+    mean = Cells.over_seeds([each.measured for each in found.values()])
+    rows = {_row(name): Cells.over_seeds([each.parts[name].measured for each in found.values()]) for name in config.outliers()}
+    whole, single = [_row(name) for name in config.whole], [_row(f"{config.single}_{place}") for place in PLACES]
+    ours = Rows(mean, rows, tuple(whole), tuple(single))
+    papers = {row: published.table("ood_detection_full", row) for row in rows if row in published.rows("ood_detection_full")}
+    averages = published.table("ood_detection_mean") if len(papers) == len(rows) else {}
+    records = {seed: each.settings["record"] for seed, each in found.items()}
+    return Result(
+        config=as_data(config),
+        seeds={"data and networks": list(found), "members": {str(seed): each["member seeds"] for seed, each in records.items()}},
+        claims=all_claims(ours),
+        tables={**_tables(ours, papers, averages, records), EQUAL: _equal(config, ours, found)},
+        notes=notes(ours, papers, records),
+        arrays=_arrays(found, rows),
+        data={f"seed {seed}": each["data"] for seed, each in records.items()},
+        agreements=agreements({"mean": mean, **rows}, {"mean": averages, **papers} if papers else {}),
+    )
+
+
+def _row(name: str) -> str:
+    """What the paper calls it."""
+    return PAPER_ROWS.get(name, name)
+
+
+def _equal(config: Config, ours: Rows, found: Mapping[int, TaskResult]) -> list[dict[str, Any]]:
+    """AUROC of R_exc^{1,1}, means over seeds, with the members' own variances and with one for all."""
+    rows = []
+    for name in config.outliers():
+        for whose in ("own", "equal"):
+            numbers = {
+                rule: ours.rows[_row(name)][column(rule, "excess 1,1")]
+                if whose == "own"
+                else float(np.mean([each.settings["equal variances"][name][rule] for each in found.values()]))
+                for rule in RULES
+            }
+            rows.append({"data": _row(name), "variances": whose, **numbers})
+    return rows
+
+
+def _tables(
+    ours: Rows, papers: Mapping[str, published.Table], averages: published.Table, records: Mapping[int, Any]
+) -> dict[str, Any]:
+    tables = {"AUROC, mean over the sets": beside(ours.mean, averages)}
+    tables["AUROC by set"] = [row for name, cells in ours.rows.items() for row in wide(name, cells, papers.get(name, {}))]
+    shown = ("best epochs", "epochs", "restarts", "error", "spread of targets")
+    tables["Training"] = [{"seed": seed, **{name: record[name] for name in shown}} for seed, record in records.items()]
+    return tables
+
+
+def _arrays(found: Mapping[int, TaskResult], rows: Mapping[str, Cells]) -> dict[str, Array]:
+    """`auroc` by seed, row and measure, with the names of rows and measures."""
+    names = list(rows)
+    parts = [[part.measured for part in each.parts.values()] for each in found.values()]
+    measures = list(parts[0][0])
+    return {
+        "rows": np.array(names),
+        "measures": np.array(measures),
+        "auroc": np.array([[[part[name] for name in measures] for part in each] for each in parts]),
+    }
+
+
+def draw(result: Result) -> dict[str, Picture]:
+    """AUROC by set, and all cells beside the paper's."""
+    from uqprism.paper.experiments.ood import figures
+
+    return figures.pictures(result)
+
+
+QUICK = Config(
+    data="digits_mosaic",
+    sizes=(3_000, 400, 500),
+    tile=8,
+    whole=("photographs", "inverted"),
+    single="photographs",
+    n_seeds=2,
+    training=Training(channels=(8, 16, 32), hidden=64, n_members=5, max_epochs=12, patience=4),
+)
+EXPERIMENT = Experiment(
+    name="ood",
+    summary=first_line(__doc__),
+    presets={"quick": QUICK, "paper": Config(), "smaller": Config(sizes=(20_000, 5_000, 2_000))},
+    jobs=jobs,
+    work=work,
+    gather=gather,
+    draw=draw,
+    wants_gpu=("paper", "smaller"),
+    needs=needs,
+)

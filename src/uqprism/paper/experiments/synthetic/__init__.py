@@ -1,0 +1,212 @@
+"""Noise and ignorance on a synthetic set: Bayes risk where two curves mix, excess risk where there were no data.
+
+The paper (Synthetic Datasets, and the appendix Synthetic Experiment) draws 1200 pairs from a mixture of two noisy curves, trains
+ten networks with two hidden layers of 8 SiLU units and the natural parameterisation for 100 epochs with Adam, and looks at test
+inputs in "several disjoint input regions". It gives no inputs, no batch size and no learning rate. Ours:
+
+- inputs: training ones uniform on [-4, 4] (`uqprism.paper.data.synthetic.two_curves`); test ones likewise, and on [-8, -5.5] and
+  [5.5, 8], where there are no training data;
+- training: batches of 64, learning rate 1e-2, no early stopping, no weight decay; all of it again with 3e-3 and 1e-3, to see
+  what depends on it: at 1e-3, 100 epochs are too few for so small a network;
+- ten data sets, each with an ensemble of its own; pictures show the first.
+
+What is measured is in `claims`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uqprism.paper.artefacts import Artefact, Findings, Store, as_data, checksum
+from uqprism.paper.base import Experiment, Picture, Result, first_line
+from uqprism.paper.data.synthetic import TWO_CURVES_REGION, two_curves
+from uqprism.paper.experiments.synthetic.claims import Trials, all_claims
+from uqprism.paper.experiments.synthetic.judgement import judged
+from uqprism.paper.experiments.synthetic.tables import notes, tables
+from uqprism.paper.jobs import Job
+from uqprism.paper.training import trained
+
+if TYPE_CHECKING:
+    from uqprism import EnsemblePrediction, MeasureTable
+    from uqprism.training import Settings
+
+OUTSIDE = ((-8.0, -5.5), (5.5, 8.0))
+TEST_REGIONS = (OUTSIDE[0], TWO_CURVES_REGION, OUTSIDE[1])
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings; the defaults are the preset `paper`.
+
+    Attributes:
+        n_trials: data sets, with an ensemble for each.
+        n_training: rows to train on.
+        n_test: rows to predict, in all regions together.
+        n_members: networks of an ensemble.
+        hidden: widths of the hidden layers.
+        epochs: passes over the training rows.
+        batch_size: rows per step.
+        learning_rate: of Adam.
+        other_rates: learning rates to repeat all of it with.
+        seed: of data and networks.
+    """
+
+    n_trials: int = 10
+    n_training: int = 1200
+    n_test: int = 1200
+    n_members: int = 10
+    hidden: tuple[int, ...] = (8, 8)
+    epochs: int = 100
+    batch_size: int = 64
+    learning_rate: float = 1e-2
+    other_rates: tuple[float, ...] = (3e-3, 1e-3)
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """Of one trial."""
+
+    training: int
+    test: int
+    networks: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A job: an ensemble on a data set of its own, and how its measures answer to the test inputs."""
+
+    seeds: Seeds
+    config: Config
+
+    @property
+    def members(self) -> Artefact:
+        """The networks, which do not depend on what they will be asked."""
+        return Artefact("members", replace(self, config=replace(self.config, n_test=0), seeds=replace(self.seeds, test=0)))
+
+    @property
+    def predictions(self) -> Artefact:
+        """At the test inputs."""
+        return Artefact(
+            "predictions", {"n": self.config.n_test, "seed": self.seeds.test, "regions": TEST_REGIONS}, (self.members,)
+        )
+
+    @property
+    def measures(self) -> Artefact:
+        """All of them, there."""
+        return Artefact("measures", "all", (self.predictions,))
+
+    def training_data(self) -> tuple[Any, Any]:
+        """Inputs and targets."""
+        return two_curves(self.config.n_training, self.seeds.training)
+
+    def test_data(self) -> tuple[Any, Any]:
+        """Likewise, in all regions."""
+        return two_curves(self.config.n_test, self.seeds.test, regions=TEST_REGIONS)
+
+    def settings(self) -> Settings:
+        """Of the training."""
+        from uqprism.training import MLP
+
+        return {
+            "n_members": self.config.n_members,
+            "network": MLP(hidden=self.config.hidden, activation="silu"),
+            "head": "natural",
+            "seed": self.seeds.networks,
+            "max_epochs": self.config.epochs,
+            "batch_size": self.config.batch_size,
+            "learning_rate": self.config.learning_rate,
+            "patience": None,
+            "validation_fraction": 0.0,
+        }
+
+
+def jobs(config: Config) -> list[Job]:
+    """Every trial at every learning rate."""
+    return [job for trials in _jobs(config).values() for job in trials]
+
+
+def _jobs(config: Config) -> dict[float, list[Job]]:
+    states = np.random.SeedSequence(config.seed).generate_state(3 * config.n_trials).reshape(-1, 3)
+    seconds = 2.0 + 3e-3 * config.epochs * math.ceil(config.n_training / config.batch_size)
+    found = {}
+    for rate in (config.learning_rate, *config.other_rates):
+        # What one trial does depends neither on how many there are nor on the other rates.
+        own = replace(config, learning_rate=rate, other_rates=(), n_trials=1, seed=0)
+        trials = [Trial(Seeds(*map(int, row)), own) for row in states]
+        found[rate] = [
+            Job(f"data set {i}, learning rate {rate:g}", Artefact("findings", trial, (trial.measures,)), seconds)
+            for i, trial in enumerate(trials, start=1)
+        ]
+    return found
+
+
+def work(job: Job, store: Store) -> Findings:
+    """Train, predict, evaluate, judge."""
+    trial: Trial = job.key
+    return judged(_measures(trial, store), trial.test_data()[0][:, 0])
+
+
+def _measures(trial: Trial, store: Store) -> MeasureTable:
+    from uqprism import evaluate
+
+    return store.get(trial.measures, lambda: evaluate(_predictions(trial, store)))
+
+
+def _predictions(trial: Trial, store: Store) -> EnsemblePrediction:
+    return store.get(trial.predictions, lambda: _members(trial, store).predict_ensemble(trial.test_data()[0]))
+
+
+def _members(trial: Trial, store: Store) -> Any:
+    return trained(store, trial.members, *trial.training_data(), **trial.settings())
+
+
+def gather(config: Config, store: Store) -> Result:
+    """The paper's sentences against the medians over trials, and what depends on the learning rate."""
+    found = {rate: Trials.of([store.get(job.artefact) for job in each]) for rate, each in _jobs(config).items()}
+    claims = {rate: all_claims(trials) for rate, trials in found.items()}
+    trials = [job.key for job in _jobs(config)[config.learning_rate]]
+    first: Trial = trials[0]
+    prediction, table = store.get(first.predictions), store.get(first.measures)
+    training, test = first.training_data(), first.test_data()
+    arrays = {"training_inputs": training[0][:, 0], "training_targets": training[1]}
+    arrays |= {"test_inputs": test[0][:, 0], "test_targets": test[1], "mean": prediction.mixture.mean}
+    return Result(
+        config=as_data(config),
+        seeds={name: [getattr(trial.seeds, name) for trial in trials] for name in ("training", "test", "networks")},
+        claims=claims[config.learning_rate],
+        tables=tables(found, claims),
+        notes=notes(found, claims),
+        arrays={**arrays, **{name: np.asarray(table[name]) for name in table}},
+        data={
+            "training": checksum(*(part for trial in trials for part in trial.training_data())),
+            "test": checksum(*(part for trial in trials for part in trial.test_data())),
+        },
+    )
+
+
+def draw(result: Result) -> dict[str, Picture]:
+    """The paper's four figures."""
+    from uqprism.paper.experiments.synthetic import figures
+
+    return {
+        "data": figures.data(result),
+        "log": figures.log(result),
+        "crps_and_squared_error": figures.extended(result, ("crps", "squared_error")),
+        "quadratic_and_log": figures.extended(result, ("quadratic", "log")),
+    }
+
+
+EXPERIMENT = Experiment(
+    name="synthetic",
+    summary=first_line(__doc__),
+    presets={"quick": Config(n_trials=2, other_rates=()), "paper": Config()},
+    jobs=jobs,
+    work=work,
+    gather=gather,
+    draw=draw,
+)

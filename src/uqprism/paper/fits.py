@@ -1,0 +1,209 @@
+"""Ensembles of image networks on a data set: trained once, and what they predict is kept.
+
+    data set -> members -> predictions -> measures
+
+`predict_all` goes only as far as the predictions: all that needs a GPU. What follows from them takes seconds on any machine that
+is given the same store.
+
+The record of a training is kept after its predictions for the test images, in the same folder: where both are, both are of that
+training. Predictions without a record were left by a run that was killed; with the record they are made again, from the members
+where these are kept and else by another training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.evaluation import evaluate
+from uqprism.measures import MeasureTable
+from uqprism.paper import data, inputs, published
+from uqprism.paper.artefacts import Artefact, Findings, Store
+from uqprism.paper.data import Dataset
+from uqprism.paper.training import trained, trained_now
+from uqprism.tasks.prediction_error import prediction_error
+
+if TYPE_CHECKING:
+    from uqprism.training import DeepEnsemble
+    from uqprism.training.networks.base import Factory
+
+Array = Any
+TEST = "test"
+LARGE = "resnet18"  # half a gigabyte per ensemble, and two with the optimiser's state: neither is kept
+
+
+@dataclass(frozen=True)
+class Training:
+    """How an ensemble is trained: Adam on the head's loss, each member with its weights of the best validation epoch.
+
+    Attributes:
+        network: `small_cnn` or `resnet18`.
+        channels, hidden: widths of the small CNN.
+        head: what the outputs mean.
+        n_members: networks.
+        learning_rate: of Adam.
+        batch_size: rows per step.
+        max_epochs: at most.
+        patience: epochs without a better validation loss after which a member stops.
+    """
+
+    network: str = "small_cnn"
+    channels: tuple[int, int, int] = (16, 32, 64)
+    hidden: int = 128
+    head: str = "natural"
+    n_members: int = 10
+    learning_rate: float = 1e-3
+    batch_size: int = 64
+    max_epochs: int = 100
+    patience: int = 10
+
+    def architecture(self) -> Factory:
+        """What builds one network."""
+        from uqprism.training.networks.resnet18 import ResNet18
+        from uqprism.training.networks.small_cnn import SmallCNN
+
+        return ResNet18() if self.network == LARGE else SmallCNN(channels=self.channels, hidden=self.hidden)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """All that decides an ensemble.
+
+    Attributes:
+        data: the name of the data set.
+        seed: of the data and of the networks.
+        training: how.
+        options: of the data set, such as its sizes.
+        constants: of the data set's module: who changes a generator does not meet what was learned from the old one's data.
+    """
+
+    data: str
+    seed: int
+    training: Training
+    options: Mapping[str, Any] = field(default_factory=dict)
+    constants: Mapping[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "constants", data.constants(self.data))
+
+    @property
+    def members(self) -> Artefact:
+        """The trained networks."""
+        return Artefact("members", self)
+
+    def predictions(self, what: str = TEST) -> Artefact:
+        """What they predict for the test images, or for others of this name."""
+        return Artefact("predictions", what, (self.members,))
+
+    @property
+    def measures(self) -> Artefact:
+        """The measures of the test images."""
+        return Artefact("measures", "columns of the paper's tables", (self.predictions(),))
+
+    @property
+    def record(self) -> Artefact:
+        """How training went, and the targets of the test images."""
+        return Artefact("findings", "record", (self.members,))
+
+
+class Fitted:
+    """What came of a fit, from the store; nothing is loaded or trained before it is needed."""
+
+    def __init__(self, fit: Fit, store: Store) -> None:
+        self.fit, self.store = fit, store
+
+    @cached_property
+    def data(self) -> Dataset:
+        """The data set."""
+        return inputs.load(self.store, self.fit.data, seed=self.fit.seed, **self.fit.options)
+
+    @cached_property
+    def ensemble(self) -> DeepEnsemble:
+        """The networks."""
+        how, train, validation = self.fit.training, self.data.train, self.data.validation
+        settings: Any = {
+            "validation": (validation.inputs, validation.targets),
+            "network": how.architecture(),
+            "seed": self.fit.seed,
+            **{
+                name: getattr(how, name)
+                for name in ("head", "n_members", "learning_rate", "batch_size", "max_epochs", "patience")
+            },
+        }
+        if how.network == LARGE:
+            return trained_now(train.inputs, train.targets, **settings)
+        return trained(self.store, self.fit.members, train.inputs, train.targets, **settings)
+
+    def predictions(self, what: str = TEST, inputs: Callable[[], Array] | None = None) -> EnsemblePrediction:
+        """For the test images, or for those that `inputs` gives."""
+        if inputs is None:
+            return self._finished().get(self.fit.predictions(what))
+        return self.store.get(self.fit.predictions(what), lambda: self._predicted(inputs()))
+
+    def _predicted(self, images: Array) -> EnsemblePrediction:
+        """Of networks that are trained now or come from the store.
+
+        With one thread, since the last digits of convolutions depend on their number: so a run comes to the same numbers with
+        any number of processes, which is what keeps the cores busy.
+        """
+        from uqprism.training.threads import kept
+
+        with kept(1):
+            return self.ensemble.predict_ensemble(images)
+
+    def record(self) -> Findings:
+        """How training went, what the data were, and `targets`, those of the test images."""
+        return self._finished().get(self.fit.record)
+
+    def _finished(self) -> Store:
+        """Where the predictions for the test images and the record of one training are; trained now if there are none."""
+        predictions, record = self.fit.predictions(), self.fit.record
+        if (there := self.store.having(predictions, record)) is not None:
+            return there
+        for earlier in (record, self.fit.measures, predictions):  # what is left of another training, its record first
+            self.store.discard(earlier)
+        self.store.make(predictions, lambda: self._predicted(self.data.test.inputs))
+        self.store.make(record, lambda: self._recorded(self.store.get(predictions)))
+        return self._finished()
+
+    def _recorded(self, predictions: EnsemblePrediction) -> Findings:
+        history, targets = self.ensemble.history, self.data.test.targets
+        error = prediction_error(predictions, targets)
+        return Findings(
+            data={
+                "data": self.data.checksum(),
+                "member seeds": list(history.seeds),
+                "best epochs": list(history.best_epochs),
+                "epochs": len(history.validation_loss),
+                "restarts": sum(event.kind == "restarted" for event in history.events),
+                "error": float(np.sqrt(error.mean())),
+                "spread of targets": float(targets.std()),
+                "spread of validation targets": float(self.data.validation.targets.std()),
+                "spread of training targets": float(self.data.train.targets.std()),
+            },
+            arrays={"targets": targets, "validation_loss": history.validation_loss},
+        )
+
+    def measures(self) -> MeasureTable:
+        """Of the test images."""
+        there, wanted = self._finished(), self.fit.measures
+        store = there if wanted in there else replace(self.store, others=())  # not those of a run beside this one's training
+        return store.get(wanted, lambda: measured(self.predictions()))
+
+
+def measured(predictions: EnsemblePrediction) -> MeasureTable:
+    """The measures that have a column in the paper's tables."""
+    return evaluate(predictions, measures=published.measures())
+
+
+def predict_all(fits: Iterable[Fit], store: Store, others: Callable[[Fitted], Any] = lambda _: None) -> None:
+    """Train and predict what is not in the store yet; `others` predicts for more than the test images."""
+    for fit in fits:
+        fitted = Fitted(fit, store)
+        fitted.record()
+        others(fitted)

@@ -1,0 +1,71 @@
+"""Data sets as jobs read them, with a note in the store of the files that they came from.
+
+The digests of artefacts have the name, the seed and the options of a data set, not its files: so stores can travel to machines
+that have none. The notes keep a folder from being filled from two roots whose files are not the same. A note is taken when a set
+has been loaded, not when a run begins: files that are fetched on the way are in it, and those that turned out to be damaged, and
+so were replaced, are not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from uqprism.errors import FileError
+from uqprism.paper import data
+from uqprism.paper.artefacts import Store
+from uqprism.paper.data import Dataset
+from uqprism.paper.data.fingerprint import fingerprint
+from uqprism.support.storage import write_text
+
+Array = Any
+Fingerprint = Mapping[str, str]
+NOTES = "data"  # the folder in a store, with a file NAME.json for each data set
+
+
+def load(store: Store, name: str, *, seed: int, **options: Any) -> Dataset:
+    """The data set of this name from the store's root."""
+    found = data.load(name, root=store.data, seed=seed, **options)
+    _note(store, name)
+    return found
+
+
+def outliers(store: Store, name: str, mosaics: Array, *, seed: int) -> Array:
+    """The outliers of this name from the store's root."""
+    found = data.outliers(name, mosaics, root=store.data, seed=seed)
+    _note(store, name)
+    return found
+
+
+def notes(folder: Path, names: Iterable[str]) -> dict[str, Fingerprint]:
+    """What the data sets of these names were read from, of those that were used in the store in this folder."""
+    paths = {name: folder / NOTES / f"{name}.json" for name in names}
+    return {name: json.loads(path.read_text()) for name, path in paths.items() if path.exists()}
+
+
+def refuse_others(noted: Mapping[str, Fingerprint], root: str | os.PathLike[str] | None, folder: Path) -> None:
+    """Raise if a file of one of these data sets is there and is not the one that `folder` has results of."""
+    for name, files in noted.items():
+        _refuse_other(name, files, fingerprint(name, root), folder)
+
+
+def _refuse_other(name: str, noted: Fingerprint, there: Fingerprint, folder: Path) -> None:
+    others = [file for file, contents in there.items() if noted.get(file) != contents]
+    if others:
+        raise FileError(
+            f"{folder} was made from other files of the data set {name} than are there now ({', '.join(others)}), and results of "
+            "both must not be mixed; give another --out, or --overwrite"
+        )
+
+
+def _note(store: Store, name: str) -> None:
+    there, noted = fingerprint(name, store.data), notes(store.folder, [name])
+    if name in noted:
+        _refuse_other(name, noted[name], there, store.folder)  # exchanged since the run began
+    elif there:
+        path = store.folder / NOTES / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(there, indent=2) + "\n")

@@ -1,0 +1,216 @@
+"""From an experiment to its folder: run, draw, write; or read what is there.
+
+result.json   settings, seeds, data, versions, hardware, time, claims, tables, notes; written last: its presence means finished
+arrays.npz    what the pictures show
+NAME.png/svg  the pictures
+tables/       the tables as Parquet
+report.md     all of it to read
+_work/        the artefacts of all jobs: what an interrupted run goes on from; may be deleted when it is finished
+_work/data/   for each data set that was used, the sizes and checksums of its files
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from uqprism.errors import ArgumentError, FileError
+from uqprism.paper.artefacts import Store, as_data
+from uqprism.paper.base import Experiment, Result
+from uqprism.paper.engine import carry_out
+from uqprism.paper.files import RECORD, REPORT, TABLES, WORK, load, read_record, write
+from uqprism.paper.jobs import Plan
+from uqprism.paper.provenance import distinct_versions, hardware
+from uqprism.support.optional import require
+
+GPU = "an H200"  # where the presets of the paper's size were timed
+LONGEST = 30  # characters of a setting in an error
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What `reproduce` returns.
+
+    Attributes:
+        result: the numbers.
+        record: what result.json holds beside them: preset, versions (of the machine that gathered; `made with` has those of the
+            artefacts), hardware, time.
+        folder: where all of it is.
+        reused: True where a finished result was read and nothing was run.
+    """
+
+    result: Result
+    record: Mapping[str, Any]
+    folder: Path
+    reused: bool
+
+    def __str__(self) -> str:
+        held = sum(claim.holds for claim in self.result.claims)
+        how = f"finished on {self.record['finished']} (read, not run again)" if self.reused else f"{self.record['seconds']:.0f} s"
+        lines = [f"{self.record['experiment']}: {held} of {len(self.result.claims)} of the paper's statements hold; {how}"]
+        lines += [f"  {'holds' if claim.holds else 'FALSE':<7}{claim.name}: {claim.measured}" for claim in self.result.claims]
+        if self.record["preset"] == "quick":
+            again = f"uqprism reproduce {self.record['experiment']} --preset paper"
+            lines.append(f"A quick run shows how it works; for verdicts: {again}")
+        return "\n".join([*lines, f"report: {self.folder / REPORT}"])
+
+
+@dataclass(frozen=True)
+class Run:
+    """An experiment with settings, and the folder that its result goes into."""
+
+    experiment: Experiment[Any]
+    preset: str
+    config: Any
+    folder: Path
+    store: Store
+    processes: int
+
+    @classmethod
+    def of(
+        cls,
+        experiment: Experiment[Any],
+        preset: str,
+        *,
+        out: str | os.PathLike[str],
+        seed: int | None = None,
+        jobs: int = 1,
+        data: str | os.PathLike[str] | None = None,
+    ) -> Run:
+        """Check what was asked for; nothing is written yet."""
+        if jobs < 1:
+            raise ArgumentError(f"jobs must be at least 1, got {jobs}")
+        folder = Path(out)
+        others = tuple(folder.parent / name / WORK for name in experiment.reads)
+        store = Store(folder / WORK, None if data is None else Path(data), others)
+        return cls(experiment, preset, experiment.config(preset, seed), folder, store, jobs)
+
+    def plan(self) -> Plan:
+        """What there is to do; nothing where the result is there already."""
+        title = f"{self.experiment.name}, preset {self.preset}"
+        plan = Plan.of(title, self.experiment.jobs(self.config), self.store, self.processes)
+        machine = f" on a GPU such as {GPU}" if self.preset in self.experiment.wants_gpu else ""
+        try:
+            finished = self.finished() is not None
+        except (ArgumentError, FileError) as error:
+            notes = (f"It would be refused: {error}", *self._absent(plan))
+            return replace(plan, machine=machine, notes=notes, refused=True)
+        if finished:  # what it was made from may have been deleted
+            return replace(plan, taken={job.name: plan.taken.get(job.name, 0.0) for job in plan.jobs})
+        return replace(plan, machine=machine, notes=self._absent(plan))
+
+    def _absent(self, plan: Plan) -> tuple[str, ...]:
+        """A line for each data file that a job still needs and that is not there."""
+        if not plan.left:
+            return ()
+        from uqprism.paper.data.presence import presence
+
+        needed = (presence(name, self.store.data) for name in self.experiment.needs(self.config))
+        return tuple(f"Missing: {reason}" for reason in dict.fromkeys(reason for each in needed for reason in each.absent))
+
+    def carry_out(self, shown: bool) -> Outcome:
+        """Do the jobs that are left, gather what they found, draw and write it."""
+        for package, extra in (("matplotlib", "report"), ("pyarrow", "cli")):
+            require(package, extra=extra)  # before hours of work, not after
+        try:
+            (self.folder / WORK).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"cannot write into {self.folder}: {error.strerror}") from None
+        started = time.perf_counter()
+        plan = self.plan()
+        carry_out(self.experiment.work, plan, self.store, shown)
+        result = self.experiment.gather(self.config, self.store)
+        self.store.sweep()
+        write(self.experiment, self.preset, result, self.folder, self._account(plan, started))
+        return Outcome(*load(self.folder), self.folder, reused=False)
+
+    def finished(self) -> Outcome | None:
+        """What is in the folder, if there is a result; one of other settings or of other data files is an error."""
+        if not (self.folder / RECORD).exists():
+            self._same_files(self.store.folder, *self.store.others)
+            return None
+        there, wanted = read_record(self.folder), as_data(self.config)
+        way_out = "choose another folder with --out, or replace it with --overwrite"
+        if there["experiment"] != self.experiment.name:
+            name = self.experiment.name
+            raise ArgumentError(f"{self.folder} holds the experiment {there['experiment']!r}, not {name!r}; {way_out}")
+        if there["config"] != wanted:
+            raise ArgumentError(f"{self.folder} holds a result of other settings ({_differs(there, wanted)}); {way_out}")
+        self._same_files(self.store.folder, recorded=there.get("files", {}))  # for _work may have been deleted
+        return Outcome(*load(self.folder), self.folder, reused=True)
+
+    def _same_files(self, *stores: Path, recorded: Mapping[str, Any] | None = None) -> None:
+        """Refuse data files that are not those of what is in these stores, and of what a result says that it was made from."""
+        from uqprism.paper.inputs import refuse_others
+
+        for store in stores:
+            refuse_others({**(recorded or {}), **self._noted(store)}, self.store.data, store.parent)
+
+    def _noted(self, store: Path) -> dict[str, Any]:
+        """What the data sets that are needed were read from, as far as this store knows."""
+        from uqprism.paper.inputs import notes
+
+        return dict(notes(store, self.experiment.needs(self.config)))
+
+    def discard(self) -> None:
+        """Remove the result and all that it was made from, unless the new one would be refused for what it uses of others."""
+        self._same_files(*self.store.others)
+        (self.folder / RECORD).unlink(missing_ok=True)
+        for name in (TABLES, WORK):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+
+    def _account(self, plan: Plan, started: float) -> dict[str, Any]:
+        """How long it took, how much of it was there already, on what machine, and with what its artefacts were made."""
+        records = [self.store.record(job.artefact) for job in plan.jobs]
+        shared = [self.store.record(job.shared) for job in plan.jobs if job.shared is not None and job.shared in self.store]
+        made_with = distinct_versions([*self.store.records(), *records, *shared])
+        devices, stores = self.store.devices(), (*self.store.others, self.store.folder)
+        return {
+            "seconds": round(time.perf_counter() - started, 1),
+            "jobs": {
+                "count": len(plan.jobs),
+                "found done": len(plan.taken),
+                "processes": self.processes,
+                "seconds of work": round(sum(record["seconds"] for record in records), 1),
+            },
+            "files": {name: files for store in stores for name, files in self._noted(store).items()},
+            "devices": devices,
+            "hardware": {**hardware(), "accelerator": ", ".join(sorted(set(devices) - {"none"})) or "none"},
+            **({"made with": made_with} if made_with else {}),
+        }
+
+
+def _differs(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """The first setting that is not the same, and how many more there are."""
+    config = there["config"]
+    first, *more = [name for name in {**wanted, **config} if config.get(name) != wanted.get(name)]
+    old, new = (textwrap.shorten(str(each.get(first)), LONGEST, placeholder=" ...") for each in (config, wanted))
+    values = f"{first} is {old} there and {new} here" if old != new else f"{first} differs"
+    return values + (f", and {len(more)} more differ" if len(more) > 1 else ", and one more differs" if more else "")
+
+
+def produce(
+    experiment: Experiment[Any],
+    preset: str,
+    *,
+    out: str | os.PathLike[str],
+    seed: int | None = None,
+    overwrite: bool = False,
+    progress: bool | None = None,
+    jobs: int = 1,
+    data: str | os.PathLike[str] | None = None,
+) -> Outcome:
+    """Run this preset into the folder, or read its finished result there."""
+    run = Run.of(experiment, preset, out=out, seed=seed, jobs=jobs, data=data)
+    if overwrite:
+        run.discard()
+    elif (there := run.finished()) is not None:
+        return there
+    return run.carry_out(sys.stderr.isatty() if progress is None else progress)

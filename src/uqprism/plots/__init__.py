@@ -1,0 +1,24 @@
+"""Figures of what tasks found: each function draws a result, on given axes or on a new figure, and returns the axes."""
+
+from uqprism.plots.calibration import coverage, error_against_uncertainty, group_count, pit_histogram
+from uqprism.plots.correlation import MOST_NAMES, rank_correlation
+from uqprism.plots.curves import learning_curves, retention_curves, roc_curves
+from uqprism.plots.intervals import intervals
+from uqprism.plots.split import distributions, kind_of, noise_and_ignorance, sample
+
+__all__ = [
+    "MOST_NAMES",
+    "coverage",
+    "distributions",
+    "error_against_uncertainty",
+    "group_count",
+    "intervals",
+    "kind_of",
+    "learning_curves",
+    "noise_and_ignorance",
+    "pit_histogram",
+    "rank_correlation",
+    "retention_curves",
+    "roc_curves",
+    "sample",
+]

@@ -1,0 +1,61 @@
+"""Rank correlations as a heat map, like measures beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from uqprism.plots.style import PAGE_WIDTH, RISK_COLOURS, axes_or_new, matplotlib
+from uqprism.tasks.rank_correlation import RankCorrelation
+
+MOST_NAMES = 60  # beyond, they would be too small to read
+NO_ORDER = "#C0C0C0"
+
+
+def rank_correlation(correlation: RankCorrelation, ax: Any = None) -> Any:
+    """A heat map of tau-b in the order of `correlation.order()`: blue for the same order, red for the opposite, grey for none.
+
+    Up to 60 measures have their names on the axes; among more a strip at the side tells total, Bayes and excess risks apart.
+
+    Args:
+        correlation: of `uqprism.tasks.rank_correlation`.
+        ax: axes to draw on; None for a new figure.
+    """
+    shown = correlation.select(correlation.order())
+    colours = matplotlib.colormaps["RdBu"].with_extremes(bad=NO_ORDER)
+    with axes_or_new(ax, 0.85 * PAGE_WIDTH) as axes:
+        image = axes.imshow(np.ma.masked_invalid(shown.matrix), cmap=colours, vmin=-1.0, vmax=1.0, interpolation="nearest")
+        grey = "; grey: constant" if np.isnan(shown.matrix).any() else ""
+        bar = axes.figure.colorbar(image, ax=axes, shrink=0.6)
+        bar.set_label(f"Kendall's tau-b\n1: same order of the points, -1: opposite{grey}")
+        axes.spines[:].set_visible(False)
+        if len(shown.names) <= MOST_NAMES:
+            _write_names(axes, shown.names)
+        else:
+            _mark_risks(axes, shown.names)
+    return axes
+
+
+def _write_names(axes: Any, names: Sequence[str]) -> None:
+    size = float(np.clip(240.0 / len(names), 4.0, 8.0))  # points: about the height of a row
+    axes.set_xticks(range(len(names)), names, rotation=90, fontsize=size)
+    axes.set_yticks(range(len(names)), names, fontsize=size)
+    axes.tick_params(length=0)
+
+
+def _mark_risks(axes: Any, names: Sequence[str]) -> None:
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.set_xlabel(f"{len(names)} measures, like ones beside each other")
+    edge = -0.02 * len(names)
+    for risk, colour in RISK_COLOURS.items():
+        rows = np.array([row for row, name in enumerate(names) if name.split(".")[1:2] == [risk]])
+        label = f"{'Bayes' if risk == 'bayes' else risk} risk"
+        for_rows = {"colors": colour, "linewidth": 5, "clip_on": False, "antialiased": False, "label": label}
+        if len(rows):
+            axes.vlines(np.full(len(rows), edge), rows - 0.5, rows + 0.5, **for_rows)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, borderaxespad=0.2)
+    axes.set_xlim(-0.5, len(names) - 0.5)

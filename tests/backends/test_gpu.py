@@ -1,0 +1,114 @@
+"""The kernels on an NVIDIA device against the reference path there; collected only where there is one (see conftest.py)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import uqprism as up
+from tests.backends.test_conformance import KINDS, ensembles
+from tests.conftest import ORACLE, error_of, is_hard
+from uqprism.backends.triton.backend import DeviceKernel
+
+CLOSED = [m.name for m in up.catalogue() if DeviceKernel().covers(m)]
+
+
+def on_device(mean: np.ndarray, dtype: torch.dtype = torch.float64, **spread: np.ndarray) -> up.EnsemblePrediction:
+    spread = {name: torch.tensor(x, dtype=dtype, device="cuda") for name, x in spread.items()}
+    return up.EnsemblePrediction.gaussian(mean=torch.tensor(mean, dtype=dtype, device="cuda"), **spread)
+
+
+def disagreement(fused: up.MeasureTable, reference: up.MeasureTable) -> dict[str, float]:
+    found = {}
+    for name in fused:
+        x, y = (table[name].double().cpu().numpy() for table in (fused, reference))
+        size = np.maximum(np.abs(y), 1.0 if name.startswith("log.") and ".excess." not in name else 0.0)
+        if name.startswith("quadratic.total"):
+            size = np.maximum(
+                size, np.abs(reference[f"quadratic.bayes.{name.rsplit('.', maxsplit=1)[-1]}"].double().cpu().numpy())
+            )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            held = size > (1.2e-38 if fused[name].dtype == torch.float32 else 0.0)  # what float32 can hold
+            found[name] = float(np.max(np.where((x == y) | ~held, 0.0, np.abs(x - y) / size)))
+    return found
+
+
+CASES = [(case, torch.float64) for case in ORACLE] + [(case, torch.float32) for case in ORACLE if case["float32_exact"]]
+
+
+@pytest.mark.parametrize(("case", "dtype"), CASES, ids=lambda x: x["name"] if isinstance(x, dict) else str(x))
+def test_fifty_digits(case: dict, dtype: torch.dtype) -> None:
+    table = up.evaluate(on_device(np.array(case["mu"]), dtype, scale=np.array(case["sigma"])), CLOSED, kernel="fused")
+    double = dtype == torch.float64
+    missed = {}
+    for name in CLOSED:
+        truth = float(case["values"][name])
+        if not double and truth != 0.0 and not 1.2e-38 < abs(truth) < 3.4e38:
+            continue
+        error = error_of(name, float(table[name]), case["values"][name])
+        bound = (1e-8 if double else 2e-4) if is_hard(name) else (1e-10 if double else 2e-5)
+        if not error <= bound:
+            missed[name] = error
+    assert missed == {}
+
+
+@pytest.mark.parametrize("spread", ["scale", "variance"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "huge and tiny"])
+def test_double_precision(kind: str, spread: str, rng: np.random.Generator) -> None:
+    mean, scale = ensembles(rng, 5, 300)[kind]
+    ensemble = on_device(mean, **{spread: scale if spread == "scale" else scale * scale})
+    fused, reference = (up.evaluate(ensemble, CLOSED, kernel=kernel) for kernel in ("fused", "reference"))
+    assert {n: e for n, e in disagreement(fused, reference).items() if not e <= (1e-8 if is_hard(n) else 1e-10)} == {}
+    assert fused.exactness == reference.exactness
+
+
+@pytest.mark.parametrize("kind", ["ordinary", "nearly agreeing", "same mean", "separated", "identical"])
+def test_single_precision(kind: str, rng: np.random.Generator) -> None:
+    """Float32 stays float32 and keeps the digits that float32 has, against double precision of the same numbers."""
+    mean, scale = (x.astype(np.float32).astype(np.float64) for x in ensembles(rng, 10, 300)[kind])
+    narrow = up.evaluate(on_device(mean, torch.float32, scale=scale), CLOSED, kernel="fused")
+    assert narrow["crps.bayes.members"].dtype == torch.float32
+    wide = up.evaluate(on_device(mean, scale=scale), CLOSED, kernel="reference")
+    errors = disagreement(narrow, wide)
+    assert {n: e for n, e in errors.items() if not e <= (2e-4 if is_hard(n) else 2e-5)} == {}
+
+
+def test_all_measures_and_weights(rng: np.random.Generator) -> None:
+    """Measures that need integrals come from the reference path, in the same table."""
+    mean, scale = ensembles(rng, 4, 200)["ordinary"]
+    members = on_device(mean, scale=scale).members
+    ensemble = up.EnsemblePrediction(members, [0.1, 0.2, 0.3, 0.4])
+    fused, reference = (up.evaluate(ensemble, kernel=kernel) for kernel in ("fused", "reference"))
+    assert list(fused) == list(reference)
+    assert {n: e for n, e in disagreement(fused, reference).items() if not e <= (1e-8 if is_hard(n) else 1e-10)} == {}
+
+
+@pytest.mark.parametrize("spread", ["scale", "variance"])
+def test_gradients(spread: str, rng: np.random.Generator) -> None:
+    """First and second derivatives are the reference path's."""
+    wanted = ["crps.excess.members.members", "quadratic.excess.matched.mixture", "log.total.members.matched"]
+    found, start = [], rng.normal(size=(3, 50))
+    for kernel in ("fused", "reference"):
+        mean = torch.tensor(start, device="cuda", requires_grad=True)
+        given = torch.ones_like(mean, requires_grad=True)
+        table = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, **{spread: given}), wanted, kernel=kernel)
+        loss = sum((table[name] ** 2).sum() for name in wanted)
+        first = torch.autograd.grad(loss, (mean, given), create_graph=True)
+        second = torch.autograd.grad(sum(g.sin().sum() for g in first), (mean, given))
+        found.append([loss, *first, *second])
+    for fused, reference in zip(*found, strict=True):
+        torch.testing.assert_close(fused, reference, rtol=1e-8, atol=1e-12)
+
+
+def test_memory_of_many_points() -> None:
+    """Two million points need little beside inputs and results: no temporary over pairs."""
+    mean = torch.randn(10, 2_000_000, device="cuda")
+    ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=torch.ones_like(mean))
+    wanted = ["crps.excess.members.members", "quadratic.excess.members.members"]
+    up.evaluate(ensemble, wanted)
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    table = up.evaluate(ensemble, wanted)
+    results = sum(x.nbytes for x in table.values())
+    assert torch.cuda.max_memory_allocated() - before - results < 160 * 2**20

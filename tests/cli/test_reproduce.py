@@ -1,0 +1,231 @@
+"""`uqprism reproduce`, as a script sees it."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from uqprism import paper
+from uqprism.cli import app
+from uqprism.errors import FileError
+from uqprism.paper import active, ood, parameterization, shifts
+from uqprism.paper.artefacts import Findings, Store, as_data
+from uqprism.paper.base import Claim, Result, one_job
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "uqprism", "reproduce", *arguments], capture_output=True, text=True, check=False)
+
+
+def found(config: parameterization.Config, store: Store) -> Result:
+    """A result that took no time."""
+    claims = (
+        Claim("first", "It is.", True, "it is 1", {"it": 1.0}),
+        Claim("second", "It is not.", False, "it is 2", {"it": 2.0}),
+    )
+    return Result(config=as_data(config), seeds={"data": config.seed}, claims=claims)
+
+
+@pytest.fixture
+def instant(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = dataclasses.replace(
+        parameterization.EXPERIMENT, jobs=one_job, work=lambda *_: Findings(), gather=found, draw=lambda _: {}
+    )
+    monkeypatch.setattr(parameterization, "EXPERIMENT", quick)
+
+
+def test_help_lists_the_experiments_with_their_presets() -> None:
+    result = run("--help")
+    assert result.returncode == 0
+    told = " ".join(result.stdout.split())
+    for name, summary in paper.summaries().items():
+        listed = ", ".join(paper.get(name).presets)
+        assert f"{name} ({listed}): {summary.split(':')[0]}" in told
+    assert "selective (quick, paper, cityscapes, longer)" in told
+    assert "active (quick, paper, standardised)" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["parametrisation"], "unknown experiment 'parametrisation'; did you mean 'parameterization'?"),
+        (["parameterization", "--preset", "papers"], "unknown preset 'papers'; did you mean 'paper'?"),
+        (["parameterization", "--seed", "-1"], "seed must not be negative, got -1"),
+        (["parameterization", "--jobs", "0"], "jobs must be at least 1, got 0"),
+        (["all", "--jobs", "0"], "jobs must be at least 1, got 0"),
+        (["all", "--preset", "longest"], "unknown preset 'longest'; did you mean 'longer'?"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(arguments: list[str], message: str) -> None:
+    result = run(*arguments)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr == f"uqprism: {message}\n"
+
+
+def test_listing_loads_neither_torch_nor_matplotlib() -> None:
+    code = "import sys, uqprism.cli; print([m for m in ('torch', 'matplotlib', 'scipy', 'pyarrow') if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(("package", "extra"), [("torch", "deep"), ("matplotlib", "report")])
+def test_missing_packages_name_their_extra(package: str, extra: str, tmp_path: Path) -> None:
+    code = f"import sys; sys.modules[{package!r}] = None; from uqprism.__main__ import main; main()"
+    command = [sys.executable, "-c", code, "reproduce", "parameterization", "--out", str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert f"pip install 'uqprism[{extra}]'" in result.stderr
+
+
+@pytest.mark.usefixtures("instant")
+def test_it_prints_the_verdicts_and_where_the_report_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = CliRunner().invoke(app, ["reproduce", "parameterization"])
+    assert first.exit_code == 0
+    assert "1 of 2 of the paper's statements hold" in first.output
+    assert "  FALSE  second: it is 2" in first.output
+    assert f"report: {Path('runs', 'parameterization', 'report.md')}" in first.output
+    assert "read, not run again" in CliRunner().invoke(app, ["reproduce", "parameterization"]).output
+    assert "read, not" not in CliRunner().invoke(app, ["reproduce", "parameterization", "--overwrite"]).output
+    assert CliRunner().invoke(app, ["reproduce", "parameterization", "-q"]).output == ""
+
+
+@pytest.mark.usefixtures("instant")
+def test_the_paper_follows_a_quick_look_as_is_advised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    advice = CliRunner().invoke(app, ["reproduce", "parameterization"]).output.splitlines()[-2]
+    command = advice.split("for verdicts: uqprism ")[1].split()
+    paper = CliRunner().invoke(app, command)
+    assert paper.exit_code == 0
+    assert f"report: {Path('runs', 'paper', 'parameterization', 'report.md')}" in paper.output
+    refused = CliRunner().invoke(app, [*command, "--out", "runs/parameterization", "--dry-run"])
+    assert refused.exit_code == 0
+    assert "It would be refused" in refused.output
+
+
+@pytest.mark.usefixtures("instant")
+def test_all_gives_each_experiment_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paper, "summaries", lambda: {"parameterization": "the one that takes no time"})
+    assert CliRunner().invoke(app, ["reproduce", "all", "--out", str(tmp_path)]).exit_code == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["parameterization"]
+    assert (tmp_path / "parameterization" / "report.md").exists()
+
+
+def fails_with(error: Exception) -> object:
+    """The work of an experiment that cannot be run."""
+
+    def work(*_: object) -> None:
+        raise error
+
+    return work
+
+
+@pytest.fixture
+def three(instant: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three experiments that take no time; the first fails when its job is done, the second when its result is gathered."""
+    instantly = dataclasses.replace(parameterization.EXPERIMENT, needs=lambda _: ())
+    made = {
+        active: {"work": fails_with(FileError("there is no ccpp.parquet"))},
+        ood: {"gather": fails_with(ZeroDivisionError("nobody meant it"))},
+        shifts: {"presets": {**instantly.presets, "longer": instantly.presets["quick"]}},
+    }
+    for module, changes in made.items():
+        name = module.__name__.rsplit(".", 1)[-1]
+        monkeypatch.setattr(module, "EXPERIMENT", dataclasses.replace(instantly, name=name, **changes))
+    summaries = paper.summaries()
+    monkeypatch.setattr(paper, "summaries", lambda: {name: summaries[name] for name in ("active", "ood", "shifts")})
+
+
+@pytest.mark.usefixtures("three")
+def test_all_goes_on_after_a_failure_names_each_and_ends_with_its_code(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["reproduce", "all", "--out", str(tmp_path)])
+    assert result.exit_code == 1
+    first, *_, last = result.stderr.splitlines()
+    assert first.startswith("uqprism: active: 1 of 1 jobs failed")
+    assert "there is no ccpp.parquet" in result.stderr
+    assert "uqprism: ood: Traceback" in result.stderr
+    assert "ZeroDivisionError: nobody meant it" in result.stderr
+    assert last == "uqprism: 2 of 3 experiments failed: active, ood"
+    assert result.stdout.startswith("shifts: 1 of 2 of the paper's statements hold")
+    assert [path.parent.name for path in tmp_path.glob("*/result.json")] == ["shifts"]
+
+
+@pytest.mark.usefixtures("three")
+def test_all_with_nothing_but_refused_folders_is_wrong_usage(tmp_path: Path) -> None:
+    arguments = ["reproduce", "all", "--out", str(tmp_path), "--preset", "longer"]
+    assert CliRunner().invoke(app, [*arguments, "--quiet"]).exit_code == 0
+    refused = CliRunner().invoke(app, [*arguments, "--seed", "5"])
+    assert refused.exit_code == 2
+    assert "uqprism: shifts: " in refused.stderr
+    assert "seed is 0 there and 5 here" in refused.stderr
+    assert refused.stderr.splitlines()[-1] == "uqprism: 1 of 1 experiments failed: shifts"
+
+
+@pytest.mark.usefixtures("three")
+def test_all_runs_the_experiments_that_have_the_preset_and_names_the_others(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["reproduce", "all", "--out", str(tmp_path), "--preset", "longer"])
+    assert result.exit_code == 0
+    assert result.stderr == "uqprism: no preset 'longer', so left out: active, ood\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["shifts"]
+
+
+def test_a_dry_run_of_all_adds_up_and_counts_shared_ensembles_once(tmp_path: Path) -> None:
+    """`correlation` and `selective` have two jobs of 240 s each, on the same two ensembles; the second reads the first's."""
+    result = CliRunner().invoke(app, ["reproduce", "all", "--preset", "longer", "--dry-run", "--out", str(tmp_path)])
+    heads = [line for line in result.stdout.splitlines() if " jobs, " in line]
+    assert heads[0].startswith("correlation, preset longer: 2 jobs, 0 done, about 8 min left on a GPU such as an H200")
+    assert heads[1].startswith("selective, preset longer: 2 jobs, 0 done, about 2 s left on a GPU such as an H200")
+    assert heads[2] == "all 2 experiments: 4 jobs, 0 done, about 8 min left with 1 process, with a GPU where one is named"
+    assert "Most of 2 jobs is shared with an experiment above" in result.stdout
+    alone = CliRunner().invoke(app, ["reproduce", "selective", "--preset", "longer", "--dry-run", "--out", str(tmp_path / "s")])
+    assert alone.stdout.startswith("selective, preset longer: 2 jobs, 0 done, about 8 min left")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interruption_is_exit_code_130_and_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> Result:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(parameterization, "EXPERIMENT", dataclasses.replace(parameterization.EXPERIMENT, work=interrupted))
+    result = CliRunner().invoke(app, ["reproduce", "parameterization", "--out", str(tmp_path)])
+    assert result.exit_code == 130
+    assert "the same command goes on" in result.output
+    assert not (tmp_path / "result.json").exists()
+
+
+def test_a_dry_run_prints_the_plan_and_writes_nothing(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        app, ["reproduce", "parameterization", "--out", str(tmp_path / "run"), "--dry-run", "--jobs", "2"]
+    )
+    first, *lines = result.output.splitlines()
+    assert result.exit_code == 0
+    assert first.startswith("parameterization, preset quick: 2 jobs, 0 done, about ")
+    assert first.endswith(" left with 2 processes")
+    assert [line.split("  ")[-1] for line in lines] == ["standard, learning rate 0.001", "natural, learning rate 0.001"]
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_job_that_fails_is_exit_code_1_and_named(tmp_path: Path) -> None:
+    code = """
+import sys, dataclasses
+from uqprism.errors import InvalidValueError
+from uqprism.paper import parameterization
+
+def failing(*_):
+    raise InvalidValueError("it cannot be")
+
+parameterization.EXPERIMENT = dataclasses.replace(parameterization.EXPERIMENT, work=failing)
+from uqprism.__main__ import main
+main()
+"""
+    command = [sys.executable, "-c", code, "reproduce", "parameterization", "--out", str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("uqprism: 2 of 2 jobs failed, all for the same reason")
+    assert result.stderr.count("it cannot be") == 1

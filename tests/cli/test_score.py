@@ -1,0 +1,153 @@
+"""`uqprism score`, as a script sees it: exit codes, one line on standard error, nothing left behind."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.files.tables import FEW, assert_scored, table
+
+COMMAND = [sys.executable, "-m", "uqprism", "score"]
+
+
+def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess:
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, cwd=cwd)
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> pa.Table:
+    pq.write_table(table(20), tmp_path / "in.parquet")
+    return table(20)
+
+
+def test_success_is_silent_but_for_a_summary(given: pa.Table, tmp_path: Path) -> None:
+    result = run("in.parquet", "-o", "out.parquet", "--measures", ",".join(FEW), cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("scored 20 rows in ")
+    assert result.stdout.endswith("none bad: out.parquet\n")
+    assert_scored(pq.read_table(tmp_path / "out.parquet"), given, FEW)
+
+
+def test_options_reach_the_library(given: pa.Table, tmp_path: Path) -> None:
+    renamed = given.rename_columns([name.replace("mean_", "mu").replace("variance_", "v") for name in given.column_names])
+    pq.write_table(renamed, tmp_path / "in.parquet")
+    options = ["--mean-columns", "mu{i}", "--variance-columns", "v0,v1,v2", "--weights", "0.2,0.3,0.5", "--keep-members", "-q"]
+    measures = [part for name in FEW for part in ("--measures", name)]
+    result = run("in.parquet", "-o", "out", *options, *measures, "--progress", "--compression", "zstd", cwd=tmp_path)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    scored = pq.read_table(tmp_path / "out" / "in.parquet")
+    assert scored.column_names == [*renamed.column_names, *FEW]
+    assert_scored(scored, given, FEW, [0.2, 0.3, 0.5])
+
+
+def test_a_progress_bar_on_request(given: pa.Table, tmp_path: Path) -> None:
+    result = run("in.parquet", "-o", "out.csv", "--progress", cwd=tmp_path)
+    assert "20 rows" in result.stderr
+    assert "100%" in result.stderr
+    assert "%" not in result.stdout
+
+
+def test_bad_data_is_exit_code_1(given: pa.Table, tmp_path: Path) -> None:
+    frame = given.to_pydict()
+    frame["variance_1"][7] = -2.0
+    pq.write_table(pa.table(frame), tmp_path / "bad.parquet")
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more")
+    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "other.parquet")
+    for name, message in [
+        ("bad", "uqprism: bad.parquet: row 7: variance_1 must be finite and greater than zero, got -2.0; repair it, or "),
+        ("broken", "uqprism: broken.parquet: cannot be read: "),
+        ("other", "uqprism: other.parquet: no columns like mean_{i}, the columns are x; "),
+        ("missing", "uqprism: missing.parquet: no such file"),
+    ]:
+        result = run(f"{name}.parquet", "-o", "out.parquet", cwd=tmp_path)
+        assert (result.returncode, result.stdout) == (1, "")
+        assert result.stderr.startswith(message)
+        assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "out.parquet").exists()
+    result = run("bad.parquet", "-o", "out.parquet", "--on-bad", "drop", cwd=tmp_path)
+    assert result.returncode == 0
+    assert "1 bad" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["in.parquet"], "Missing option"),
+        (["-o", "out.parquet"], "Missing argument"),
+        (["in.parquet", "-o", "there.parquet"], "uqprism: output there.parquet: is there already"),
+        (
+            ["in.parquet", "-o", "out.parquet", "--measures", "crsp.bayes.members"],
+            "uqprism: unknown rule 'crsp'; did you mean 'crps'",
+        ),
+        (["in.parquet", "-o", "out.parquet", "--on-bad", "ignore"], "uqprism: unknown on_bad"),
+        (["in.parquet", "-o", "out.parquet", "--weights", "a,b"], "uqprism: weights (--weights) must be numbers"),
+        (["in.parquet", "-o", "out.parquet", "--weights", "1,2"], "uqprism: in.parquet: weights must have one entry"),
+        (["in.parquet", "-o", "out.xyz"], "uqprism: output out.xyz: ends in"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(given: pa.Table, tmp_path: Path, options: list[str], message: str) -> None:
+    (tmp_path / "there.parquet").touch()
+    result = run(*options, cwd=tmp_path)
+    assert result.returncode == 2
+    assert message in result.stderr
+
+
+SLOW = """
+import sys, time
+from uqprism.__main__ import main
+from uqprism.files import rows
+
+score = rows.Scorer.__call__
+
+def slow(self, *given):
+    if self.path.name == "b.parquet":
+        time.sleep(1.5)
+    return score(self, *given)
+
+rows.Scorer.__call__ = slow
+sys.argv = ["uqprism", "score", "in", "-o", "out"]
+main()
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_nothing_half_written(tmp_path: Path, number: int, code: int) -> None:
+    """The second of two files takes its time, and the signal comes in the middle of it."""
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b"):
+        pq.write_table(table(10), tmp_path / "in" / f"{name}.parquet")
+    process = subprocess.Popen([sys.executable, "-c", SLOW], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not list((tmp_path / "out").glob("_uqprism-tmp-*b.parquet")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(number)
+    _, message = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert message == ("" if code == 143 else "uqprism: interrupted; parts that are finished stay, continue with --resume\n")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.parquet"]
+
+
+def test_help_states_the_exit_codes(tmp_path: Path) -> None:
+    assert "Exit codes: 0 done; 1 bad rows" in " ".join(run("--help", cwd=tmp_path).stdout.split())
+
+
+def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['pyarrow'] = None; sys.argv = ['uqprism', 'score', 'x.csv', '-o', 'y.csv']; "
+    (tmp_path / "x.csv").touch()
+    result = subprocess.run(
+        [sys.executable, "-c", code + "from uqprism.__main__ import main; main()"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert (result.returncode, result.stderr.count("\n")) == (1, 1)
+    assert "pip install 'uqprism[cli]'" in result.stderr

@@ -1,0 +1,99 @@
+"""Rows without a risk: refused by file, row and column, left empty, or left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from tests.files.tables import FEW, assert_scored, table
+from uqprism.errors import InvalidValueError
+from uqprism.files import score
+
+BAD = {3: ("mean_1", np.nan), 7: ("variance_0", 0.0), 8: ("variance_2", -1.0), 11: ("mean_0", np.inf), 19: ("variance_1", np.inf)}
+
+
+def spoiled(*, nulls: bool) -> pa.Table:
+    """Twenty rows, five of them bad; with nulls, a sixth."""
+    frame = table(20, note=[f"n{i}" for i in range(20)]).to_pydict()
+    for row, (name, value) in BAD.items():
+        frame[name][row] = value
+    if nulls:
+        frame["mean_2"][5] = None
+    return pa.table(frame)
+
+
+def write(given: pa.Table, path: Path) -> Path:
+    if path.suffix == ".parquet":
+        pq.write_table(given, path, row_group_size=6)
+    elif path.suffix == ".csv":
+        pyarrow.csv.write_csv(given, path)
+    else:
+        matrices = {kind: np.stack([given.column(f"{kind}_{i}").to_numpy() for i in range(3)]) for kind in ("mean", "variance")}
+        np.savez(path, key=given.column("key").to_numpy(), **matrices)
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "npz"])
+def test_the_first_bad_row_is_named(tmp_path: Path, suffix: str) -> None:
+    path = write(spoiled(nulls=False), tmp_path / f"in.{suffix}")
+    message = rf"in\.{suffix}: row 3: mean_1 must be finite, got (nan|null) \(5 bad rows among rows 0 to 19\); .*--on-bad null"
+    with pytest.raises(InvalidValueError, match=message):
+        score(path, tmp_path / "out.parquet")
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("mean_1", None, "mean_1 must be finite, got null"),
+        ("variance_1", None, "variance_1 must be finite and greater than zero, got null"),
+        ("variance_2", 0.0, "variance_2 must be finite and greater than zero, got 0.0"),
+        ("mean_0", -np.inf, "mean_0 must be finite, got -inf"),
+    ],
+)
+def test_the_row_is_counted_in_the_file(tmp_path: Path, name: str, value: float | None, shown: str) -> None:
+    """Also in the middle of a file that is cut into parts."""
+    frame = table(20).to_pydict()
+    frame[name][15] = value
+    pq.write_table(pa.table(frame), tmp_path / "in.parquet", row_group_size=4)
+    for cut in ({}, {"part_rows": 8}):
+        with pytest.raises(InvalidValueError, match=f"row 15: {shown}; "):
+            score(tmp_path / "in.parquet", tmp_path / "out", measures=FEW, overwrite=True, **cut)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "npz"])
+@pytest.mark.parametrize("target", ["parquet", "csv", "npz"])
+@pytest.mark.parametrize("on_bad", ["null", "drop"])
+def test_bad_rows_are_left_empty_or_out(tmp_path: Path, suffix: str, target: str, on_bad: str) -> None:
+    given = spoiled(nulls=suffix != "npz")
+    path = write(given, tmp_path / f"in.{suffix}")
+    report = score(path, tmp_path / f"out.{target}", measures=FEW, on_bad=on_bad)
+    bad = [*BAD, *([5] if suffix != "npz" else [])]
+    assert (report.rows, report.bad_rows) == (20, len(bad))
+    if target == "npz":
+        with np.load(tmp_path / "out.npz") as file:
+            scored = pa.table({name: file[name] for name in ("key", *FEW)})
+    else:
+        scored = (pq.read_table if target == "parquet" else pyarrow.csv.read_csv)(tmp_path / f"out.{target}")
+    good = np.array([row not in bad for row in range(20)])
+    keys = given.column("key").to_numpy()
+    assert scored.column("key").to_pylist() == (keys if on_bad == "null" else keys[good]).tolist()
+    if on_bad == "null":
+        if target != "npz":
+            for name in FEW:
+                assert [row for row in range(20) if not scored.column(name)[row].is_valid] == sorted(bad)
+        scored = scored.filter(pa.array(good))
+    assert_scored(scored, given.filter(pa.array(good)), FEW)
+
+
+@pytest.mark.parametrize("on_bad", ["null", "drop"])
+def test_a_file_of_bad_rows_only(tmp_path: Path, on_bad: str) -> None:
+    pq.write_table(pa.table({"mean_0": [np.nan, 1.0], "scale_0": [1.0, 0.0]}), tmp_path / "in.parquet")
+    report = score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures=FEW, on_bad=on_bad)
+    assert report.bad_rows == 2
+    assert pq.read_table(tmp_path / "out.parquet").to_pydict() == {name: [None, None] if on_bad == "null" else [] for name in FEW}

@@ -1,0 +1,193 @@
+"""Files, folders and patterns: which files are read, and where their parts come out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+
+from tests.files.tables import FEW, assert_scored, members, table
+from uqprism.errors import ArgumentError, FileError, InvalidValueError
+from uqprism.files import score
+
+
+@pytest.fixture
+def partitioned(tmp_path: Path) -> Path:
+    """A folder of three hive partitions, with files that readers of such folders ignore."""
+    for year in (2019, 2020, 2021):
+        folder = tmp_path / "data" / f"year={year}"
+        folder.mkdir(parents=True)
+        pq.write_table(table(20, seed=year), folder / "part-0.parquet")
+    (tmp_path / "data" / "_SUCCESS").touch()
+    (tmp_path / "data" / "year=2020" / "_half.parquet").write_bytes(b"not a table")
+    (tmp_path / "data" / ".hidden").mkdir()
+    (tmp_path / "data" / ".hidden" / "x.parquet").write_bytes(b"not a table")
+    (tmp_path / "data" / "notes.txt").write_text("hello")
+    return tmp_path / "data"
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+PARTS = [f"year={year}/part-0.parquet" for year in (2019, 2020, 2021)]
+
+
+def test_a_partitioned_folder_stays_one(partitioned: Path, tmp_path: Path) -> None:
+    report = score(partitioned, tmp_path / "out", measures=FEW)
+    assert names(tmp_path / "out") == ["_uqprism.json", *PARTS]
+    assert report.rows == 60
+    found = pyarrow.dataset.dataset(tmp_path / "out", partitioning="hive").to_table()
+    given = pa.concat_tables([table(20, seed=year) for year in (2019, 2020, 2021)])
+    assert found.column("key").to_pylist() == given.column("key").to_pylist()
+    assert found.column("year").to_pylist() == [2019] * 20 + [2020] * 20 + [2021] * 20
+    assert_scored(found.drop_columns("year"), given, FEW)
+
+
+@pytest.mark.parametrize("pattern", ["year=202*/*.parquet", "**/year=202[01]/*", "year=202?"])
+def test_patterns_keep_partitions(partitioned: Path, tmp_path: Path, pattern: str) -> None:
+    score(str(partitioned / pattern), tmp_path / "out", measures=FEW)
+    assert names(tmp_path / "out") == ["_uqprism.json", *PARTS[1:]]
+
+
+def test_files_and_folders_inside_a_partition_keep_it(partitioned: Path, tmp_path: Path) -> None:
+    score([partitioned / part for part in PARTS[:2]], tmp_path / "files", measures=FEW)
+    assert names(tmp_path / "files") == ["_uqprism.json", *PARTS[:2]]
+    score(partitioned / "year=2019", tmp_path / "folder", measures=FEW)
+    assert names(tmp_path / "folder") == ["_uqprism.json", PARTS[0]]
+
+
+def test_the_manifest_says_what_is_there(partitioned: Path, tmp_path: Path) -> None:
+    score(partitioned, tmp_path / "out", measures=FEW)
+    about = json.loads((tmp_path / "out" / "_uqprism.json").read_text())
+    assert about["options"]["measures"] == FEW
+    assert (about["rows"], about["bad_rows"]) == (60, 0)
+    assert [(part["part"], part["rows"]) for part in about["parts"]] == [(part, 20) for part in PARTS]
+    size = (partitioned / PARTS[0]).stat().st_size
+    assert (about["parts"][0]["sources"][0]["name"], about["parts"][0]["sources"][0]["size"]) == (PARTS[0], size)
+
+
+def test_formats_may_be_mixed_and_become_parquet_parts(tmp_path: Path) -> None:
+    pyarrow.csv.write_csv(table(5, seed=1), tmp_path / "a.csv")
+    np.savez(tmp_path / "b.npz", **members(5, seed=2))
+    pq.write_table(table(5, seed=3), tmp_path / "c.pq")
+    score([tmp_path / "a.csv", tmp_path / "b.npz", tmp_path / "c.pq"], tmp_path / "out", measures=FEW)
+    assert names(tmp_path / "out") == ["_uqprism.json", "a.parquet", "b.parquet", "c.parquet"]
+    assert_scored(pq.read_table(tmp_path / "out" / "c.parquet"), table(5, seed=3), FEW)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_several_files_into_one(tmp_path: Path, suffix: str) -> None:
+    for seed in (1, 2):
+        pq.write_table(table(5, seed=seed), tmp_path / f"{seed}.parquet")
+    score([tmp_path / "2.parquet", tmp_path / "1.parquet"], tmp_path / f"out.{suffix}", measures=FEW)
+    read = pq.read_table if suffix == "parquet" else pyarrow.csv.read_csv
+    both = pa.concat_tables([table(5, seed=2), table(5, seed=1)])
+    assert read(tmp_path / f"out.{suffix}").column("key").equals(pa.chunked_array(both.column("key").combine_chunks()))
+    assert_scored(read(tmp_path / f"out.{suffix}"), both, FEW)
+
+
+def test_several_files_of_other_columns_do_not_go_into_one(tmp_path: Path) -> None:
+    pq.write_table(table(5), tmp_path / "1.parquet")
+    pq.write_table(table(5, extra=np.arange(5)), tmp_path / "2.parquet")
+    with pytest.raises(InvalidValueError, match=r"2\.parquet: its columns are not those of .*1\.parquet"):
+        score([tmp_path / "1.parquet", tmp_path / "2.parquet"], tmp_path / "out.parquet", measures=FEW)
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_one_file_would_lose_partitions(partitioned: Path, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="partition keys"):
+        score(partitioned, tmp_path / "out.parquet")
+
+
+def test_large_files_are_cut_at_row_groups(tmp_path: Path) -> None:
+    given = table(50)
+    pq.write_table(given, tmp_path / "in.parquet", row_group_size=8)
+    report = score(tmp_path / "in.parquet", tmp_path / "out", measures=FEW, part_rows=20)
+    assert [path.name for path in report.parts] == [
+        "in-00000.parquet",
+        "in-00001.parquet",
+        "in-00002.parquet",
+    ]
+    assert [pq.read_metadata(path).num_rows for path in report.parts] == [16, 16, 18]
+    assert_scored(pa.concat_tables([pq.read_table(path) for path in report.parts]), given, FEW)
+
+
+def test_members_must_agree_between_files(tmp_path: Path) -> None:
+    pq.write_table(table(5), tmp_path / "1.parquet")
+    pq.write_table(table(5).drop_columns(["mean_2", "variance_2"]), tmp_path / "2.parquet")
+    with pytest.raises(InvalidValueError, match=r"2\.parquet: has 2 members .*1\.parquet has 3"):
+        score([tmp_path / "1.parquet", tmp_path / "2.parquet"], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_names_of_measures_must_be_free(tmp_path: Path) -> None:
+    pq.write_table(table(5, **{FEW[0]: np.zeros(5)}), tmp_path / "in.parquet")
+    with pytest.raises(InvalidValueError, match=f"column '{FEW[0]}' has the name of a measure"):
+        score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures=FEW)
+
+
+def test_members_must_be_numbers(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"mean_0": ["a"], "variance_0": [1.0]}), tmp_path / "in.parquet")
+    with pytest.raises(InvalidValueError, match="column 'mean_0' must hold numbers, its type is string"):
+        score(tmp_path / "in.parquet", tmp_path / "out.parquet")
+    (tmp_path / "in.csv").write_text("mean_0,variance_0\n1,1\nx,1\n")
+    with pytest.raises(FileError, match=r"in\.csv: column 'mean_0': .*'x'; members must be numbers"):
+        score(tmp_path / "in.csv", tmp_path / "out.parquet")
+
+
+def test_a_column_of_two_types_in_a_csv_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uqprism.files.read.CSV_BLOCK", 64)
+    (tmp_path / "in.csv").write_text("mean_0,id,variance_0\n" + "1,7,1\n" * 50 + "1,seven,1\n")
+    with pytest.raises(FileError, match=r"in\.csv: column 'id': .*'seven'; its type was guessed .* write to \.csv"):
+        score(tmp_path / "in.csv", tmp_path / "out.parquet", measures=FEW)
+    score(tmp_path / "in.csv", tmp_path / "out.csv", measures=FEW)
+    assert pyarrow.csv.read_csv(tmp_path / "out.csv").column("id").to_pylist() == ["7"] * 50 + ["seven"]
+
+
+@pytest.mark.parametrize("weights", [[0.5, 0.5], [0.5, 0.5, 0.5]])
+def test_weights_must_fit(tmp_path: Path, weights: list[float]) -> None:
+    pq.write_table(table(5), tmp_path / "in.parquet")
+    with pytest.raises(ArgumentError, match="weights must"):
+        score(tmp_path / "in.parquet", tmp_path / "out.parquet", weights=weights)
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for name in ("in.parquet", "in.csv", "in.npz"):
+        (tmp_path / name).touch()
+        with pytest.raises(FileError, match=name):
+            score(tmp_path / name, tmp_path / "out.parquet")
+    np.savez(tmp_path / "in.npz", **members(1000))
+    whole = (tmp_path / "in.npz").read_bytes()
+    (tmp_path / "in.npz").write_bytes(whole[:5000])
+    with pytest.raises(FileError, match=r"in\.npz: cannot be read"):
+        score(tmp_path / "in.npz", tmp_path / "out.parquet")
+    (tmp_path / "empty").mkdir()
+    for missing, message in [("nowhere.parquet", "no such file"), ("no*.parquet", "nothing matches"), ("empty", "holds no")]:
+        with pytest.raises(FileError, match=message):
+            score(tmp_path / missing, tmp_path / "out.parquet")
+    (tmp_path / "in.txt").touch()
+    with pytest.raises(FileError, match="files end in"):
+        score(tmp_path / "in.txt", tmp_path / "out.parquet")
+    with pytest.raises(ArgumentError, match="no input"):
+        score([], tmp_path / "out.parquet")
+
+
+def test_outputs_in_the_way_of_inputs_are_refused(partitioned: Path, tmp_path: Path) -> None:
+    for output, message in [(partitioned, "lies in"), (partitioned / "out", "lies in"), (tmp_path / "out.txt", "ends in")]:
+        with pytest.raises(ArgumentError, match=message):
+            score(partitioned, output, overwrite=True)
+    with pytest.raises(ArgumentError, match="is an input"):
+        score(partitioned / PARTS[0], partitioned / PARTS[0], overwrite=True)
+    with pytest.raises(ArgumentError, match="holds the inputs"):
+        score(partitioned / PARTS[0], tmp_path, overwrite=True)
+    for name in ("a.csv", "a.parquet"):
+        (tmp_path / name).touch()
+    with pytest.raises(ArgumentError, match="would both become"):
+        score([tmp_path / "a.csv", tmp_path / "a.parquet"], tmp_path / "out")

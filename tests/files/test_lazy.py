@@ -1,0 +1,119 @@
+"""Chunked data: the values are those computed in memory, and nothing is computed before it is asked for."""
+
+from __future__ import annotations
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from tests.files.tables import DEFAULT, FEW, expected, members, table
+from uqprism import files
+from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
+
+dask.config.set(scheduler="synchronous")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dask_frames(dtype: str) -> None:
+    frame = table(30, dtype=dtype, note=[f"n{i}" for i in range(30)]).to_pandas()
+    lazy = files.evaluate(dd.from_pandas(frame, npartitions=4))
+    assert list(lazy.columns) == ["key", "note", *DEFAULT]
+    found = lazy.compute()
+    assert found.dtypes.to_dict() == lazy.dtypes.to_dict()
+    assert found[["key", "note"]].to_dict() == frame[["key", "note"]].to_dict()
+    for name, values in expected(members(30, dtype=dtype)).items():
+        assert found[name].dtype == dtype
+        np.testing.assert_allclose(found[name], values, rtol=1e-12 if dtype == "float64" else 1e-6)
+
+
+def test_frames_in_memory_and_other_columns_and_weights() -> None:
+    given, weights = members(9), [0.2, 0.3, 0.5]
+    frame = pd.DataFrame({"a": given["mean"][0], "b": given["mean"][1], "c": given["mean"][2]}).assign(
+        **{f"s{i}": np.sqrt(given["variance"][i]) for i in range(3)}
+    )
+    chosen = {"mean_columns": "a,b,c", "scale_columns": "s{i}"}
+    wanted = expected(given, FEW, weights)
+    for data in (frame, dd.from_pandas(frame, npartitions=2)):
+        found = files.evaluate(data, FEW, weights=weights, **chosen)
+        assert list(found.columns) == FEW
+        for name in FEW:
+            np.testing.assert_allclose(found[name], wanted[name], rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(30,), (5, 6)])
+def test_dask_arrays_of_any_chunks(shape: tuple[int, ...]) -> None:
+    given = {name: x.reshape(-1, *shape) for name, x in members(30).items()}
+    mean = da.from_array(given["mean"], chunks=(1, *(4 for _ in shape)))
+    variance = da.from_array(given["variance"], chunks=(2, *(3 for _ in shape)))
+    found = files.evaluate(mean=mean, variance=variance)
+    assert list(found) == DEFAULT
+    values = dask.compute(found)[0]
+    for name, wanted in expected(given).items():
+        assert found[name].chunks == mean.chunks[1:]
+        np.testing.assert_allclose(values[name], wanted, rtol=1e-12)
+
+
+def test_all_measures_of_a_block_are_one_computation(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    evaluate = files.lazy.core.evaluate
+    monkeypatch.setattr(files.lazy.core, "evaluate", lambda *given: calls.append(1) or evaluate(*given))
+    given = {name: da.from_array(x, chunks=(3, 10)) for name, x in members(30).items()}
+    found = files.evaluate(**given)
+    assert calls == []
+    dask.compute(found)
+    assert len(calls) == 3
+
+
+@pytest.mark.parametrize("chunks", [None, {"lat": 2}])
+@pytest.mark.parametrize("kind", ["variance", "scale"])
+def test_xarray_datasets(chunks: dict[str, int] | None, kind: str) -> None:
+    given = {name: x.reshape(-1, 4, 5) for name, x in members(20).items()}
+    spread = given["variance"] if kind == "variance" else np.sqrt(given["variance"])
+    data = xr.Dataset(
+        {"mean": (("lat", "member", "lon"), np.moveaxis(given["mean"], 0, 1)), kind: (("member", "lat", "lon"), spread)},
+        coords={"lat": [1.0, 2.0, 3.0, 4.0], "lon": np.arange(5), "member": list("abc"), "zone": ("lat", list("wxyz"))},
+    )
+    found = files.evaluate(data if chunks is None else data.chunk(chunks), FEW)
+    assert list(found.data_vars) == FEW
+    assert set(found.coords) == {"lat", "lon", "zone"}
+    assert (found[FEW[0]].chunks is None) == (chunks is None)
+    for name, wanted in expected(given, FEW).items():
+        assert found[name].dims == ("lat", "lon")
+        np.testing.assert_allclose(found[name].values, wanted, rtol=1e-12)
+
+
+def test_another_member_dimension() -> None:
+    given = members(6)
+    data = xr.Dataset({name: (("model", "x"), x) for name, x in given.items()})
+    np.testing.assert_allclose(files.evaluate(data, FEW, member_dim="model")[FEW[0]], expected(given, FEW)[FEW[0]], rtol=1e-12)
+    with pytest.raises(ArgumentError, match="member_dim 'member' is no dimension"):
+        files.evaluate(data)
+
+
+def test_what_makes_no_ensemble_is_refused() -> None:
+    x = np.ones((2, 3))
+    for given in ({}, {"mean": x}, {"mean": x, "variance": x, "scale": x}):
+        with pytest.raises(ArgumentError, match="mean with one of variance and scale"):
+            files.evaluate(**given)
+    with pytest.raises(InvalidValueError, match="variance must match mean"):
+        files.evaluate(mean=x, variance=x[:, :2])
+    with pytest.raises(ArgumentError, match="not both"):
+        files.evaluate(table(3).to_pandas(), mean=x)
+    with pytest.raises(ArrayTypeError, match="got ndarray; pass arrays as mean="):
+        files.evaluate(x)
+    with pytest.raises(InvalidValueError, match="has the name of a measure"):
+        files.evaluate(table(3, **{FEW[0]: np.zeros(3)}).to_pandas(), FEW)
+    with pytest.raises(InvalidValueError, match="the Dataset needs"):
+        files.evaluate(xr.Dataset({"mean": ("member", [1.0])}))
+
+
+def test_bad_values_are_named_when_they_are_met() -> None:
+    given = members(4)
+    given["variance"][1, 2] = -1.0
+    lazy = files.evaluate(**{name: da.from_array(x) for name, x in given.items()})
+    with pytest.raises(InvalidValueError, match=r"variance must be finite and greater than zero, got -1\.0"):
+        lazy[DEFAULT[0]].compute()

@@ -1,0 +1,197 @@
+"""Whole or not at all: what is left behind by failures, and what a later run makes of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.files.tables import FEW, assert_scored, table
+from uqprism.errors import ArgumentError, FileError, InvalidValueError
+from uqprism.files import parts, score, sinks
+from uqprism.files.rows import Scorer
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    for seed in range(4):
+        pq.write_table(table(20, seed=seed), tmp_path / "in" / f"{seed}.parquet", row_group_size=5)
+    return tmp_path / "in"
+
+
+def state(folder: Path) -> dict[str, int]:
+    return {path.relative_to(folder).as_posix(): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def interrupted(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run that was ended in the middle of its third part."""
+    make = parts.make
+
+    def stopping(part: object, *arguments: object, **options: object) -> object:
+        if part.spans[0].name == "2.parquet":
+            monkeypatch.setattr(sinks.ParquetSink, "finish", stop)
+        return make(part, *arguments, **options)
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context():
+        monkeypatch.setattr(parts, "make", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            score(folder, tmp_path / "out", measures=FEW)
+    monkeypatch.undo()
+    return tmp_path / "out"
+
+
+def test_an_interrupted_run_leaves_whole_parts_only(interrupted: Path) -> None:
+    assert sorted(state(interrupted)) == ["0.parquet", "1.parquet"]
+
+
+def test_resume_makes_the_rest(folder: Path, interrupted: Path) -> None:
+    before = state(interrupted)
+    report = score(folder, interrupted, measures=FEW, resume=True)
+    after = state(interrupted)
+    assert sorted(after) == ["0.parquet", "1.parquet", "2.parquet", "3.parquet", "_uqprism.json"]
+    assert {name: after[name] for name in before} == before
+    assert (report.rows, report.resumed_rows, len(report.parts)) == (80, 40, 4)
+    for seed in range(4):
+        assert_scored(pq.read_table(interrupted / f"{seed}.parquet"), table(20, seed=seed), FEW)
+    again = score(folder, interrupted, measures=FEW, resume=True)
+    assert (again.rows, again.resumed_rows) == (80, 80)
+
+
+def test_resume_starts_where_there_is_nothing(folder: Path, tmp_path: Path) -> None:
+    assert score(folder, tmp_path / "out", measures=FEW, resume=True).resumed_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"measures": FEW[0]}, r'measures \["crps.*now \["crps.excess.members.members"\]'),
+        ({"measures": FEW, "weights": [0.2, 0.3, 0.5]}, r"weights null, now \[0.2, 0.3, 0.5\]"),
+        ({"measures": FEW, "keep_members": True}, "keep_members false, now true"),
+    ],
+)
+def test_resume_with_other_options_says_what_differs(
+    folder: Path, interrupted: Path, change: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        score(folder, interrupted, resume=True, **change)
+
+
+def test_resume_after_bad_rows_with_another_way_to_treat_them(folder: Path, tmp_path: Path) -> None:
+    """Parts without bad rows are the same whatever is done with such rows; parts with some are not."""
+    broken = table(50).to_pydict()
+    broken["mean_1"][3] = None
+    pq.write_table(pa.table(broken), folder / "1.parquet")
+    with pytest.raises(InvalidValueError, match="row 3"):
+        score(folder, tmp_path / "out", measures=FEW, threads=1)
+    report = score(folder, tmp_path / "out", measures=FEW, on_bad="drop", resume=True)
+    assert report.bad_rows == 1
+    assert report.resumed_rows > 0
+    with pytest.raises(ArgumentError, match='on_bad "drop", now "null"'):
+        score(folder, tmp_path / "out", measures=FEW, on_bad="null", resume=True)
+
+
+def test_resume_notices_other_inputs(folder: Path, interrupted: Path) -> None:
+    now = (folder / "0.parquet").stat()
+    os.utime(folder / "0.parquet", ns=(now.st_atime_ns, now.st_mtime_ns + 1))
+    with pytest.raises(ArgumentError, match=r"another 0\.parquet \(its time has changed\)"):
+        score(folder, interrupted, measures=FEW, resume=True)
+    (folder / "0.parquet").unlink()
+    with pytest.raises(ArgumentError, match=r"0\.parquet is no part of what is asked for now"):
+        score(folder, interrupted, measures=FEW, resume=True)
+
+
+def test_what_is_there_stays_unless_it_is_to_be_replaced(folder: Path, tmp_path: Path) -> None:
+    score(folder, tmp_path / "out", measures=FEW)
+    before = state(tmp_path / "out")
+    with pytest.raises(ArgumentError, match="is there already; pass overwrite or resume"):
+        score(folder, tmp_path / "out", measures=FEW)
+    assert state(tmp_path / "out") == before
+    (folder / "3.parquet").unlink()
+    score(folder, tmp_path / "out", measures="crps.bayes.members", overwrite=True)
+    assert sorted(state(tmp_path / "out")) == ["0.parquet", "1.parquet", "2.parquet", "_uqprism.json"]
+    assert pq.read_schema(tmp_path / "out" / "0.parquet").names == ["key", "crps.bayes.members"]
+
+
+def test_overwriting_keeps_the_old_until_the_new_is_whole(tmp_path: Path) -> None:
+    pq.write_table(table(20), tmp_path / "in.parquet")
+    score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures=FEW)
+    before = (tmp_path / "out.parquet").read_bytes()
+    frame = table(20).to_pydict()
+    frame["mean_0"][19] = np.nan
+    pq.write_table(pa.table(frame), tmp_path / "in.parquet")
+    with pytest.raises(InvalidValueError):
+        score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures=FEW, overwrite=True)
+    assert (tmp_path / "out.parquet").read_bytes() == before
+
+
+def test_folders_with_files_of_others_are_left_alone(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    pq.write_table(table(3), tmp_path / "out" / "precious.parquet")
+    for choice in ("resume", "overwrite"):
+        with pytest.raises(ArgumentError, match=r"precious\.parquet was not written by uqprism score"):
+            score(folder, tmp_path / "out", measures=FEW, **{choice: True})
+    assert list(state(tmp_path / "out")) == ["precious.parquet"]
+
+
+def test_resume_of_one_file(tmp_path: Path) -> None:
+    pq.write_table(table(20), tmp_path / "in.parquet")
+    for name in ("out.parquet", "out.csv"):
+        score(tmp_path / "in.parquet", tmp_path / name, measures=FEW)
+    assert score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures=FEW, resume=True).resumed_rows == 20
+    with pytest.raises(ArgumentError, match="does not say how it was made"):
+        score(tmp_path / "in.parquet", tmp_path / "out.csv", measures=FEW, resume=True)
+    with pytest.raises(ArgumentError, match="contradict"):
+        score(tmp_path / "in.parquet", tmp_path / "out.csv", resume=True, overwrite=True)
+
+
+@pytest.mark.parametrize("target", ["out.parquet", "out.csv", "out.npz", "out"])
+def test_a_failure_in_the_middle_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    """Whatever fails: a full disk while writing the second batch, or an error while computing it."""
+    pq.write_table(table(5000), tmp_path / "in.parquet")
+    monkeypatch.setattr("uqprism.files.rows.BATCH_BYTES", 1)  # batches of 64 rows
+    calls = []
+    score_batch = Scorer.__call__
+
+    def failing(self: Scorer, batch: object, first_row: int) -> object:
+        calls.append(first_row)
+        if first_row == 128:
+            raise OSError(28, "No space left on device")
+        return score_batch(self, batch, first_row)
+
+    monkeypatch.setattr(Scorer, "__call__", failing)
+    with pytest.raises(FileError, match=f"{target}.*: cannot be written: No space left on device"):
+        score(tmp_path / "in.parquet", tmp_path / target, measures=FEW, threads=1)
+    assert calls[:3] == [0, 64, 128]
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["in.parquet"]
+
+
+def test_leftovers_of_a_killed_run_are_swept_away(folder: Path, tmp_path: Path) -> None:
+    """Those that nothing has touched for long; younger ones may be another run's."""
+    (tmp_path / "out").mkdir()
+    old, young = (tmp_path / "out" / f"{sinks.TEMPORARY}{run}-01234567-0.parquet" for run in ("0123456789ab", "ba9876543210"))
+    for leftover in (old, young):
+        leftover.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    score(folder, tmp_path / "out", measures=FEW)
+    assert not old.exists()
+    assert young.exists()
+    young.unlink()
+    assert sorted(state(tmp_path / "out")) == ["0.parquet", "1.parquet", "2.parquet", "3.parquet", "_uqprism.json"]
+
+
+def test_temporary_files_of_other_targets_are_left_alone(folder: Path, tmp_path: Path) -> None:
+    """Several runs may write files into one folder at the same time."""
+    others = [f"{sinks.TEMPORARY}0123456789ab-01234567-{name}" for name in ("about.parquet", "a-out.parquet")]
+    for name in others:
+        (tmp_path / name).touch()
+    score(folder / "0.parquet", tmp_path / "out.parquet", measures=FEW)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["in", "out.parquet", *others])

@@ -1,0 +1,74 @@
+"""Data sets are found by name, say what they are, and load nothing heavy until they are asked for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from uqprism.errors import ArgumentError, UnknownNameError
+from uqprism.paper import data
+
+
+def test_every_name_has_a_sentence() -> None:
+    assert list(data.summaries()) == data.names()
+    assert all(20 < len(sentence) < 130 for sentence in data.summaries().values())
+    paper = {"dots", "arrow", "cityscapes", "mnist_mosaic", "ccpp", "casp", "sgemm", "news", "blog", "ymsd"}
+    assert paper | {"camvid", "california", "diabetes", "digits_mosaic"} == set(data.names())
+
+
+def test_unknown_names_and_options_say_what_there_is() -> None:
+    with pytest.raises(UnknownNameError, match="unknown data set 'cpp'; did you mean 'ccpp'"):
+        data.load("cpp")
+    with pytest.raises(ArgumentError, match="dots takes the options sizes, noise, got test_fraction"):
+        data.load("dots", test_fraction=0.1)
+    with pytest.raises(ArgumentError, match="camvid takes the options target, got sizes"):
+        data.load("camvid", sizes=(1, 1, 1))
+
+
+def test_generated_sets_load_numpy_only() -> None:
+    code = """
+import sys, json
+from uqprism.paper import data
+data.load("dots", sizes=(2, 2, 2)); data.load("arrow", sizes=(2, 2, 2))
+heavy = ["torch", "scipy", "sklearn", "pyarrow", "pandas", "PIL", "rich", "matplotlib"]
+print(json.dumps([name for name in heavy if name in sys.modules]))
+"""
+    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == []
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "call"),
+    [
+        ("sklearn", "sklearn", 'data.load("diabetes")'),
+        ("sklearn", "sklearn", 'data.load("digits_mosaic")'),
+        ("PIL", "deep", 'data.outliers("photographs", numpy.zeros((2, 1, 16, 16), numpy.uint8))'),
+        ("pyarrow", "cli", 'data.load("ccpp", root=".")'),
+    ],
+)
+def test_missing_packages_name_their_extra(package: str, extra: str, call: str, tmp_path) -> None:
+    (tmp_path / "ccpp.parquet").touch()
+    code = f"""
+import sys; sys.modules[{package!r}] = None
+import numpy
+from uqprism.paper import data
+try:
+    {call}
+except ImportError as error:
+    print(error)
+"""
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert f"pip install 'uqprism[{extra}]'" in result.stdout, result.stderr
+
+
+def test_constants_are_the_numbers_that_a_generator_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert data.constants("arrow").items() >= {"ANGLE": (-90.0, 90.0), "LENGTH": 16.0, "NOISE": 0.4}.items()
+    monkeypatch.setattr("uqprism.paper.data.arrow.LENGTH", 12.0)
+    assert data.constants("arrow")["LENGTH"] == 12.0
+    assert "LENGTH" not in data.constants("dots")

@@ -1,0 +1,120 @@
+"""Street scenes are cut into tiles, and the pixels of a class are counted in each."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.paper.data import files
+from uqprism.errors import FileError, InvalidValueError, UnknownNameError
+from uqprism.paper import data
+from uqprism.paper.data.scenes import tiled
+
+
+def test_tiles_go_row_by_row_and_leave_out_the_rest() -> None:
+    image = np.arange(2 * 3 * 5 * 8).reshape(2, 3, 5, 8)
+    tiles = tiled(image, (2, 3))
+    assert tiles.shape == (2 * 4, 3, 2, 3)
+    for i in range(2):
+        for k, (top, left) in enumerate([(0, 0), (0, 3), (2, 0), (2, 3)]):
+            np.testing.assert_array_equal(tiles[4 * i + k], image[i, :, top : top + 2, left : left + 3])
+    with pytest.raises(FileError, match="at least 6x3, got 5x8"):
+        tiled(image, (6, 3))
+
+
+def scene(colour: int, labels: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(np.full((*labels.shape, 3), colour, np.uint8)).save(buffer, "JPEG")
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def camvid(tmp_path: Path, rng) -> dict[str, np.ndarray]:
+    """Labels of the scenes in the file, by part."""
+    labels = {part: rng.integers(0, 12, (n, 180, 240), dtype=np.uint8) for part, n in (("train", 3), ("val", 1), ("test", 2))}
+    arrays: dict[str, np.ndarray] = {}
+    for part, each in labels.items():
+        pictures = [scene(40 * i + 20, one) for i, one in enumerate(each)]
+        arrays[f"{part}_jpeg"] = np.frombuffer(b"".join(pictures), np.uint8)
+        arrays[f"{part}_offsets"] = np.cumsum([0, *map(len, pictures)])
+        arrays[f"{part}_labels"] = each
+    np.savez(tmp_path / "camvid_180x240.npz", **arrays)
+    return labels
+
+
+CLASSES = {"street": 3, "building": 1, "sky": 0, "car": 8, "vegetation": 5}
+
+
+@pytest.mark.parametrize("target", CLASSES)
+def test_camvid_counts_pixels_of_a_class_in_four_tiles_of_each_picture(target: str, camvid, tmp_path: Path) -> None:
+    whole = data.load("camvid", root=tmp_path, target=target)
+    assert whole.name == f"camvid_{target}"
+    for part, key in ((whole.train, "train"), (whole.validation, "val"), (whole.test, "test")):
+        assert part.inputs.shape == (4 * len(camvid[key]), 3, 90, 120)
+        for i, labels in enumerate(camvid[key]):
+            for k, (top, left) in enumerate([(0, 0), (0, 120), (90, 0), (90, 120)]):
+                assert part.targets[4 * i + k] == (labels[top : top + 90, left : left + 120] == CLASSES[target]).sum()
+                assert np.abs(part.inputs[4 * i + k].astype(int) - (40 * i + 20)).max() <= 2
+
+
+def test_targets_and_files_are_checked(camvid, tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'street'"):
+        data.load("camvid", root=tmp_path, target="streets")
+    (tmp_path / "camvid_180x240.npz").unlink()
+    with pytest.raises(FileError, match=r"there is no camvid_180x240\.npz in .* root= in Python.* --data .*docs/data\.md"):
+        data.load("camvid", root=tmp_path)
+
+
+@pytest.fixture
+def cityscapes(tmp_path: Path, rng) -> Path:
+    """Ten training and three validation pictures of 260x500: two tiles each, whose grey is the picture's number."""
+    number = 0
+    for part, n in (("train", 10), ("val", 3)):
+        for i in range(n):
+            number += 1
+            name = f"{part}/ulm/ulm_{i:06}_000019"
+            labels = rng.choice(np.array([7, 11, 23, 26, 21, 0, 24], np.uint8), (260, 500))
+            files.png(tmp_path / f"cityscapes/leftImg8bit/{name}_leftImg8bit.png", np.full((260, 500, 3), number, np.uint8))
+            files.png(tmp_path / f"cityscapes/gtFine/{name}_gtFine_labelIds.png", labels)
+    return tmp_path
+
+
+def numbers(samples: data.Samples) -> set[int]:
+    return set(np.unique(samples.inputs).tolist())
+
+
+def test_cityscapes_tests_on_its_validation_pictures_and_keeps_pictures_together(cityscapes: Path) -> None:
+    whole = data.load("cityscapes", root=cityscapes, target="car")
+    assert whole.name == "cityscapes_car"
+    assert whole.train.inputs.shape == (18, 3, 224, 224)
+    assert numbers(whole.test) == {11, 12, 13}
+    assert len(numbers(whole.validation)) == 1
+    assert numbers(whole.train) | numbers(whole.validation) == set(range(1, 11))
+    labels = np.asarray(Image.open(cityscapes / "cityscapes/gtFine/val/ulm/ulm_000000_000019_gtFine_labelIds.png"))
+    assert whole.test.targets[:2].tolist() == [(labels[:224, at : at + 224] == 26).sum() for at in (0, 224)]
+
+
+def test_cityscapes_may_be_less(cityscapes: Path) -> None:
+    few = data.load("cityscapes", root=cityscapes, pictures=4)
+    assert [len(numbers(part)) for part in (few.train, few.validation, few.test)] == [3, 1, 3]
+    chosen = {frozenset(numbers(data.load("cityscapes", root=cityscapes, pictures=2, seed=seed).train)) for seed in range(5)}
+    assert len(chosen) > 1
+    with pytest.raises(InvalidValueError, match="pictures must be at least 2"):
+        data.load("cityscapes", root=cityscapes, pictures=1)
+
+
+def test_cityscapes_pictures_are_of_one_size(cityscapes: Path) -> None:
+    name = "train/ulm/ulm_000003_000019"
+    files.png(cityscapes / f"cityscapes/leftImg8bit/{name}_leftImg8bit.png", np.zeros((460, 500, 3), np.uint8))
+    files.png(cityscapes / f"cityscapes/gtFine/{name}_gtFine_labelIds.png", np.zeros((460, 500), np.uint8))
+    with pytest.raises(FileError, match="must have the size of the other pictures"):
+        data.load("cityscapes", root=cityscapes)
+
+
+def test_cityscapes_says_what_to_unpack_where(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=f"{tmp_path / 'cityscapes'}; unpack"):
+        data.load("cityscapes", root=tmp_path)

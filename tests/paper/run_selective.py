@@ -1,0 +1,37 @@
+"""Selective prediction at the smallest size, as a program that is killed while it trains: FOLDER CHECKPOINTS."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import sys
+
+from uqprism.paper import selective
+from uqprism.paper.fits import Training
+from uqprism.paper.runner import produce
+from uqprism.training.checkpoints import Checkpoints
+from uqprism.training.state import State
+
+EPOCHS = 12  # a checkpoint after ten of them, and one at the end
+TRAINING = Training(channels=(2, 2, 2), hidden=4, n_members=2, max_epochs=EPOCHS, patience=EPOCHS)
+TINY = dataclasses.replace(selective.QUICK, generated=("dots",), sizes=(64, 16, 40), n_seeds=3, training=TRAINING)
+EXPERIMENT = dataclasses.replace(selective.EXPERIMENT, presets={"tiny": TINY}, draw=lambda _: {})
+
+
+def kill_after(count: int) -> None:
+    """SIGKILL this process as soon as so many checkpoints are written: at the same point however busy the machine is."""
+    save, saved = Checkpoints.save, list[State]()
+
+    def deadly(checkpoints: Checkpoints, state: State) -> None:
+        save(checkpoints, state)
+        saved.append(state)
+        if len(saved) == count:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Checkpoints.save = deadly  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    kill_after(int(sys.argv[2]))
+    produce(EXPERIMENT, "tiny", out=sys.argv[1], progress=False)

@@ -1,0 +1,60 @@
+"""The page over several results, and agreement with the paper on its way through the files."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from tests.paper.toy import EXPERIMENT, LOG, gather
+from uqprism.paper import published
+from uqprism.paper.artefacts import Store
+from uqprism.paper.base import Result
+from uqprism.paper.files import load
+from uqprism.paper.overview import overview
+from uqprism.paper.published import Cell
+from uqprism.paper.runner import produce
+
+AGREEMENT = published.agreement(
+    {"crps.bayes.members": 1.5, "crps.bayes.pooled": 2.5, "log.bayes.pooled": 2.0},
+    {"crps.bayes.members": Cell(1.0, 0.0), "crps.bayes.pooled": Cell(2.0, 0.0), "log.bayes.pooled": Cell(3.0, 0.0)},
+)
+
+
+def agreeing(config: object, store: Store) -> Result:
+    found = gather(config, store)  # type: ignore[arg-type]
+    false = dataclasses.replace(found.claims[0], name="other", paper="The mean is one.", holds=False)
+    return dataclasses.replace(found, claims=(*found.claims, false), agreements={"the mean": AGREEMENT})
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    where = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(LOG, str(where / "log"))
+        produce(EXPERIMENT, "tiny", out=where / "first")
+        produce(dataclasses.replace(EXPERIMENT, gather=agreeing), "tiny", out=where / "second")
+    return [where / "first", where / "second"]
+
+
+def test_it_counts_the_sentences_that_hold(folders: list[Path]) -> None:
+    text = overview(folders)
+    assert "Of 3 sentences of the paper that were held against our numbers, 2 hold: 2 of the 3 in its Sections" in text
+    assert "| [first](first.md) | 1 of 1 | tiny |" in text
+    assert "| [second](second.md) | 1 of 2 | tiny |" in text
+    assert "| The mean is one. | **does not hold** | it is |" in text
+
+
+def test_sentences_of_the_appendix_are_counted_apart(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uqprism.paper.overview.APPENDIX", {"other"})
+    assert "2 of the 2 in its Sections 5.1 to 5.6, and 0 of the 1 in its appendix." in overview(folders)
+
+
+def test_agreement_is_in_the_record_the_report_and_the_overview(folders: list[Path]) -> None:
+    assert load(folders[1])[0].agreements == {"the mean": AGREEMENT}
+    assert load(folders[0])[0].agreements == {}
+    row = "| 3 | 0.5 | 0.667 | 1 |"
+    assert f"| the mean {row}" in (folders[1] / "report.md").read_text()
+    assert f"| [second](second.md), the mean {row}" in overview(folders)
+    assert "Agreement" not in overview(folders[:1])
