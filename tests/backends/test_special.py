@@ -11,8 +11,8 @@ from scipy.special import erfc, erfcx
 
 numba = pytest.importorskip("numba")
 
-from uqprism.backends.choose import special  # noqa: E402
 from uqprism.backends.fits import FAR, FITS  # noqa: E402
+from uqprism.backends.numba import special  # noqa: E402
 
 
 def values(function: object, *arguments: np.ndarray) -> np.ndarray:

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from uqprism import paper
 from uqprism.cli import app
 from uqprism.errors import FileError
-from uqprism.paper import active, ood, parameterization, shifts
 from uqprism.paper.artefacts import Findings, Store, as_data
 from uqprism.paper.base import Claim, Result, one_job
+from uqprism.paper.experiments import active, ood, parameterization, shifts
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess:

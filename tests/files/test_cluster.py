@@ -18,7 +18,7 @@ from distributed import Client, LocalCluster
 
 from tests.files.tables import FEW, assert_scored, table
 from uqprism.errors import ArgumentError, ClusterError, InvalidValueError
-from uqprism.files import score, sinks
+from uqprism.files import score, write
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_bad_rows_end_the_run_with_their_place(cluster: LocalCluster, folder: Pa
     pq.write_table(pa.table(frame), folder / "fold=2" / "part.parquet", row_group_size=10)
     with pytest.raises(InvalidValueError, match=r"fold=2/part\.parquet: row 33: mean_1 must be finite, got nan"):
         score(folder, tmp_path / "out", measures=FEW, part_rows=10, dask=cluster.scheduler_address)
-    assert not list((tmp_path / "out").rglob(f"{sinks.TEMPORARY}*"))
+    assert not list((tmp_path / "out").rglob(f"{write.TEMPORARY}*"))
     report = score(
         folder, tmp_path / "out", measures=FEW, part_rows=10, on_bad="null", overwrite=True, dask=cluster.scheduler_address
     )
@@ -95,13 +95,13 @@ def test_an_error_on_a_worker_names_the_part(
 
 def dawdle() -> None:
     """Let every part of this worker wait half-written for a while, so that it can be killed in the middle of one."""
-    finish = sinks.ParquetSink.finish
+    finish = write.ParquetSink.finish
 
-    def late(sink: sinks.ParquetSink, record: dict[str, object]) -> None:
+    def late(sink: write.ParquetSink, record: dict[str, object]) -> None:
         time.sleep(0.3)
         finish(sink, record)
 
-    sinks.ParquetSink.finish = late
+    write.ParquetSink.finish = late
 
 
 def kill_one(client: Client, output: Path, killed: list[str]) -> None:
@@ -109,7 +109,7 @@ def kill_one(client: Client, output: Path, killed: list[str]) -> None:
     pids, deadline = client.run(os.getpid), time.monotonic() + 30
     while not killed and time.monotonic() < deadline:
         busy = [worker for worker, tasks in client.processing().items() if tasks]
-        if busy and list(output.glob(f"{sinks.TEMPORARY}*")) and list(output.glob("in-*")):
+        if busy and list(output.glob(f"{write.TEMPORARY}*")) and list(output.glob("in-*")):
             os.kill(pids[busy[0]], signal.SIGKILL)
             killed.append(busy[0])
         time.sleep(0.01)

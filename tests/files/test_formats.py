@@ -17,7 +17,7 @@ import uqprism as up
 from tests.files.tables import DEFAULT, FEW, assert_scored, columns, ensemble, expected, members, table
 from uqprism.ensemble.columns import Columns
 from uqprism.errors import InvalidValueError
-from uqprism.files import score, sources
+from uqprism.files import read, score
 from uqprism.files.inputs import Span
 
 
@@ -269,9 +269,9 @@ def test_a_csv_file_is_not_closed_while_arrow_reads_ahead(tmp_path: Path, monkey
         opened.append(SlowFile(Path(path).read_bytes()))
         return pa.PythonFile(opened[-1], mode="r")
 
-    monkeypatch.setattr(sources, "CSV_BLOCK", 1 << 14)
+    monkeypatch.setattr(read, "CSV_BLOCK", 1 << 14)
     monkeypatch.setattr(pa, "OSFile", slow)
-    source = sources.open_source(Span(tmp_path / "in.csv", "in.csv"), Columns())
+    source = read.open_source(Span(tmp_path / "in.csv", "in.csv"), Columns())
     assert source.schema.names[0] == "key"
     source.close()
     del source
