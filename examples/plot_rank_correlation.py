@@ -8,9 +8,9 @@ risk, which is what more data would remove.
 import sys
 
 import uqprism as up
+from uqprism import plots
 from uqprism.paper.data.synthetic import sine
 from uqprism.plots.style import new_figure, styled
-from uqprism.report import figures
 
 
 @styled()
@@ -22,7 +22,7 @@ def draw(quick: bool = False):
     pairs = [measure for measure in up.catalogue() if {measure.prediction, measure.truth} <= {"members", None}]
 
     figure, axes = new_figure(5.4)
-    figures.rank_correlation(up.rank_correlation(up.evaluate(ens, pairs)), ax=axes)
+    plots.rank_correlation(up.rank_correlation(up.evaluate(ens, pairs)), ax=axes)
     return figure
 
 

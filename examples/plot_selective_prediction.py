@@ -8,9 +8,9 @@ remove, cannot.
 import sys
 
 import uqprism as up
+from uqprism import plots
 from uqprism.paper.data.synthetic import sine
 from uqprism.plots.style import new_figure, styled
-from uqprism.report import figures
 
 
 @styled()
@@ -26,7 +26,7 @@ def draw(quick: bool = False):
     result = up.selective_prediction(up.evaluate(ens, measures), error=error, resamples=0)
 
     figure, axes = new_figure(4.4)
-    figures.retention_curves(result, measures, ax=axes)
+    plots.retention_curves(result, measures, ax=axes)
     return figure
 
 

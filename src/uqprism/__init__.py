@@ -12,6 +12,7 @@ from uqprism.evaluation import Decomposition, decompose, evaluate, log_bayes_mix
 from uqprism.families import Empirical, Gaussian, Laplace, Logistic, Mixture, StudentT
 from uqprism.families.quadrature import Exactness
 from uqprism.measures import Measure, MeasureTable, catalogue
+from uqprism.support.versions import __version__
 
 if TYPE_CHECKING:
     from uqprism import tasks
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from uqprism.tasks.retention import retention_curve
     from uqprism.tasks.selection import select_measure
     from uqprism.tasks.selective_prediction import selective_prediction
-
-__version__ = "0.1.0"
 
 # Loaded when they are first used, so that importing the package stays quick.
 _LATER = dict.fromkeys(

@@ -1,12 +1,14 @@
-"""Named things, found by name: rules, families, approximations. Unknown names suggest the nearest."""
+"""One way to find things by name: rules, families, approximations, heads, adapters, tasks, experiments, data sets."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
-from uqprism.errors import UnknownNameError
+from uqprism.errors import InvalidValueError, UnknownNameError
 
 T = TypeVar("T")
 SHOWN = 24
@@ -23,23 +25,44 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
 
 
 class Registry(Generic[T]):
-    """Things of one kind by name, in the order they were registered."""
+    """Things of one kind by name, in the order they were registered.
 
-    def __init__(self, kind: str) -> None:
+    Args:
+        kind: what they are, for error messages.
+        package: where they live, one file each: its modules are imported the first time a name is looked up, so that a new file
+            is found without being listed anywhere.
+    """
+
+    def __init__(self, kind: str, package: str | None = None) -> None:
         self.kind = kind
+        self._package = package
         self._entries: dict[str, T] = {}
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Decorator that files what it decorates under `name`."""
+        """Decorator that files what it decorates under `name`.
+
+        Raises:
+            InvalidValueError: another entry has this name.
+        """
 
         def add(entry: T) -> T:
-            self._entries[name] = entry
+            taken = self._entries.setdefault(name, entry)
+            if taken is not entry:
+                raise InvalidValueError(
+                    f"the {self.kind} name {name!r} is taken by {taken!r}; choose another, or remove it first"
+                )
             return entry
 
         return add
 
+    def remove(self, name: str) -> None:
+        """Forget the entry called `name`, so that another can have its name."""
+        self.get(name)
+        del self._entries[name]
+
     def get(self, name: str) -> T:
         """The entry called `name`; an unknown name raises and suggests the nearest."""
+        self._discover()
         try:
             return self._entries[name]
         except (KeyError, TypeError):
@@ -47,11 +70,30 @@ class Registry(Generic[T]):
 
     def name_of(self, entry: object) -> str | None:
         """The name under which this very entry is registered, or None."""
-        return next((name for name, known in self._entries.items() if known is entry), None)
+        return next((name for name, known in self.items() if known is entry), None)
 
     def names(self) -> list[str]:
         """All registered names."""
-        return list(self._entries)
+        return [name for name, _ in self.items()]
+
+    def items(self) -> list[tuple[str, T]]:
+        """All names with their entries."""
+        self._discover()
+        return list(self._entries.items())
 
     def __contains__(self, name: object) -> bool:
+        self._discover()
         return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __len__(self) -> int:
+        return len(self.names())
+
+    def _discover(self) -> None:
+        """Import the modules of the package, once."""
+        package, self._package = self._package, None
+        if package is not None:
+            for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+                importlib.import_module(module.name)

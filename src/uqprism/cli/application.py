@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from uqprism import __version__
 from uqprism.errors import ArgumentError, UnknownNameError
+from uqprism.support.versions import __version__
 
 app = typer.Typer(
     name="uqprism",

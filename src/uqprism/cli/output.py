@@ -72,10 +72,10 @@ def write(result: Writable, kind: str, output: str | None, *, top: int = 0, note
 def draw(result: Any, plot: str | None) -> None:
     """The picture of the result, if one was asked for."""
     if plot is not None:
-        from uqprism.report import drawing
+        from uqprism.plots import style
 
         axes = result.plot()
-        drawing.save_as(axes.figure, Path(plot))
+        style.save_as(axes.figure, Path(plot))
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> str:

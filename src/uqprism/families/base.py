@@ -13,7 +13,7 @@ from uqprism.errors import InvalidValueError, ShapeError, UnsupportedError
 from uqprism.families.quadrature import Home, Landmarks, integrate
 from uqprism.registry import Registry
 
-families: Registry[type[Family]] = Registry("family")
+families: Registry[type[Family]] = Registry("family", "uqprism.families")
 
 
 class Family(ABC):

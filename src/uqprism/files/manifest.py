@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from uqprism import __version__
 from uqprism.errors import ArgumentError
 from uqprism.files.inputs import Part
 from uqprism.files.options import Options
 from uqprism.files.parts import Made, record
 from uqprism.files.read import naming, pa, pq
 from uqprism.files.write import RECORD, whole
+from uqprism.support.versions import __version__
 
 MANIFEST = "_uqprism.json"
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uqprism import __version__
 from uqprism.backends.choose import threads
 from uqprism.errors import InvalidValueError
 from uqprism.files.inputs import Part, Span
@@ -17,6 +16,7 @@ from uqprism.files.pipeline import overlapped
 from uqprism.files.read import Batch, Source, naming, open_source, pa, pq
 from uqprism.files.rows import Scored, Scorer
 from uqprism.files.write import Sink, open_sink, whole
+from uqprism.support.versions import __version__
 
 Tick = Callable[[int, float], None]  # rows and bytes done
 MOST_THREADS = 4  # reading and writing cannot feed more

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from uqprism.ensemble.columns import Columns, ColumnsLike
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.files.inputs import Part, PathLike, check_outside, find, plan
 from uqprism.files.options import MeasuresLike, OnBad, Options, select
+from uqprism.support.progress import ProgressBar, progress_bar
 
 if TYPE_CHECKING:
     from uqprism.files.parts import Made
@@ -107,9 +108,9 @@ def score(
     check_outside(inputs, target)
     parts = _planned(plan(find(inputs), target), target, part_rows or (None if dask is None else CLUSTER_ROWS))
     _check_members(parts, options)
-    from uqprism.files import records
+    from uqprism.files import manifest
 
-    kept = records.finished(target, parts, options, resume=resume, overwrite=overwrite)
+    kept = manifest.finished(target, parts, options, resume=resume, overwrite=overwrite)
     made = kept + _made(parts, kept, target, options, progress=progress, threads=threads, dask=dask)
     return _report(made, target, time.perf_counter() - start, sum(one.rows for one in kept))
 
@@ -129,17 +130,17 @@ def _made(
     parts: Sequence[Part], kept: Sequence[Made], output: Path, options: Options, *, progress: bool, threads: int | None, dask: Any
 ) -> list[Made]:
     """Make the parts that are missing, here or on a cluster, and leave nothing else behind."""
+    from uqprism.files import manifest, write
     from uqprism.files import parts as work
-    from uqprism.files import records, sinks
-    from uqprism.files.progress import bar
 
     run, done = uuid.uuid4().hex[:12], {one.part.target for one in kept}
     missing = [part for part in parts if part.target not in done]
-    sinks.sweep(output)
+    write.sweep(output)
     if missing and parts[0].target != output:
-        (output / records.MANIFEST).unlink(missing_ok=True)  # it tells of what is about to change
+        (output / manifest.MANIFEST).unlink(missing_ok=True)  # it tells of what is about to change
     try:
-        with bar(_size(missing), progress) as tick:
+        with progress_bar("scoring", _size(missing), shown=progress, counted=False) as bar:
+            tick = _ticker(bar)
             if dask is not None:
                 from uqprism.files.cluster import make_all
 
@@ -148,11 +149,24 @@ def _made(
                 count = threads or work.default_threads()
                 made = [work.make(part, options, run=run, threads=count, tick=tick) for part in missing]
     finally:
-        sinks.sweep(output, run)
+        write.sweep(output, run)
     if parts[0].target != output:
-        records.write_manifest(output, [*kept, *made], options, run)
-        records.remove_stale(output, parts)
+        manifest.write_manifest(output, [*kept, *made], options, run)
+        manifest.remove_stale(output, parts)
     return made
+
+
+def _ticker(bar: ProgressBar) -> Callable[[int, float], None]:
+    """A function that takes the rows and bytes done since its last call."""
+    rows = 0
+
+    def tick(more: int, size: float) -> None:
+        nonlocal rows
+        rows += more
+        speed = rows / bar.seconds if bar.seconds else 0.0
+        bar.update(advance=size, text=f"{rows:,} rows, {speed:,.0f} rows/s")
+
+    return tick
 
 
 def _report(made: Sequence[Made], output: Path, seconds: float, resumed: int) -> ScoreReport:

@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from uqprism import __version__
 from uqprism.errors import ArgumentError, FileError
 from uqprism.paper.provenance import accelerator, loaded_versions
 from uqprism.registry import unknown
 from uqprism.support.storage import read_npz, write_npz, write_text
+from uqprism.support.versions import __version__
 
 FORMAT = "uqprism.paper.Findings"
 UNFINISHED = "unfinished"

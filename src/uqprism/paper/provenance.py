@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism import __version__
+from uqprism.support.versions import __version__
 
 
 def hardware() -> dict[str, Any]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from uqprism import plots
 from uqprism.measures.vocabulary import told_unit
 from uqprism.plots.svg import marks, places, render
-from uqprism.report import figures
 from uqprism.report.findings import Findings
 from uqprism.report.steps import lead
 from uqprism.report.subject import Subject
@@ -57,12 +57,12 @@ def chart(
 def scatter(subject: Subject) -> Chart:
     """Noise against what more data would remove: all rows as a density, some as dots that tell which they are."""
     noise, removable, others = subject.noise, subject.removable, subject.elsewhere
-    drawn = figures.sample(noise, removable)
-    places_of = {name: figures.sample(each.noise, each.removable, MOST_OUTSIDE) for name, each in others.items()}
+    drawn = plots.sample(noise, removable)
+    places_of = {name: plots.sample(each.noise, each.removable, MOST_OUTSIDE) for name, each in others.items()}
     how: dict[str, Any] = {"rule": subject.split.rule, "unit": subject.unit, "drawn": [], "density": len(drawn) < subject.n_rows}
     how["outside"] = {name: (each.noise, each.removable) for name, each in others.items()}
     svg, axes = render(
-        lambda ax: figures.noise_and_ignorance(noise, removable, **how, ax=ax),
+        lambda ax: plots.noise_and_ignorance(noise, removable, **how, ax=ax),
         name="scatter",
         width=WIDTH,
         height=4.0 + 0.1 * len(others),
@@ -72,7 +72,7 @@ def scatter(subject: Subject) -> Chart:
     added = f'<path class="dots" d="{found}"/>'
     for place, (name, each) in enumerate(others.items()):
         spots.append(places(axes, each.noise[places_of[name]], each.removable[places_of[name]]).round(1))
-        colour, marker = figures.kind_of(place)
+        colour, marker = plots.kind_of(place)
         added += marks(spots[-1], marker, colour)
     svg = svg.replace("</svg>", f'{added}<circle class="ring" r="4.5" cx="-9" cy="-9"/></svg>')
     data = _dots(subject, drawn, places_of, np.concatenate(spots))
@@ -131,7 +131,7 @@ def distributions(subject: Subject) -> Chart:
         "How both are distributed over the rows",
         f"All {count(subject.n_rows, 'row')}{', without those from outside' if subject.elsewhere else ''}. The "
         "higher, the more rows have that much of it.",
-        lambda ax: figures.distributions(subject.noise, subject.removable, **how, ax=ax),
+        lambda ax: plots.distributions(subject.noise, subject.removable, **how, ax=ax),
         height=3.2,
     )
 
@@ -144,11 +144,11 @@ def of_result(command: str, result: Any, subject: Subject) -> Chart:
             "retention",
             "The error of the rows that are kept",
             f"Read it from right to left: the most uncertain rows are handed over first. All rows count. {BEST_OF_EACH}",
-            lambda ax: figures.retention_curves(result, ax=ax, error=words.mean_axis),
+            lambda ax: plots.retention_curves(result, ax=ax, error=words.mean_axis),
             height=5.0,
         )
     if isinstance(result, RankCorrelation):
-        named = len(result.names) <= figures.MOST_NAMES
+        named = len(result.names) <= plots.MOST_NAMES
         size = {"width": 7.2, "height": 5.4} if named else {"width": 5.4, "height": 4.0}
         return chart(
             command, "Kendall's tau between all pairs of measures", "", lambda ax: result.plot(ax=ax), wide=named, **size
@@ -160,7 +160,7 @@ def of_result(command: str, result: Any, subject: Subject) -> Chart:
 def errors(subject: Subject, findings: Findings) -> Chart:
     """The error where the uncertainty is low, and where it is high."""
     measure = lead(findings.results["selective"], subject)
-    groups = figures.group_count(subject.n_rows)
+    groups = plots.group_count(subject.n_rows)
     told = measure_in_words(measure)
     how: dict[str, Any] = {
         "kind": subject.error_words,
@@ -171,7 +171,7 @@ def errors(subject: Subject, findings: Findings) -> Chart:
         "The error against the uncertainty",
         f"The rows, sorted by {told or measure}, in {count(groups, 'group')} of equal size; bars are 95{SPACE}% intervals of "
         "a group's mean (Student's t). Where the uncertainty knows which errors are large, the dots rise from left to right.",
-        lambda ax: figures.error_against_uncertainty(subject.measures[measure], subject.error, **how, ax=ax),
+        lambda ax: plots.error_against_uncertainty(subject.measures[measure], subject.error, **how, ax=ax),
         height=3.6,
     )
 
@@ -186,7 +186,7 @@ def calibration(findings: Findings) -> list[Chart]:
             "coverage",
             "Do intervals hold what they promise?",
             "Below the dashed line intervals are too narrow, above it too wide.",
-            lambda ax: figures.coverage(found, ax=ax),
+            lambda ax: plots.coverage(found, ax=ax),
             height=4.2,
         ),
         chart(
@@ -194,7 +194,7 @@ def calibration(findings: Findings) -> list[Chart]:
             "Where in the predicted range did the targets fall?",
             "Level bars are right. High ends: the predictions are too sure. High middle: not sure enough. A slope: they are "
             "too high or too low.",
-            lambda ax: figures.pit_histogram(found, bins, ax=ax),
+            lambda ax: plots.pit_histogram(found, bins, ax=ax),
             height=3.6,
         ),
     ]

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uqprism import __version__
 from uqprism.ensemble.columns import Columns
 from uqprism.measures.vocabulary import STAND_INS
 from uqprism.report.doors import subject_of
@@ -21,6 +20,7 @@ from uqprism.report.subject import Subject
 from uqprism.report.words import SPACE, amounts, count, number, percent
 from uqprism.support.optional import require
 from uqprism.support.storage import write_text
+from uqprism.support.versions import __version__
 from uqprism.tasks.resampling import RESAMPLES
 
 DEFINITIONS = {

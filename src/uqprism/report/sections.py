@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from uqprism import plots
 from uqprism.measures.vocabulary import STAND_INS, rule_words
-from uqprism.report import charts, figures, tables
+from uqprism.report import charts, tables
 from uqprism.report.charts import Chart
 from uqprism.report.findings import Findings
 from uqprism.report.steps import FEWEST_TO_HAND_OVER, lead_for
@@ -112,7 +113,7 @@ def _of_task(name: str, subject: Subject, findings: Findings) -> Section:
         return Section(name, short, section.title, [section.about, f"Not for these rows: {findings.missing[name]}."])
     result = findings.results[name]
     drawn = [charts.of_result(name, result, subject)]
-    if name == "selective" and figures.group_count(subject.n_rows) > 1:
+    if name == "selective" and plots.group_count(subject.n_rows) > 1:
         drawn.append(charts.errors(subject, findings))
     table = tables.of_result(result, subject)
     shown = [table] if table is not None else []

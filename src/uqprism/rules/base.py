@@ -14,7 +14,7 @@ from uqprism.registry import Registry
 if TYPE_CHECKING:
     from uqprism.families.centring import Frame
 
-rules: Registry[Callable[[], Rule]] = Registry("rule")
+rules: Registry[Callable[[], Rule]] = Registry("rule", "uqprism.rules")
 
 Pair = tuple[str, str]  # (prediction, truth)
 Identity = tuple[tuple[float, Pair], ...]  # a weighted sum of excesses; empty means zero

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uqprism import __version__
+from uqprism.support.versions import __version__
 
 PAPER_TITLE = "Uncertainty Quantification for Regression Using Proper Scoring Rules"
 PAPER_VENUE, PAPER_YEAR = "International Conference on Learning Representations", "2026"

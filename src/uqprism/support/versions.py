@@ -1,12 +1,11 @@
-"""With what a result was made."""
+"""The version of this package, and of what a result was made with."""
 
 from __future__ import annotations
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-from uqprism import __version__
-
+__version__ = "0.1.0"
 PACKAGES = ("numpy", "scipy", "numba", "torch", "matplotlib")
 
 

@@ -73,9 +73,9 @@ class Calibration:
 
     def plot(self, ax: Any = None) -> Any:
         """The coverage by level; returns the axes."""
-        from uqprism.report import figures
+        from uqprism import plots
 
-        return figures.coverage(self, ax=ax)
+        return plots.coverage(self, ax=ax)
 
     def __repr__(self) -> str:
         return f"<Calibration: {self.n_points} targets, {self.coverage(0.9)[0]:.1%} within 90 % intervals>"

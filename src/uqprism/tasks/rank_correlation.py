@@ -177,9 +177,9 @@ class RankCorrelation:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a heat map, like measures beside each other, on these axes or on a figure of its own; returns the axes."""
-        from uqprism.report import figures
+        from uqprism import plots
 
-        return figures.rank_correlation(self, ax=ax)
+        return plots.rank_correlation(self, ax=ax)
 
     def __str__(self) -> str:
         groups, (_, constant) = self._groups(SAME), self._ranked()

@@ -160,9 +160,9 @@ class TaskResult(Mapping[str, float]):
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
         """Draw it, on these axes or on a figure of its own; returns the axes. Options as in `uqprism.plots`."""
-        from uqprism.report import figures
+        from uqprism import plots
 
-        return getattr(figures, self.figure)(self, ax=ax, **options)
+        return getattr(plots, self.figure)(self, ax=ax, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it to a .npz file, whole or not at all; read it back with `load`."""

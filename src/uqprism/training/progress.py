@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from uqprism.support.optional import require
-from uqprism.support.progress import bar_is_shown
+from uqprism.support.progress import progress_bar
 from uqprism.training.state import State
 
 SHOWN = 12  # members whose losses fit on a line; of more, the range is shown
@@ -16,22 +13,9 @@ SHOWN = 12  # members whose losses fit on a line; of more, the range is shown
 
 @contextmanager
 def bar(max_epochs: int, shown: bool | None) -> Iterator[Callable[[State], None]]:
-    """A function that is told of the state after every epoch; None shows it on a terminal only."""
-    if not bar_is_shown(shown):
-        yield lambda _: None
-        return
-    require("rich", extra="deep")
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = [TextColumn("epoch"), MofNCompleteColumn(), BarColumn(20), TimeRemainingColumn(), TextColumn("{task.description}")]
-    with Progress(*columns, console=Console(file=sys.stderr, force_terminal=True), transient=True) as progress:
-        task: Any = progress.add_task("", total=max_epochs)
-
-        def tell(state: State) -> None:
-            progress.update(task, completed=min(max(state.ages), max_epochs), description=losses(state))
-
-        yield tell
+    """A function to call with the state after every epoch; None shows the bar on a terminal only."""
+    with progress_bar("epoch", max_epochs, shown=shown, extra="deep") as progress:
+        yield lambda state: progress.update(completed=min(max(state.ages), max_epochs), text=losses(state))
 
 
 def losses(state: State) -> str:

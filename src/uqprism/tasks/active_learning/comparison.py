@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
@@ -15,11 +15,11 @@ import numpy as np
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.measures import Measure
 from uqprism.registry import unknown
+from uqprism.support.progress import ProgressBar, progress_bar
 from uqprism.tasks.active_learning.acquisition import Acquisition, AcquisitionLike
 from uqprism.tasks.active_learning.loop import Examined, Keep, Loop, MetricName
 from uqprism.tasks.active_learning.models import Fit
 from uqprism.tasks.active_learning.pool import Features, Pool
-from uqprism.tasks.active_learning.progress import bar
 from uqprism.tasks.active_learning.ranks import average_ranks
 from uqprism.tasks.active_learning.scaling import Scaling
 from uqprism.tasks.active_learning.selection import Selection
@@ -112,8 +112,8 @@ def compare_acquisitions(
             settings = dataclasses.replace(common, acquisition=acquisition, random_state=seed)
             where = None if folder is None else Path(folder) / f"seed_{seed}" / _file_name(name)
             runs.append(_Run(seed, name, Loop.of(maker, pool, settings, where, keep)))
-    with bar(len(runs) * common.rounds, progress) as tell:
-        _advance_all(runs, maker, common.rounds, metric, tell)
+    with progress_bar("rounds", len(runs) * common.rounds, shown=progress) as bar:
+        _advance_all(runs, maker, common.rounds, metric, bar)
     return _result(runs, metric, common)
 
 
@@ -135,12 +135,12 @@ class _Run:
         self.metrics.append(state.metrics)
 
 
-def _advance_all(runs: Sequence[_Run], fit: Fit, rounds: int, metric: str, tell: Callable[[int], None]) -> None:
+def _advance_all(runs: Sequence[_Run], fit: Fit, rounds: int, metric: str, bar: ProgressBar) -> None:
     for run in runs:
         run.loop.open()
     for number in range(rounds):
         waiting = [run for run in runs if not _replayed(run, number)]
-        tell(len(runs) - len(waiting))
+        bar.update(advance=len(runs) - len(waiting))
         groups = list(_sharing(waiting, number).values())
         models = fit.many(
             runs[0].loop.pool, [group[0].labelled for group in groups], [_fit_seed(group[0], number) for group in groups]
@@ -149,7 +149,7 @@ def _advance_all(runs: Sequence[_Run], fit: Fit, rounds: int, metric: str, tell:
             seen = Examined.of(model, group[0].loop.pool, group[0].labelled)
             for run in group:
                 run.advance(run.loop.conclude(number, seen))
-                tell(1)
+                bar.update(advance=1)
         if metric not in runs[0].metrics[0]:  # before more is trained
             known = ", ".join(runs[0].metrics[0])
             raise ArgumentError(f"metric {metric!r} is not there for these predictions; take one of {known}")

@@ -16,7 +16,7 @@ torch = require("torch", extra="deep")
 Tensor = Any
 SMALLEST = 1e-6  # of a variance or scale in standardised units, as in Lakshminarayanan et al. 2017
 
-heads: Registry[type[Head]] = Registry("head")
+heads: Registry[type[Head]] = Registry("head", "uqprism.training.heads")
 
 
 @dataclasses.dataclass(frozen=True)

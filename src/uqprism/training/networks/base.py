@@ -22,7 +22,7 @@ class Network(Protocol):
         ...
 
 
-networks: Registry[Any] = Registry("network")
+networks: Registry[Any] = Registry("network", "uqprism.training.networks")
 Factory = Callable[[tuple[int, ...], int], Any]
 
 
