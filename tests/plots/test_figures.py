@@ -18,10 +18,10 @@ from scipy import stats
 
 import uqprism as up
 from tests.tasks.problems import ensemble
+from uqprism import plots as figures
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnknownNameError
 from uqprism.plots.style import BLUE, GREY, ORANGE, RISK_COLOURS
 from uqprism.plots.svg import render
-from uqprism.report import figures
 from uqprism.report.charts import WIDTH
 from uqprism.tasks import TaskResult, ood_detection, prediction_error, selective_prediction
 from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
