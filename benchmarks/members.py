@@ -28,7 +28,7 @@ def microseconds(ens: up.EnsemblePrediction, measures: list[str] | None, many: i
     """The time for each point, with the crossover moved."""
     usual, cpu.MANY = cpu.MANY, many
     try:
-        return seconds(lambda: up.evaluate(ens, measures, kernel="fused"), 2) / ens.n_points * 1e6
+        return seconds(lambda: up.evaluate(ens, measures, backend="fused"), 2) / ens.n_points * 1e6
     finally:
         cpu.MANY = usual
 

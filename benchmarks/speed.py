@@ -86,7 +86,7 @@ def report() -> list[str]:
     }
     times = {name: seconds(call) for name, call in runs.items()}
     part = ensemble[: POINTS // 50]
-    times["uqprism without Numba: all 144"] = 50 * seconds(lambda: up.evaluate(part, kernel="reference"), 1)
+    times["uqprism without Numba: all 144"] = 50 * seconds(lambda: up.evaluate(part, backend="reference"), 1)
     whole, chunked = list(times.values())[:2]
     return [
         "## Speed",

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from uqprism.arrays import Array, is_traced, namespace
-from uqprism.backends.choose import Kind, choose
+from uqprism.backends.choose import Backend, choose
 from uqprism.backends.parts import fits_one_part, index_like, put, split
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
@@ -100,7 +100,7 @@ def evaluate(
     measures: str | Measure | Sequence[str | Measure] | None = None,
     *,
     estimator: Estimator = "plugin",
-    kernel: Kind = "auto",
+    backend: Backend = "auto",
 ) -> MeasureTable:
     """Compute measures together, sharing all work between them.
 
@@ -108,20 +108,20 @@ def evaluate(
         ensemble: the ensemble.
         measures: names or `Measure`s; by default all 144 of the paper's four rules.
         estimator: for measures with members in both roles, see `decompose`.
-        kernel: "auto" takes a fused kernel for Gaussian members where it pays (processors need the extra `fast`);
+        backend: "auto" takes a fused kernel for Gaussian members where it pays (processors need the extra `fast`);
             "reference" the readable path that defines the truth; "fused" insists on a kernel.
     """
     given: object = ensemble
     if not isinstance(given, EnsemblePrediction):
         way_out = "EnsemblePrediction.from_frame makes one of a table" if hasattr(given, "columns") else "build one first"
         raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(given).__name__}; {way_out}")
-    for what, value, known in (("estimator", estimator, get_args(Estimator)), ("kernel", kernel, get_args(Kind))):
+    for what, value, known in (("estimator", estimator, get_args(Estimator)), ("backend", backend, get_args(Backend))):
         if value not in known:
             raise unknown(what, value, known)
     wanted = _wanted(measures)
     correction = _correction(ensemble, estimator)
     flat = ensemble.flat()
-    chosen = choose(flat, kernel, small=fits_one_part(flat))
+    chosen = choose(flat, backend, small=fits_one_part(flat))
     fused = [m for m in wanted if chosen is not None and chosen.covers(m)]
     values: dict[str, Array] = {}
     exactness: dict[str, Exactness] = {}

@@ -38,7 +38,7 @@ def test_auto_takes_the_kernel_where_it_pays(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(kernels, "_installed", taken.append)
     monkeypatch.setattr(kernels, "_hint", lambda *_: None)
     up.evaluate(ordinary(3), WANTED)
-    up.evaluate(ordinary(3000), WANTED[:1], kernel="reference")
+    up.evaluate(ordinary(3000), WANTED[:1], backend="reference")
     assert taken == []
     up.evaluate(ordinary(3000), WANTED[:1])
     assert taken == ["numba"]
@@ -56,12 +56,12 @@ def test_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
         warnings.simplefilter("error")
         up.evaluate(ordinary(), WANTED[:1])
     with pytest.raises(ImportError, match="uqprism\\[fast\\]"):
-        up.evaluate(ordinary(), WANTED[:1], kernel="fused")
+        up.evaluate(ordinary(), WANTED[:1], backend="fused")
 
 
 def test_an_error_in_one_slice_ends_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other threads do not wait for what it held."""
-    from uqprism.backends.choose import cpu
+    from uqprism.backends.numba import backend as cpu
 
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
@@ -88,7 +88,7 @@ def test_gradients_take_the_reference_path() -> None:
     up.evaluate(ensemble, WANTED[0])[WANTED[0]].sum().backward()
     assert mean.grad is not None
     with pytest.raises(TypeError, match="need gradients"):
-        up.evaluate(ensemble, WANTED, kernel="fused")
+        up.evaluate(ensemble, WANTED, backend="fused")
 
 
 def test_transformed_tensors_take_the_reference_path() -> None:
@@ -116,7 +116,7 @@ def test_narrow_and_read_only_arrays() -> None:
     mean.setflags(write=False)
     ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=np.ones_like(mean))
     for name in ("squared_error.excess.members.members", "crps.excess.members.members"):
-        fused, reference = (up.evaluate(ensemble, name, kernel=kernel)[name] for kernel in ("fused", "reference"))
+        fused, reference = (up.evaluate(ensemble, name, backend=backend)[name] for backend in ("fused", "reference"))
         assert fused.dtype == np.float16
         np.testing.assert_array_equal(fused, reference)
 
@@ -125,12 +125,12 @@ def test_narrow_and_read_only_arrays() -> None:
 def test_fused_is_for_gaussians(build: str) -> None:
     ensemble = getattr(up.EnsemblePrediction, build)(location=np.zeros((2, 3)), scale=np.ones((2, 3)))
     with pytest.raises(TypeError, match=f"these are {build}"):
-        up.evaluate(ensemble, WANTED, kernel="fused")
+        up.evaluate(ensemble, WANTED, backend="fused")
 
 
-def test_unknown_kernel() -> None:
+def test_unknown_backend() -> None:
     with pytest.raises(ValueError, match="fused"):
-        up.evaluate(ordinary(3), kernel="fuesd")
+        up.evaluate(ordinary(3), backend="fuesd")
 
 
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,9 +155,9 @@ def status(field):
 members, points = {members}, {points}
 mean = np.random.default_rng(0).normal(size=(members, points)); scale = np.exp(0.3 * mean)
 ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=scale)
-up.evaluate(ensemble[: 200], kernel="fused")
+up.evaluate(ensemble[: 200], backend="fused")
 before = status("VmRSS:")
-table = up.evaluate(ensemble, kernel="fused")
+table = up.evaluate(ensemble, backend="fused")
 results = sum(x.nbytes for x in table.values())
 print((status("VmHWM:") - before - results) / 2**20)
 """
@@ -176,7 +176,7 @@ import sys; sys.path.insert(0, {folder!r})
 import numpy as np, uqprism as up
 assert up.__file__.startswith({folder!r}), up.__file__
 table = up.evaluate(up.EnsemblePrediction.gaussian(mean=np.zeros((2, 3)), scale=np.ones((2, 3))), "squared_error.bayes.members",
-                    kernel="fused")
+                    backend="fused")
 from uqprism.backends.numba.prepare import prepare
 print(sum(prepare.stats.cache_hits.values()), sum(prepare.stats.cache_misses.values()), prepare.stats.cache_path)
 """

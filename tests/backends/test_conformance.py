@@ -30,7 +30,7 @@ def disagreement(fused: up.MeasureTable, reference: up.MeasureTable) -> dict[str
 
 def agree(ensemble: up.EnsemblePrediction, *, tolerance: float = 1e-10, **options: object) -> None:
     """All measures agree, and so does what is said about their exactness."""
-    fused, reference = (up.evaluate(ensemble, kernel=kernel, **options) for kernel in ("fused", "reference"))
+    fused, reference = (up.evaluate(ensemble, backend=backend, **options) for backend in ("fused", "reference"))
     assert {n: e for n, e in disagreement(fused, reference).items() if not e <= tolerance} == {}
     assert fused.exactness == reference.exactness
 
@@ -64,7 +64,7 @@ KINDS = list(ensembles(np.random.default_rng(0), 2, 2))
 def test_fifty_digits(case: dict) -> None:
     """Ten digits of closed forms and eight of the rest, on every reference case, like the reference path."""
     ensemble = up.EnsemblePrediction.gaussian(mean=np.array(case["mu"]), scale=np.array(case["sigma"]))
-    table = up.evaluate(ensemble, kernel="fused")
+    table = up.evaluate(ensemble, backend="fused")
     errors = {name: error_of(name, table[name], truth) for name, truth in case["values"].items()}
     assert {n: e for n, e in errors.items() if e > (1e-8 if is_hard(n) else 1e-10)} == {}
 
@@ -94,14 +94,14 @@ def test_weights(kind: str, rng: np.random.Generator) -> None:
     agree(up.EnsemblePrediction.gaussian(mean=mean, scale=scale, weights=[0.1, 0.4, 0.0, 0.3, 0.2]))
 
 
-@pytest.mark.parametrize("kernel", ["fused", "reference"])
-def test_members_without_weight_do_not_count(kernel: str, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("backend", ["fused", "reference"])
+def test_members_without_weight_do_not_count(backend: str, rng: np.random.Generator) -> None:
     """Not even where they lie: a far one costs no digit."""
     mean, scale = ensembles(rng, 4)["ordinary"]
-    expected = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean[1:], scale=scale[1:]), kernel=kernel)
+    expected = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean[1:], scale=scale[1:]), backend=backend)
     mean[0] = 1e30
     ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=scale, weights=[0.0, 1 / 3, 1 / 3, 1 / 3])
-    found = disagreement(up.evaluate(ensemble, kernel=kernel), expected)
+    found = disagreement(up.evaluate(ensemble, backend=backend), expected)
     assert {n: e for n, e in found.items() if not e <= 1e-10} == {}
 
 
@@ -114,7 +114,7 @@ def test_single_precision(rng: np.random.Generator) -> None:
     """Single precision is computed in double and rounded, as on the reference path."""
     mean, scale = (x.astype(np.float32) for x in ensembles(rng, 5)["ordinary"])
     ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=scale)
-    assert up.evaluate(ensemble, kernel="fused")["crps.bayes.members"].dtype == np.float32
+    assert up.evaluate(ensemble, backend="fused")["crps.bayes.members"].dtype == np.float32
     agree(ensemble, tolerance=2e-7)
 
 
@@ -122,8 +122,8 @@ def test_single_precision(rng: np.random.Generator) -> None:
 def test_torch(dtype: str, rng: np.random.Generator) -> None:
     torch = pytest.importorskip("torch")
     mean, scale = (torch.tensor(x, dtype=getattr(torch, dtype)) for x in ensembles(rng, 5)["ordinary"])
-    table = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale), kernel="fused")
-    plain = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean.numpy(), scale=scale.numpy()), kernel="fused")
+    table = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale), backend="fused")
+    plain = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean.numpy(), scale=scale.numpy()), backend="fused")
     for name in NAMES:
         assert table[name].dtype == mean.dtype
         np.testing.assert_array_equal(table[name].numpy(), plain[name])
@@ -133,20 +133,20 @@ def test_shapes(rng: np.random.Generator) -> None:
     """Points of any shape, also none, and members along any axis."""
     mean, scale = rng.normal(size=(3, 4, 5)), np.exp(rng.normal(size=(3, 4, 5)))
     agree(up.EnsemblePrediction.gaussian(mean=mean, scale=scale, member_axis=1))
-    none = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean[:, :0], scale=scale[:, :0]), kernel="fused")
+    none = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean[:, :0], scale=scale[:, :0]), backend="fused")
     assert none["log.bayes.mixture"].shape == (0, 5)
-    one = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean[:, 0, 0], scale=scale[:, 0, 0]), kernel="fused")
+    one = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean[:, 0, 0], scale=scale[:, 0, 0]), backend="fused")
     assert one["log.bayes.mixture"].shape == ()
 
 
 def test_unchecked_rows(rng: np.random.Generator) -> None:
     """What is no distribution at one point stays there."""
     mean, scale = rng.normal(size=(3, 10)), np.ones((3, 10))
-    whole = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale), "crps.bayes.members", kernel="fused")
+    whole = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale), "crps.bayes.members", backend="fused")
     mean[1, 4] = np.nan
     with np.errstate(invalid="ignore"):
         ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=scale, check=False)
-        broken = up.evaluate(ensemble, ["crps.excess.members.members", "crps.bayes.members"], kernel="fused")
+        broken = up.evaluate(ensemble, ["crps.excess.members.members", "crps.bayes.members"], backend="fused")
     assert np.isnan(broken["crps.excess.members.members"][4])
     np.testing.assert_array_equal(np.delete(broken["crps.bayes.members"], 4), np.delete(whole["crps.bayes.members"], 4))
 
@@ -156,21 +156,21 @@ def everything() -> tuple[up.EnsemblePrediction, up.MeasureTable]:
     kinds = ensembles(np.random.default_rng(3), 3, 4).values()
     mean, scale = (np.concatenate(parts, axis=1) for parts in zip(*kinds, strict=True))
     ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=scale)
-    return ensemble, up.evaluate(ensemble, kernel="fused")
+    return ensemble, up.evaluate(ensemble, backend="fused")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_alone(name: str, everything: tuple[up.EnsemblePrediction, up.MeasureTable]) -> None:
     """Each measure asked for alone is the same as among all: no stage depends on another being asked for."""
     ensemble, table = everything
-    np.testing.assert_array_equal(up.evaluate(ensemble, name, kernel="fused")[name], table[name])
+    np.testing.assert_array_equal(up.evaluate(ensemble, name, backend="fused")[name], table[name])
 
 
 def test_other_rules_beside(rng: np.random.Generator) -> None:
     """A rule the kernels do not know is served by the reference path, in the same table and order."""
     mean, scale = ensembles(rng, 3)["ordinary"]
     wanted = ["gaussian_kernel.excess.members.members", "crps.excess.members.members"]
-    table = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale), wanted, kernel="fused")
+    table = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale), wanted, backend="fused")
     assert list(table) == wanted
 
 
@@ -181,17 +181,17 @@ def test_many_members(spread: float, unlike: float, rng: np.random.Generator, mo
 
     mean, scale = spread * rng.normal(size=(500, 3)), np.exp(unlike * rng.normal(size=(500, 3)))
     ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=scale)
-    many = up.evaluate(ensemble, kernel="fused")
+    many = up.evaluate(ensemble, backend="fused")
     assert many.exactness["crps.excess.members.members"] == up.Exactness("quadrature", 1e-9)
     monkeypatch.setattr(cpu, "MANY", 10**9)
-    assert {n: e for n, e in disagreement(many, up.evaluate(ensemble, kernel="fused")).items() if not e <= 1e-9} == {}
+    assert {n: e for n, e in disagreement(many, up.evaluate(ensemble, backend="fused")).items() if not e <= 1e-9} == {}
 
 
 def test_many_members_that_agree(rng: np.random.Generator) -> None:
     """Ten thousand members within 1e-8 of each other keep their digits: V is known exactly."""
     offset = np.round(rng.normal(size=(10_000, 1)) * 2**10) * 2.0**-40
     ensemble = up.EnsemblePrediction.gaussian(mean=1.0 + offset, scale=np.ones_like(offset))
-    excess = up.evaluate(ensemble, "crps.excess.members.members", kernel="fused")["crps.excess.members.members"]
+    excess = up.evaluate(ensemble, "crps.excess.members.members", backend="fused")["crps.excess.members.members"]
     centred = offset - offset.mean()
     expected = 2.0 * (centred**2).mean(axis=0) / (2.0 * np.sqrt(np.pi))  # the limit of small gaps; next order 1e-19
     np.testing.assert_allclose(excess, expected, rtol=1e-9)

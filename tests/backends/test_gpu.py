@@ -39,7 +39,7 @@ CASES = [(case, torch.float64) for case in ORACLE] + [(case, torch.float32) for 
 
 @pytest.mark.parametrize(("case", "dtype"), CASES, ids=lambda x: x["name"] if isinstance(x, dict) else str(x))
 def test_fifty_digits(case: dict, dtype: torch.dtype) -> None:
-    table = up.evaluate(on_device(np.array(case["mu"]), dtype, scale=np.array(case["sigma"])), CLOSED, kernel="fused")
+    table = up.evaluate(on_device(np.array(case["mu"]), dtype, scale=np.array(case["sigma"])), CLOSED, backend="fused")
     double = dtype == torch.float64
     missed = {}
     for name in CLOSED:
@@ -58,7 +58,7 @@ def test_fifty_digits(case: dict, dtype: torch.dtype) -> None:
 def test_double_precision(kind: str, spread: str, rng: np.random.Generator) -> None:
     mean, scale = ensembles(rng, 5, 300)[kind]
     ensemble = on_device(mean, **{spread: scale if spread == "scale" else scale * scale})
-    fused, reference = (up.evaluate(ensemble, CLOSED, kernel=kernel) for kernel in ("fused", "reference"))
+    fused, reference = (up.evaluate(ensemble, CLOSED, backend=backend) for backend in ("fused", "reference"))
     assert {n: e for n, e in disagreement(fused, reference).items() if not e <= (1e-8 if is_hard(n) else 1e-10)} == {}
     assert fused.exactness == reference.exactness
 
@@ -67,9 +67,9 @@ def test_double_precision(kind: str, spread: str, rng: np.random.Generator) -> N
 def test_single_precision(kind: str, rng: np.random.Generator) -> None:
     """Float32 stays float32 and keeps the digits that float32 has, against double precision of the same numbers."""
     mean, scale = (x.astype(np.float32).astype(np.float64) for x in ensembles(rng, 10, 300)[kind])
-    narrow = up.evaluate(on_device(mean, torch.float32, scale=scale), CLOSED, kernel="fused")
+    narrow = up.evaluate(on_device(mean, torch.float32, scale=scale), CLOSED, backend="fused")
     assert narrow["crps.bayes.members"].dtype == torch.float32
-    wide = up.evaluate(on_device(mean, scale=scale), CLOSED, kernel="reference")
+    wide = up.evaluate(on_device(mean, scale=scale), CLOSED, backend="reference")
     errors = disagreement(narrow, wide)
     assert {n: e for n, e in errors.items() if not e <= (2e-4 if is_hard(n) else 2e-5)} == {}
 
@@ -79,7 +79,7 @@ def test_all_measures_and_weights(rng: np.random.Generator) -> None:
     mean, scale = ensembles(rng, 4, 200)["ordinary"]
     members = on_device(mean, scale=scale).members
     ensemble = up.EnsemblePrediction(members, [0.1, 0.2, 0.3, 0.4])
-    fused, reference = (up.evaluate(ensemble, kernel=kernel) for kernel in ("fused", "reference"))
+    fused, reference = (up.evaluate(ensemble, backend=backend) for backend in ("fused", "reference"))
     assert list(fused) == list(reference)
     assert {n: e for n, e in disagreement(fused, reference).items() if not e <= (1e-8 if is_hard(n) else 1e-10)} == {}
 
@@ -89,10 +89,10 @@ def test_gradients(spread: str, rng: np.random.Generator) -> None:
     """First and second derivatives are the reference path's."""
     wanted = ["crps.excess.members.members", "quadratic.excess.matched.mixture", "log.total.members.matched"]
     found, start = [], rng.normal(size=(3, 50))
-    for kernel in ("fused", "reference"):
+    for backend in ("fused", "reference"):
         mean = torch.tensor(start, device="cuda", requires_grad=True)
         given = torch.ones_like(mean, requires_grad=True)
-        table = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, **{spread: given}), wanted, kernel=kernel)
+        table = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, **{spread: given}), wanted, backend=backend)
         loss = sum((table[name] ** 2).sum() for name in wanted)
         first = torch.autograd.grad(loss, (mean, given), create_graph=True)
         second = torch.autograd.grad(sum(g.sin().sum() for g in first), (mean, given))

@@ -101,14 +101,14 @@ def test_point_predictions_have_members_and_mixture_but_no_pooled_gaussian() -> 
         up.decompose(ens, rule="crps", prediction="pooled")
 
 
-def test_stand_ins() -> None:
+def test_approximations() -> None:
     ens = gaussian(mean=MEAN, scale=SCALE, weights=[0.25, 0.75])
     mean = 0.25 * MEAN[0] + 0.75 * MEAN[1]
     pooled = 0.25 * SCALE[0] ** 2 + 0.75 * SCALE[1] ** 2
     spread = 0.25 * (MEAN[0] - mean) ** 2 + 0.75 * (MEAN[1] - mean) ** 2
-    for stand_in, variance in ((ens.matched, pooled + spread), (ens.pooled, pooled), (ens.mixture, pooled + spread)):
-        assert_allclose(stand_in.mean, mean, rtol=1e-15)
-        assert_allclose(stand_in.variance, variance, rtol=1e-15)
+    for approximation, variance in ((ens.matched, pooled + spread), (ens.pooled, pooled), (ens.mixture, pooled + spread)):
+        assert_allclose(approximation.mean, mean, rtol=1e-15)
+        assert_allclose(approximation.variance, variance, rtol=1e-15)
 
 
 def test_indexing_and_concatenation(rng: np.random.Generator) -> None:
@@ -138,7 +138,7 @@ EXAMPLES = {
     "scale": lambda: gaussian(mean=MEAN, scale=SCALE),
     "variance": lambda: gaussian(mean=MEAN, variance=SCALE, weights=[0.3, 0.7]),
     "laplace": lambda: up.EnsemblePrediction.laplace(location=MEAN, scale=SCALE),
-    "student_t": lambda: up.EnsemblePrediction.student_t(location=MEAN, scale=SCALE, degrees_of_freedom=5.0),
+    "student_t": lambda: up.EnsemblePrediction.student_t(location=MEAN, scale=SCALE, df=5.0),
     "single point": lambda: gaussian(mean=MEAN[:, 0], scale=SCALE[:, 0]),
     "grid": lambda: gaussian(mean=MEAN.reshape(2, 1, 3), scale=SCALE.reshape(2, 1, 3)),
     "float32": lambda: gaussian(mean=MEAN.astype(np.float32), scale=SCALE.astype(np.float32)),
@@ -277,7 +277,7 @@ BAD = {
     "no degrees of freedom": (
         lambda: up.EnsemblePrediction.student_t(location=MEAN, scale=SCALE),
         TypeError,
-        "degrees_of_freedom",
+        "df",
     ),
     "draws too flat": (lambda: up.EnsemblePrediction.samples(np.zeros(3)), ValueError, "members, draws"),
     "unknown rule": (lambda: up.decompose(gaussian(mean=MEAN, scale=SCALE), rule="crsp"), ValueError, "did you mean 'crps'"),

@@ -22,7 +22,7 @@ SCIPY = {
     "gaussian": lambda d: scipy.stats.norm(d.mean, d.scale),
     "laplace": lambda d: scipy.stats.laplace(d.location, d.scale),
     "logistic": lambda d: scipy.stats.logistic(d.location, d.scale),
-    "student_t": lambda d: scipy.stats.t(d.degrees_of_freedom, d.location, d.scale),
+    "student_t": lambda d: scipy.stats.t(d.df, d.location, d.scale),
 }
 
 
@@ -129,17 +129,15 @@ def test_batches_of_different_rank_broadcast_from_the_right() -> None:
 
 @pytest.mark.parametrize("freedom", [0.7, 1.0, 1.5, 2.0, 30.0, 1e6])
 def test_student_t_quantiles_far_into_heavy_tails(freedom: float, library: str) -> None:
-    d = up.StudentT(
-        location=as_array(library, [1.0]), scale=as_array(library, [2.0]), degrees_of_freedom=as_array(library, [freedom])
-    )
+    d = up.StudentT(location=as_array(library, [1.0]), scale=as_array(library, [2.0]), df=as_array(library, [freedom]))
     for level in (0.001, 0.3, 0.9):
         assert_allclose(float(d.quantile(level)[0]), scipy.stats.t.ppf(level, freedom, 1.0, 2.0), rtol=1e-8)
 
 
 def test_what_has_no_mean_has_no_crps() -> None:
-    cauchy = up.StudentT(location=0.0, scale=1.0, degrees_of_freedom=1.0)
+    cauchy = up.StudentT(location=0.0, scale=1.0, df=1.0)
     assert up.rules.CRPS().entropy(cauchy) == np.inf
-    other = up.StudentT(location=1.0, scale=1.0, degrees_of_freedom=1.0)
+    other = up.StudentT(location=1.0, scale=1.0, df=1.0)
     gap = up.rules.CRPS().divergence(prediction=other, truth=cauchy)
     assert_allclose(gap, quad(lambda t: (cauchy.cdf(t) - other.cdf(t)) ** 2, -np.inf, np.inf, epsabs=1e-12)[0], rtol=1e-8)
 

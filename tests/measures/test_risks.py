@@ -232,7 +232,7 @@ def test_unbiased_estimator_leaves_out_the_pairs_with_themselves(rng: np.random.
 
 @pytest.mark.parametrize("family", ["laplace", "logistic", "student_t"])
 def test_other_families_obey_the_same_identities(family: str, rng: np.random.Generator) -> None:
-    extra = {"degrees_of_freedom": np.full((4, 3), 4.0)} if family == "student_t" else {}
+    extra = {"df": np.full((4, 3), 4.0)} if family == "student_t" else {}
     make = getattr(up.EnsemblePrediction, family)
     ens = make(location=rng.normal(size=(4, 3)), scale=np.exp(0.3 * rng.normal(size=(4, 3))), **extra)
     table = up.evaluate(ens)
@@ -256,11 +256,11 @@ def test_laplace_members_measure_by_measure(rng: np.random.Generator) -> None:
     ens = up.EnsemblePrediction.laplace(location=location, scale=scale)
     table = up.evaluate(ens, up.catalogue(["crps"]))
     singles = [up.Laplace(location=m, scale=s) for m, s in zip(location, scale, strict=True)]
-    stand_ins = {"members": singles, "mixture": [ens.mixture], "matched": [ens.matched], "pooled": [ens.pooled]}
+    candidates = {"members": singles, "mixture": [ens.mixture], "matched": [ens.matched], "pooled": [ens.pooled]}
     rule = up.rules.CRPS()
     for p, t in PAIRS:
-        total = np.mean([[rule.expected_score(prediction=a, truth=b) for b in stand_ins[t]] for a in stand_ins[p]], axis=(0, 1))
-        bayes = np.mean([rule.entropy(b) for b in stand_ins[t]], axis=0)
+        total = np.mean([[rule.expected_score(prediction=a, truth=b) for b in candidates[t]] for a in candidates[p]], axis=(0, 1))
+        bayes = np.mean([rule.entropy(b) for b in candidates[t]], axis=0)
         assert_allclose(table[f"crps.total.{p}.{t}"], total, rtol=1e-8)
         assert_allclose(table[f"crps.bayes.{t}"], bayes, rtol=1e-8)
         assert_allclose(table[f"crps.excess.{p}.{t}"], total - bayes, rtol=1e-5, atol=1e-9)
@@ -277,11 +277,11 @@ def test_rules_beyond_the_paper_on_ensembles(rule, rng: np.random.Generator) -> 
     ens = up.EnsemblePrediction.gaussian(mean=mean, scale=scale)
     table = up.evaluate(ens, up.catalogue([rule]))
     singles = [up.Gaussian(mean=m, scale=s) for m, s in zip(mean, scale, strict=True)]
-    stand_ins = {"members": singles, "mixture": [ens.mixture], "matched": [ens.matched], "pooled": [ens.pooled]}
+    candidates = {"members": singles, "mixture": [ens.mixture], "matched": [ens.matched], "pooled": [ens.pooled]}
     for p, t in PAIRS:
-        total = np.mean([[rule.expected_score(prediction=a, truth=b) for b in stand_ins[t]] for a in stand_ins[p]], axis=(0, 1))
+        total = np.mean([[rule.expected_score(prediction=a, truth=b) for b in candidates[t]] for a in candidates[p]], axis=(0, 1))
         assert_allclose(table[f"{rule.name}.total.{p}.{t}"], total, rtol=1e-8, err_msg=f"{p} {t}")
-        bayes = np.mean([rule.entropy(b) for b in stand_ins[t]], axis=0)
+        bayes = np.mean([rule.entropy(b) for b in candidates[t]], axis=0)
         excess = table[f"{rule.name}.excess.{p}.{t}"]
         assert_allclose(excess, total - bayes, rtol=1e-6, atol=1e-9 * np.abs(total).max(), err_msg=f"{p} {t}")
         assert (excess >= 0.0).all()

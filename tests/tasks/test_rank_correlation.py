@@ -113,7 +113,7 @@ def test_tensors_count_as_their_numbers(rng: np.random.Generator) -> None:
     mean, variance = rng.normal(size=(4, 30)), rng.uniform(0.5, 2.0, (4, 30))
     measures = ["crps.total.members.members", "log.excess.members.members", "log.bayes.mixture"]
     ensembles = (up.EnsemblePrediction.gaussian(mean=f(mean), variance=f(variance)) for f in (np.asarray, torch.tensor))
-    ours, tensors = (rank_correlation(up.evaluate(ensemble, measures, kernel="reference")) for ensemble in ensembles)
+    ours, tensors = (rank_correlation(up.evaluate(ensemble, measures, backend="reference")) for ensemble in ensembles)
     np.testing.assert_array_equal(ours.matrix, tensors.matrix)
 
 

@@ -25,7 +25,7 @@ from uqprism.errors import ArgumentError, MissingExtraError
 from uqprism.families.gaussian import Gaussian
 from uqprism.measures import Measure
 
-Kind = Literal["auto", "fused", "reference"]
+Backend = Literal["auto", "fused", "reference"]
 MOST_ON_DEVICE = 1000  # members: beyond, one thread has too many pairs, and the reference path spreads them
 
 _threads: ContextVar[int | None] = ContextVar("threads", default=None)
@@ -79,7 +79,7 @@ class Kernel(Protocol):
         """Compute measures it covers, for points along one axis."""
 
 
-def choose(ensemble: EnsemblePrediction, kind: Kind, *, small: bool) -> Kernel | None:
+def choose(ensemble: EnsemblePrediction, kind: Backend, *, small: bool) -> Kernel | None:
     """The kernel for this ensemble, or None for the reference path.
 
     With kind "auto" that is the reference path where its time is no matter (`small`), where gradients are asked for on a

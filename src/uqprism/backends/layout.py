@@ -4,11 +4,11 @@ Points are taken LANES at a time, and every quantity of such a block is a row of
 where LLVM turns them into vector instructions. Rows of one block lie at fixed distances in one flat array, so that the compiler
 can see that they do not overlap.
 
-    members (blocks, members, 4, LANES)      MEMBER numbers each
-    frames  (blocks, 11, LANES)              FRAME numbers each
-    terms   (blocks, len(TERMS), LANES)      TERM_BLOCK numbers each
+    members   (blocks, members, 4, LANES)    MEMBER numbers each
+    summaries (blocks, 11, LANES)            SUMMARY numbers each
+    terms     (blocks, len(TERMS), LANES)    TERM_BLOCK numbers each
 
-All values are in the ensemble's frame (see `uqprism.families.centring`).
+All values are in the ensemble's centred coordinates (see `uqprism.families.centring`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ LANES = 64
 OFFSET, SCALE, DEVIATION, GIVEN = (row * LANES for row in range(4))
 MEMBER = 4 * LANES
 
-# A frame: powers of the unit (by scale degree + 1), moments, and whether all members are near matched and pooled.
+# A summary of a point: powers of the unit (by scale degree + 1), moments, and whether all members are near matched and pooled.
 UNIT = 0
 SPREAD, VARIANCE, MATCHED_VARIANCE, MATCHED_SCALE, POOLED_SCALE, NEAR_MATCHED, NEAR_POOLED = (row * LANES for row in range(4, 11))
-FRAME = 11 * LANES
+SUMMARY = 11 * LANES
 
 TERMS = (
     "crps.bayes.members",

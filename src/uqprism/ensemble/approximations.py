@@ -1,6 +1,6 @@
 """Ways for an ensemble to stand in for one distribution: each gives candidates, a weighted batch of distributions.
 
-`members` gives all of them; `mixture`, `matched` and `pooled` give one. Candidates live in the ensemble's frame and share
+`members` gives all of them; `mixture`, `matched` and `pooled` give one. Candidates are centred with the ensemble and share
 its centred moments, so that the difference between any two of them is formed from those and never from rounded results.
 """
 
@@ -13,11 +13,11 @@ from functools import cached_property
 from uqprism.arrays import Array, expand, is_traced, namespace, working
 from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family
-from uqprism.families.centring import Frame, standardise
+from uqprism.families.centring import Centring, standardise
 from uqprism.families.empirical import Empirical
 from uqprism.families.gaussian import Gaussian, Surrogate
 from uqprism.families.mixture import Mixture
-from uqprism.families.quadrature import Home
+from uqprism.families.quadrature import SharedGrid
 from uqprism.registry import Registry
 
 
@@ -27,15 +27,15 @@ class Candidates:
 
     distribution: Family
     weights: Array
-    home: Home | None = None
+    shared_grid: SharedGrid | None = None
 
     @classmethod
-    def single(cls, distribution: Family, home: Home | None = None) -> Candidates:
+    def single(cls, distribution: Family, shared_grid: SharedGrid | None = None) -> Candidates:
         """One candidate for each point, from a batch (*points)."""
         xp = namespace(distribution.mean)
         batch = len(distribution.batch_shape)
         raised = distribution.map(lambda x: expand(x, x.ndim - batch))
-        return cls(raised, xp.ones_like(raised.mean), home)
+        return cls(raised, xp.ones_like(raised.mean), shared_grid)
 
     @cached_property
     def rows(self) -> tuple[Family, Array]:
@@ -52,20 +52,20 @@ class Candidates:
     def _settle(self, axis: int) -> tuple[Family, Array]:
         batch = len(self.distribution.batch_shape)
         spread = self.distribution.map(lambda x: expand(x, x.ndim - batch + axis))
-        spread.home = self.home
+        spread.shared_grid = self.shared_grid
         return spread, expand(self.weights, axis)
 
-    def affine(self, frame: Frame) -> Candidates:
+    def affine(self, centring: Centring) -> Candidates:
         """The same candidates in the units of y."""
-        return Candidates(self.distribution.affine(frame.centre, frame.unit), self.weights)
+        return Candidates(self.distribution.affine(centring.centre, centring.unit), self.weights)
 
 
 class CentredEnsemble:
-    """An ensemble in its own frame, with the moments that its candidates share, each computed once."""
+    """A centred ensemble with the moments that its candidates share, each computed once."""
 
     def __init__(self, members: Family, weights: Array) -> None:
         self.weights = working(weights)
-        self.members, self.frame = standardise(members, self.weights)
+        self.members, self.centring = standardise(members, self.weights)
         if isinstance(self.members, Gaussian):
             self.members.deviation = self._deviations(self.members)
         self._candidates: dict[str, Candidates] = {}
@@ -105,14 +105,14 @@ class CentredEnsemble:
         return Mixture._of(self.members, self.weights)
 
     @cached_property
-    def home(self) -> Home:
+    def shared_grid(self) -> SharedGrid:
         """The grid on which this ensemble's integrals are taken."""
         known: list[Family] = [self.mixture]
         if _usable(self._total_variance):
             known.append(self.matched)
         if _usable(self.mean_variance):
             known.append(self.pooled)
-        return Home(*known)
+        return SharedGrid(*known)
 
     @property
     def _total_variance(self) -> Array:
@@ -160,22 +160,22 @@ approximations: Registry[Callable[[CentredEnsemble], Candidates]] = Registry("ap
 @approximations.register("members")
 def members(ensemble: CentredEnsemble) -> Candidates:
     """Each member in turn: risks are averaged over them."""
-    return Candidates(ensemble.members, ensemble.weights, ensemble.home)
+    return Candidates(ensemble.members, ensemble.weights, ensemble.shared_grid)
 
 
 @approximations.register("mixture")
 def mixture(ensemble: CentredEnsemble) -> Candidates:
     """The average of the distributions."""
-    return Candidates.single(ensemble.mixture, ensemble.home)
+    return Candidates.single(ensemble.mixture, ensemble.shared_grid)
 
 
 @approximations.register("matched")
 def matched(ensemble: CentredEnsemble) -> Candidates:
     """One Gaussian with the mixture's mean and variance."""
-    return Candidates.single(ensemble.matched, ensemble.home)
+    return Candidates.single(ensemble.matched, ensemble.shared_grid)
 
 
 @approximations.register("pooled")
 def pooled(ensemble: CentredEnsemble) -> Candidates:
     """One Gaussian with the mixture's mean and the mean of the members' variances."""
-    return Candidates.single(ensemble.pooled, ensemble.home)
+    return Candidates.single(ensemble.pooled, ensemble.shared_grid)

@@ -75,7 +75,7 @@ class EvidentialPrediction:
     def predictive(self) -> StudentT:
         """The distribution of the target: Student t with 2 alpha degrees of freedom."""
         scale = np.sqrt(self.beta / self.alpha * (1.0 + 1.0 / self.nu))
-        return StudentT(location=self.gamma, scale=scale, degrees_of_freedom=2.0 * self.alpha)
+        return StudentT(location=self.gamma, scale=scale, df=2.0 * self.alpha)
 
     def as_ensemble(self, n_members: int = 64) -> EnsemblePrediction:
         """Gaussian members that stand for the parameters' distribution: the same ones at every call, no random numbers.

@@ -97,17 +97,15 @@ class EnsemblePrediction(Doors):
         *,
         location: Array,
         scale: Array,
-        degrees_of_freedom: Array = None,
         df: Array = None,
         weights: Array = None,
         member_axis: int = 0,
         check: bool = True,
     ) -> EnsemblePrediction:
-        """Student t members; `df` is short for `degrees_of_freedom`."""
-        if (degrees_of_freedom is None) == (df is None):
-            raise ArgumentError("give degrees_of_freedom (or df, which is the same) once")
-        shape = df if degrees_of_freedom is None else degrees_of_freedom
-        given = _arrays(member_axis, location=location, scale=scale, degrees_of_freedom=shape)
+        """Student t members; `df` are their degrees of freedom, one number or an array like the others."""
+        if df is None:
+            raise ArgumentError("df, the degrees of freedom, must be given")
+        given = _arrays(member_axis, location=location, scale=scale, df=df)
         return cls(StudentT(**given, check=check), weights, check=check)
 
     @classmethod
@@ -164,7 +162,7 @@ class EnsemblePrediction(Doors):
         return self._map_points(lambda x: namespace(x).reshape(x, (self.n_members, self.n_points)))
 
     def counted(self) -> EnsemblePrediction:
-        """Without the members of weight zero, which must not even move the frame; all of them where weights are not known."""
+        """Without the members of weight zero, which must not even move the centre; all of them where weights are not known."""
         weights = self.weights
         if weights is None or is_traced(weights) or is_wrapped(weights) or getattr(weights, "requires_grad", False):
             return self
@@ -217,7 +215,7 @@ class EnsemblePrediction(Doors):
         members = _restored(type(first.members), {name: joined(name) for name in names})
         return EnsemblePrediction(members, first.weights, check=False)
 
-    # Stand-ins --------------------------------------------------------------------------------------------------------
+    # Approximations ---------------------------------------------------------------------------------------------------
 
     @cached_property
     def _centred(self) -> CentredEnsemble:
@@ -229,8 +227,8 @@ class EnsemblePrediction(Doors):
         return mixing_weights(working(self.members.centre), self.weights, check=False)
 
     def _in_units(self, distribution: Family) -> Any:
-        frame, dtype = self._centred.frame, self.members.centre.dtype
-        moved = distribution.affine(frame.centre, frame.unit)
+        centring, dtype = self._centred.centring, self.members.centre.dtype
+        moved = distribution.affine(centring.centre, centring.unit)
         shape = self.points_shape
         return moved.map(lambda x: namespace(x).reshape(namespace(x).astype(x, dtype), (*x.shape[:-1], *shape)))
 

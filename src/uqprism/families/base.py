@@ -10,7 +10,7 @@ import numpy as np
 
 from uqprism.arrays import Array, coerce, constant, expand, is_traced, namespace, working
 from uqprism.errors import InvalidValueError, ShapeError, UnsupportedError
-from uqprism.families.quadrature import Home, Landmarks, integrate
+from uqprism.families.quadrature import Landmarks, SharedGrid, integrate
 from uqprism.registry import Registry
 
 families: Registry[type[Family]] = Registry("family", "uqprism.families")
@@ -30,7 +30,7 @@ class Family(ABC):
     name: ClassVar[str]
     parameters: ClassVar[dict[str, str]]
     components: Family | None = None  # only mixtures have some
-    home: Home | None = None  # the ensemble whose grid resolves this distribution, if it came from one
+    shared_grid: SharedGrid | None = None  # the ensemble whose grid resolves this distribution, if it came from one
 
     def __init__(self, *, check: bool = True, **given: Array) -> None:
         for name, x in prepare(self.parameters, check, **given).items():

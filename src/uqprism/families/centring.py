@@ -14,8 +14,8 @@ from uqprism.families.base import Family
 
 
 @dataclass(frozen=True)
-class Frame:
-    """y = centre + unit * (the frame's coordinate), point by point."""
+class Centring:
+    """y = centre + unit * (the centred coordinate), point by point."""
 
     centre: Array
     unit: Array
@@ -28,8 +28,8 @@ class Frame:
         return value
 
 
-def standardise(members: Family, weights: Array) -> tuple[Family, Frame]:
-    """Members (members, *points) with weighted mean zero and sizes of about one, in working precision, and their frame."""
+def standardise(members: Family, weights: Array) -> tuple[Family, Centring]:
+    """Members (members, *points) with weighted mean zero and sizes of about one, in working precision, and their centring."""
     members = members.widened()
     xp = namespace(weights)
     first = constant(members.centre[0])
@@ -41,4 +41,4 @@ def standardise(members: Family, weights: Array) -> tuple[Family, Frame]:
     for _ in range(2):  # the second pass removes what the first one rounded
         shift = xp.sum(weights * members.centre, axis=0)
         members, centre = members.relative_to(shift, xp.ones_like(unit)), centre + shift
-    return members, Frame(first + unit * centre, unit, log_unit)
+    return members, Centring(first + unit * centre, unit, log_unit)

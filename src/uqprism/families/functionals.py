@@ -62,8 +62,8 @@ def closed_form(functional: Functional, *families: type) -> Callable[[F], F]:
 def _grid(p: Family, q: Family) -> Grid:
     """The grid of the ensemble both come from, which resolves all of it, or one made for the two."""
     record(TOLERANCE)
-    if p.home is not None and p.home is q.home:
-        return p.home.grid
+    if p.shared_grid is not None and p.shared_grid is q.shared_grid:
+        return p.shared_grid.grid
     return grid_over(p, q)
 
 

@@ -149,7 +149,7 @@ def _map_traced(function: Callable[[Array], Array], nodes: Array, step: int) -> 
     return values.reshape(blocks * step, *values.shape[2:])[:count]
 
 
-class Home:
+class SharedGrid:
     """The distributions of one ensemble, which share a grid that resolves them all."""
 
     def __init__(self, *distributions: Family) -> None:

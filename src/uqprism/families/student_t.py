@@ -32,19 +32,19 @@ class StudentT(Family):
     """
 
     name = "student_t"
-    parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale", "degrees_of_freedom": "shape"}
+    parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale", "df": "shape"}
     location: Array
     scale: Array
-    degrees_of_freedom: Array
+    df: Array
 
-    def __init__(self, *, location: Array, scale: Array, degrees_of_freedom: Array, check: bool = True) -> None:
-        super().__init__(check=check, location=location, scale=scale, degrees_of_freedom=degrees_of_freedom)
+    def __init__(self, *, location: Array, scale: Array, df: Array, check: bool = True) -> None:
+        super().__init__(check=check, location=location, scale=scale, df=df)
 
     @property
     def mean(self) -> Array:
         """The location; NaN where one or fewer degrees of freedom leave no mean."""
         xp = namespace(self.location)
-        return xp.where(self.degrees_of_freedom > 1.0, self.location, xp.full_like(self.location, math.nan))
+        return xp.where(self.df > 1.0, self.location, xp.full_like(self.location, math.nan))
 
     @property
     def centre(self) -> Array:
@@ -60,19 +60,19 @@ class StudentT(Family):
     def variance(self) -> Array:
         """The variance, (*batch); infinite for two or fewer degrees of freedom."""
         xp = namespace(self.scale)
-        excess = self.degrees_of_freedom - 2.0
+        excess = self.df - 2.0
         finite = excess > 0.0
-        ratio = self.degrees_of_freedom / xp.where(finite, excess, xp.ones_like(excess))
+        ratio = self.df / xp.where(finite, excess, xp.ones_like(excess))
         return self.scale * self.scale * xp.where(finite, ratio, xp.full_like(ratio, math.inf))
 
     def log_density(self, y: Array) -> Array:
         """The log density at y."""
         z = (y - self.location) / self.scale
-        return _log_density(z, self.degrees_of_freedom) - namespace(z).log(self.scale)
+        return _log_density(z, self.df) - namespace(z).log(self.scale)
 
     def cdf(self, y: Array) -> Array:
         """The probability of values up to y."""
-        return _cdf((y - self.location) / self.scale, self.degrees_of_freedom)
+        return _cdf((y - self.location) / self.scale, self.df)
 
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`."""
@@ -80,14 +80,14 @@ class StudentT(Family):
             return super().quantile(level)
         import scipy.special
 
-        z = from_numpy(scipy.special.stdtrit(to_numpy(self.degrees_of_freedom), to_numpy(level)), self.scale)
+        z = from_numpy(scipy.special.stdtrit(to_numpy(self.df), to_numpy(level)), self.scale)
         quantile = constant(self.location) + constant(self.scale) * z
         return with_gradient(self, quantile) if is_torch(z) or is_jax(z) else quantile
 
     def absolute_deviation(self, y: Array) -> Array:
         """The mean of |Y - y|; infinite for one or fewer degrees of freedom."""
         z = (y - self.location) / self.scale
-        n = self.degrees_of_freedom
+        n = self.df
         xp = namespace(z)
         finite = n > 1.0
         m = xp.where(finite, n, 2.0 * xp.ones_like(n))
@@ -96,7 +96,7 @@ class StudentT(Family):
 
     def landmarks(self) -> Landmarks:
         """The location, with tails that matter for ever more scales as the degrees of freedom fall."""
-        n = self.degrees_of_freedom
+        n = self.df
         xp = namespace(n)
         excess = xp.where(n > 1.0, n - 1.0, xp.ones_like(n))
         power = xp.clip(34.0 * math.log(10.0) / excess, None, 250.0)
@@ -111,7 +111,7 @@ def _absolute_gap(p: StudentT, q: Family) -> Array:
     """By quadrature where it exists; infinite for one or fewer degrees of freedom."""
     gap = absolute_gap.fallback(p, q)
     xp = namespace(gap)
-    return xp.where(p.degrees_of_freedom > 1.0, gap, xp.full_like(gap, math.inf))
+    return xp.where(p.df > 1.0, gap, xp.full_like(gap, math.inf))
 
 
 def _log_density(z: Array, n: Array) -> Array:

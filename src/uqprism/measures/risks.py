@@ -57,8 +57,8 @@ class Risks:
     """The risks of one ensemble under one rule, in the units of y, each computed once."""
 
     def __init__(self, ensemble: CentredEnsemble, rule: Rule) -> None:
-        local = rule.in_frame(ensemble.frame)
-        self._ensemble, self._framed = ensemble, local is not None
+        local = rule.centred(ensemble.centring)
+        self._ensemble, self._centred = ensemble, local is not None
         self.rule = local or rule
         self._known: dict[Primitive, tuple[Array, list[float]]] = {}
 
@@ -113,13 +113,13 @@ class Risks:
 
     def _candidates(self, name: str) -> Candidates:
         candidates = self._ensemble.candidates(name)
-        return candidates if self._framed else candidates.affine(self._ensemble.frame)
+        return candidates if self._centred else candidates.affine(self._ensemble.centring)
 
     def _restore(self, value: Array) -> Array:
-        return self._ensemble.frame.restore(value, self.rule.degree or 0) if self._framed else value
+        return self._ensemble.centring.restore(value, self.rule.degree or 0) if self._centred else value
 
     def _log_unit(self) -> Array | float:
-        return self._ensemble.frame.log_unit if self._framed and self.rule.additive else 0.0
+        return self._ensemble.centring.log_unit if self._centred and self.rule.additive else 0.0
 
 
 def average(function: Callable[..., Array], predictions: Candidates, truths: Candidates, *, distinct: bool = False) -> Array:
@@ -146,7 +146,7 @@ def _rows(distribution: Family, rows: slice) -> Family:
     """A slice of the first batch axis."""
     batch = len(distribution.batch_shape)
     part = distribution.map(lambda x: x[(slice(None),) * (x.ndim - batch) + (rows,)])
-    part.home = distribution.home
+    part.shared_grid = distribution.shared_grid
     return part
 
 

@@ -12,7 +12,7 @@ from uqprism.families.base import Family
 from uqprism.registry import Registry
 
 if TYPE_CHECKING:
-    from uqprism.families.centring import Frame
+    from uqprism.families.centring import Centring
 
 rules: Registry[Callable[[], Rule]] = Registry("rule", "uqprism.rules")
 
@@ -68,7 +68,7 @@ class Rule(ABC):
         """Excesses of an ensemble of this family that follow exactly from others and need no computation of their own."""
         return {}
 
-    def in_frame(self, frame: Frame) -> Rule | None:
+    def centred(self, centring: Centring) -> Rule | None:
         """The rule to apply after centring and scaling, or None if only the original units will do."""
         return self if self.degree is not None or self.additive else None
 

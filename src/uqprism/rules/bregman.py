@@ -11,7 +11,7 @@ from uqprism.families.quadrature import TOLERANCE, gauss_legendre, record
 from uqprism.rules.base import SAME_MEAN, Identity, Pair, Rule, at_least_zero, rules
 
 if TYPE_CHECKING:
-    from uqprism.families.centring import Frame
+    from uqprism.families.centring import Centring
 
 Function = Callable[[Array], Array]
 
@@ -73,10 +73,10 @@ class Bregman(Rule):
         """Mixture, matched and pooled have the same mean, exactly."""
         return SAME_MEAN
 
-    def in_frame(self, frame: Frame) -> Rule:
-        """phi of the frame's coordinates, so that differences of means keep the digits the frame gave them."""
-        centre, unit, curvature = frame.centre, frame.unit, self.curvature
-        return _InFrame(
+    def centred(self, centring: Centring) -> Rule:
+        """phi of the centred coordinates, so that differences of means keep all their digits."""
+        centre, unit, curvature = centring.centre, centring.unit, self.curvature
+        return _Centred(
             lambda t: self.phi(centre + unit * t),
             lambda t: unit * self.derivative(centre + unit * t),
             curvature=None if curvature is None else lambda t: unit * unit * curvature(centre + unit * t),
@@ -84,5 +84,5 @@ class Bregman(Rule):
         )
 
 
-class _InFrame(Bregman):
+class _Centred(Bregman):
     degree = 0

@@ -19,7 +19,7 @@ from uqprism.families.gaussian import Gaussian
 from uqprism.rules.base import Identity, Pair, Rule, default_name, number, rules
 
 if TYPE_CHECKING:
-    from uqprism.families.centring import Frame
+    from uqprism.families.centring import Centring
 
 
 class KernelRule(Rule):
@@ -103,10 +103,10 @@ class GaussianKernel(KernelRule):
         width = self.bandwidth / SQRT_2
         return smooth(p, width * width)
 
-    def in_frame(self, frame: Frame) -> Rule:
-        """The bandwidth in the frame's unit."""
+    def centred(self, centring: Centring) -> Rule:
+        """The bandwidth in the unit of the centred coordinates."""
         local = GaussianKernel(name=self.name)
-        local.bandwidth = self.bandwidth / frame.unit
+        local.bandwidth = self.bandwidth / centring.unit
         return local
 
     def pairs_are_closed(self, members: type[Family]) -> bool:

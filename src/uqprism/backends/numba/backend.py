@@ -14,7 +14,7 @@ import numpy as np
 from uqprism.arrays import from_numpy, to_numpy
 from uqprism.backends.choose import Computed, threads
 from uqprism.backends.fits import FITS
-from uqprism.backends.layout import FRAME, LANES, MEMBER, TERM_BLOCK
+from uqprism.backends.layout import LANES, MEMBER, SUMMARY, TERM_BLOCK
 from uqprism.backends.numba.integrals import DONE, NEEDS_PAIRS, integrals
 from uqprism.backends.numba.output import write
 from uqprism.backends.numba.pairs import both_pairs, crps_pairs
@@ -110,19 +110,19 @@ class Scratch:
 
     def __init__(self, count: int, points: int) -> None:
         self.blocks, self.count = -(-points // LANES), count
-        self._arrays = [np.empty(self.blocks * size) for size in (count * MEMBER, FRAME, TERM_BLOCK)]
+        self._arrays = [np.empty(self.blocks * size) for size in (count * MEMBER, SUMMARY, TERM_BLOCK)]
 
     def for_points(self, points: int) -> tuple[Floats, Floats, Floats]:
-        """Members, frames and terms for so many points."""
+        """Members, summaries and terms for so many points."""
         blocks = -(-points // LANES)
-        members, frames, terms = (x[: len(x) // self.blocks * blocks] for x in self._arrays)
-        return members, frames, terms
+        members, summaries, terms = (x[: len(x) // self.blocks * blocks] for x in self._arrays)
+        return members, summaries, terms
 
 
 def run(members: Members, program: Program, out: Sequence[Floats]) -> np.ndarray[Any, Any]:
     """Fill `out`, an array (points,) for each measure, and return the points that were declined, where it means nothing."""
     count, points = int(members.counting.sum()), members.mean.shape[1]
-    block = 8 * (count * MEMBER + FRAME + TERM_BLOCK)
+    block = 8 * (count * MEMBER + SUMMARY + TERM_BLOCK)
     workers = max(1, min(threads(), TOTAL_BYTES // max(SLICE_BYTES, block), points * count // WORTH))
     step = max(1, min(LANES * max(1, SLICE_BYTES // block), -(-points // workers)))
     idle: SimpleQueue[Scratch] = SimpleQueue()
@@ -155,24 +155,24 @@ def _slice(
 ) -> np.ndarray[Any, Any]:
     """All stages for a few points; returns each point's status."""
     points, weights, by_variance = part.mean.shape[1], part.weights, float(part.by_variance)
-    members, frames, terms = scratch.for_points(points)
+    members, summaries, terms = scratch.for_points(points)
     declined = np.empty(points, dtype=np.bool_)
-    prepare(part.mean, part.given, weights, part.by_variance, members, frames, terms, declined)
+    prepare(part.mean, part.given, weights, part.by_variance, members, summaries, terms, declined)
     status = declined.astype(np.int8)
 
     crps_mixture, quadratic_mixture, log_mixture = (program.needs(r, mixture=True) for r in ("crps", "quadratic", "log"))
     crps_over_pairs = crps_mixture or program.needs("crps", pairs=True)
     quadratic_over_pairs = quadratic_mixture or program.needs("quadratic", pairs=True)
     if program.needs("squared_error"):
-        squared_error_surrogates(frames, terms)
+        squared_error_surrogates(summaries, terms)
     if program.needs("crps") or program.needs("quadratic"):
         member_entropies(members, terms, weights)
     if program.needs("crps", surrogates=True) or (crps_over_pairs and not pairs_known):
-        crps_surrogates(members, frames, terms, weights, FITS)
+        crps_surrogates(members, summaries, terms, weights, FITS)
     if program.needs("quadratic", surrogates=True) or (quadratic_over_pairs and not pairs_known):
-        quadratic_surrogates(members, frames, terms, weights, FITS)
+        quadratic_surrogates(members, summaries, terms, weights, FITS)
     if program.needs("log"):
-        log_surrogates(members, frames, terms, weights, FITS)
+        log_surrogates(members, summaries, terms, weights, FITS)
     wanted = crps_mixture, quadratic_mixture, log_mixture
     if not pairs_known:
         wanted = crps_over_pairs, quadratic_over_pairs, log_mixture
@@ -181,10 +181,10 @@ def _slice(
     elif crps_over_pairs:
         crps_pairs(members, terms, weights, by_variance, FITS)
     if any(wanted):
-        series(members, frames, terms, weights, ROOTS, DENSITY, DISTRIBUTION, ENTROPY, wanted, FITS)
-        integrals(members, frames, terms, weights, RULE, wanted, pairs_known, status, FITS)
+        series(members, summaries, terms, weights, ROOTS, DENSITY, DISTRIBUTION, ENTROPY, wanted, FITS)
+        integrals(members, summaries, terms, weights, RULE, wanted, pairs_known, status, FITS)
 
     addresses = np.array([x.ctypes.data for x in out], dtype=np.int64)
     single = out[0].dtype == np.float32
-    write(terms, frames, program.start, program.row, program.factor, program.degree, program.excess, addresses, single, points)
+    write(terms, summaries, program.start, program.row, program.factor, program.degree, program.excess, addresses, single, points)
     return status

@@ -13,7 +13,6 @@ import numpy as np
 
 from uqprism.backends.fits import Fits
 from uqprism.backends.layout import (
-    FRAME,
     LANES,
     MATCHED_SCALE,
     MEMBER,
@@ -22,6 +21,7 @@ from uqprism.backends.layout import (
     OFFSET,
     POOLED_SCALE,
     SCALE,
+    SUMMARY,
     TERM,
     TERM_BLOCK,
 )
@@ -77,7 +77,7 @@ class Surrogates(NamedTuple):
 @kernel
 def integrals(
     members: Floats,
-    frames: Floats,
+    summaries: Floats,
     terms: Floats,
     weights: Floats,
     rule: tuple[Floats, Floats],
@@ -90,7 +90,7 @@ def integrals(
 
     Args:
         members: from `prepare`.
-        frames: from `prepare`.
+        summaries: from `prepare`.
         terms: in and out; the closed forms, and at near points the series, are there.
         weights: (members,).
         rule: nodes and weights of the Gauss-Legendre rule on (0, 1).
@@ -105,11 +105,13 @@ def integrals(
     for index in range(len(status)):
         block, p = index // LANES, index % LANES
         if p == 0:
-            _by_differences(rows(frames, block, FRAME), rows(terms, block, TERM_BLOCK), wanted, pairs_known, left)
+            _by_differences(rows(summaries, block, SUMMARY), rows(terms, block, TERM_BLOCK), wanted, pairs_known, left)
         if status[index] != DONE:
             continue
-        frame, term = rows(frames, block, FRAME)[p:], rows(terms, block, TERM_BLOCK)[p:]
-        surrogates = Surrogates(frame[MATCHED_SCALE], frame[POOLED_SCALE], frame[NEAR_MATCHED] > 0.0, frame[NEAR_POOLED] > 0.0)
+        summary, term = rows(summaries, block, SUMMARY)[p:], rows(terms, block, TERM_BLOCK)[p:]
+        surrogates = Surrogates(
+            summary[MATCHED_SCALE], summary[POOLED_SCALE], summary[NEAR_MATCHED] > 0.0, summary[NEAR_POOLED] > 0.0
+        )
         over_nodes = left[p] > 0.0
         over_logs = wanted[2] and not (surrogates.near_matched and surrogates.near_pooled)
         if over_nodes or over_logs:
@@ -129,20 +131,20 @@ def integrals(
 
 
 @inlined
-def _by_differences(frame: Floats, term: Floats, wanted: tuple[bool, bool, bool], pairs_known: bool, left: Floats) -> None:
+def _by_differences(summary: Floats, term: Floats, wanted: tuple[bool, bool, bool], pairs_known: bool, left: Floats) -> None:
     """Fill what follows from closed forms without loss of digits; `left` is one where something is left to integrate."""
     left[:] = 0.0
     if wanted[0]:
-        _differences(frame, term[CRPS_PAIRS : CRPS_POOLED + LANES], pairs_known, left)
+        _differences(summary, term[CRPS_PAIRS : CRPS_POOLED + LANES], pairs_known, left)
     if wanted[1]:
-        _differences(frame, term[QUADRATIC_PAIRS : QUADRATIC_POOLED + LANES], pairs_known, left)
+        _differences(summary, term[QUADRATIC_PAIRS : QUADRATIC_POOLED + LANES], pairs_known, left)
 
 
 @inlined
-def _differences(frame: Floats, excess: Floats, pairs_known: bool, left: Floats) -> None:
+def _differences(summary: Floats, excess: Floats, pairs_known: bool, left: Floats) -> None:
     """For one rule, whose excesses lie in the order of `layout.TERMS`."""
     for p in range(LANES):
-        near_matched, near_pooled = frame[NEAR_MATCHED + p] > 0.0, frame[NEAR_POOLED + p] > 0.0
+        near_matched, near_pooled = summary[NEAR_MATCHED + p] > 0.0, summary[NEAR_POOLED + p] > 0.0
         of_matched, of_pooled = excess[LANES + p], excess[2 * LANES + p]
         pairs = excess[p] if pairs_known else 2.0 * (of_matched - excess[4 * LANES + p])
         excess[p] = pairs

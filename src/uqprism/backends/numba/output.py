@@ -9,7 +9,7 @@ from numba import carray, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from uqprism.backends.layout import FRAME, LANES, TERM_BLOCK, UNIT
+from uqprism.backends.layout import LANES, SUMMARY, TERM_BLOCK, UNIT
 from uqprism.backends.numba.compiler import kernel, rows
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -25,7 +25,7 @@ def _pointer(_context: Any, _address: Any) -> Any:
 @kernel
 def write(
     terms: Floats,
-    frames: Floats,
+    summaries: Floats,
     start: Integers,
     row: Integers,
     factor: Floats,
@@ -39,7 +39,7 @@ def write(
 
     Args:
         terms: flat.
-        frames: flat.
+        summaries: flat.
         start: as in `Program`.
         row: likewise.
         factor: likewise.
@@ -55,7 +55,7 @@ def write(
         single_out = carray(_pointer(addresses[measure]), points, np.float32)
         unit = UNIT + (degree[measure] + 1) * LANES
         for block in range(len(terms) // TERM_BLOCK):
-            power = rows(frames, block, FRAME)[unit : unit + LANES]
+            power = rows(summaries, block, SUMMARY)[unit : unit + LANES]
             for p in range(LANES):
                 value[p] = 0.0
             for entry in range(start[measure], start[measure + 1]):

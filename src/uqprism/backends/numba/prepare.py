@@ -9,7 +9,6 @@ import numpy as np
 
 from uqprism.backends.layout import (
     DEVIATION,
-    FRAME,
     GIVEN,
     LANES,
     MATCHED_SCALE,
@@ -21,6 +20,7 @@ from uqprism.backends.layout import (
     POOLED_SCALE,
     SCALE,
     SPREAD,
+    SUMMARY,
     TERM,
     TERM_BLOCK,
     UNIT,
@@ -43,11 +43,11 @@ def prepare(
     weights: Floats,
     by_variance: bool,
     members: Floats,
-    frames: Floats,
+    summaries: Floats,
     terms: Floats,
     declined: np.ndarray[Any, np.dtype[np.bool_]],
 ) -> None:
-    """Fill members, frames and the log units; points that need more care than a kernel takes are declined.
+    """Fill members, summaries and the log units; points that need more care than a kernel takes are declined.
 
     Args:
         mean: (members, points).
@@ -55,7 +55,7 @@ def prepare(
         weights: (members,), all positive.
         by_variance: what `given` is.
         members: out, flat.
-        frames: out, flat.
+        summaries: out, flat.
         terms: out, flat; only the row of the log unit is written.
         declined: out, (points,).
     """
@@ -64,20 +64,20 @@ def prepare(
     for block in range((points + LANES - 1) // LANES):
         first = block * LANES
         used = min(LANES, points - first)
-        ours, frame = rows(members, block, count * MEMBER), rows(frames, block, FRAME)
+        ours, summary = rows(members, block, count * MEMBER), rows(summaries, block, SUMMARY)
         log_unit = rows(terms, block, TERM_BLOCK)[LOG_UNIT : LOG_UNIT + LANES]
         _load(mean, given, by_variance, ours, first, used)
         _choose_unit(ours, count, row, declined[first : first + used])
         for p in range(LANES):
             unit = row[p]
-            frame[UNIT + p] = 1.0 / unit
-            frame[UNIT + LANES + p] = 1.0
-            frame[UNIT + 2 * LANES + p] = unit
-            frame[UNIT + 3 * LANES + p] = unit * unit
+            summary[UNIT + p] = 1.0 / unit
+            summary[UNIT + LANES + p] = 1.0
+            summary[UNIT + 2 * LANES + p] = unit
+            summary[UNIT + 3 * LANES + p] = unit * unit
             log_unit[p] = row[LANES + p]
-        _standardise(ours, count, weights, by_variance, frame)
-        _moments(ours, count, weights, by_variance, frame)
-        _nearness(ours, count, frame)
+        _standardise(ours, count, weights, by_variance, summary)
+        _moments(ours, count, weights, by_variance, summary)
+        _nearness(ours, count, summary)
 
 
 @inlined
@@ -119,12 +119,12 @@ def _choose_unit(members: Floats, count: int, row: Floats, declined: np.ndarray[
 
 
 @inlined
-def _standardise(members: Floats, count: int, weights: Floats, by_variance: bool, frame: Floats) -> None:
+def _standardise(members: Floats, count: int, weights: Floats, by_variance: bool, summary: Floats) -> None:
     """Divide by the unit and centre."""
     for i in range(count):
         member = rows(members, i, MEMBER)
         for p in range(LANES):
-            inverse = frame[UNIT + p]
+            inverse = summary[UNIT + p]
             member[OFFSET + p] *= inverse
             member[SCALE + p] *= inverse
             member[GIVEN + p] *= inverse * inverse if by_variance else inverse
@@ -148,37 +148,37 @@ def _centre(members: Floats, count: int, weights: Floats, row: int) -> None:
 
 
 @inlined
-def _moments(members: Floats, count: int, weights: Floats, by_variance: bool, frame: Floats) -> None:
+def _moments(members: Floats, count: int, weights: Floats, by_variance: bool, summary: Floats) -> None:
     """The variance of the means, the mean variance, each member's deviation from it, and the two surrogates' scales."""
     zeroth = members[GIVEN : GIVEN + LANES].copy()
     for p in range(LANES):
-        frame[SPREAD + p] = frame[VARIANCE + p] = 0.0
+        summary[SPREAD + p] = summary[VARIANCE + p] = 0.0
     for i in range(count):
         member, weight = rows(members, i, MEMBER), weights[i]
         for p in range(LANES):
             offset, given = member[OFFSET + p], member[GIVEN + p]
-            frame[SPREAD + p] += weight * offset * offset
-            frame[VARIANCE + p] += weight * (given if by_variance else given * given)
+            summary[SPREAD + p] += weight * offset * offset
+            summary[VARIANCE + p] += weight * (given if by_variance else given * given)
             member[DEVIATION + p] = (given - zeroth[p]) * (1.0 if by_variance else given + zeroth[p])
     _centre(members, count, weights, DEVIATION)
     for p in range(LANES):
-        frame[MATCHED_VARIANCE + p] = frame[VARIANCE + p] + frame[SPREAD + p]
-        frame[MATCHED_SCALE + p] = math.sqrt(frame[MATCHED_VARIANCE + p])
-        frame[POOLED_SCALE + p] = math.sqrt(frame[VARIANCE + p])
+        summary[MATCHED_VARIANCE + p] = summary[VARIANCE + p] + summary[SPREAD + p]
+        summary[MATCHED_SCALE + p] = math.sqrt(summary[MATCHED_VARIANCE + p])
+        summary[POOLED_SCALE + p] = math.sqrt(summary[VARIANCE + p])
 
 
 @inlined
-def _nearness(members: Floats, count: int, frame: Floats) -> None:
+def _nearness(members: Floats, count: int, summary: Floats) -> None:
     """One where all members are near the surrogate, zero elsewhere."""
     for p in range(LANES):
-        frame[NEAR_MATCHED + p] = frame[NEAR_POOLED + p] = 1.0
+        summary[NEAR_MATCHED + p] = summary[NEAR_POOLED + p] = 1.0
     for i in range(count):
         member = rows(members, i, MEMBER)
         for p in range(LANES):
             offset, deviation = abs(member[OFFSET + p]), member[DEVIATION + p]
-            away = abs(deviation - frame[SPREAD + p]) <= NEAR_RATIO * frame[MATCHED_VARIANCE + p]
-            near = offset <= NEAR_OFFSET * frame[MATCHED_SCALE + p] and away
-            frame[NEAR_MATCHED + p] = frame[NEAR_MATCHED + p] if near else 0.0
-            away = abs(deviation) <= NEAR_RATIO * frame[VARIANCE + p]
-            near = offset <= NEAR_OFFSET * frame[POOLED_SCALE + p] and away
-            frame[NEAR_POOLED + p] = frame[NEAR_POOLED + p] if near else 0.0
+            away = abs(deviation - summary[SPREAD + p]) <= NEAR_RATIO * summary[MATCHED_VARIANCE + p]
+            near = offset <= NEAR_OFFSET * summary[MATCHED_SCALE + p] and away
+            summary[NEAR_MATCHED + p] = summary[NEAR_MATCHED + p] if near else 0.0
+            away = abs(deviation) <= NEAR_RATIO * summary[VARIANCE + p]
+            near = offset <= NEAR_OFFSET * summary[POOLED_SCALE + p] and away
+            summary[NEAR_POOLED + p] = summary[NEAR_POOLED + p] if near else 0.0

@@ -14,7 +14,6 @@ import numpy as np
 from uqprism.backends.fits import Fits
 from uqprism.backends.layout import (
     DEVIATION,
-    FRAME,
     LANES,
     MATCHED_SCALE,
     MATCHED_VARIANCE,
@@ -24,6 +23,7 @@ from uqprism.backends.layout import (
     OFFSET,
     POOLED_SCALE,
     SPREAD,
+    SUMMARY,
     TERM,
     TERM_BLOCK,
     VARIANCE,
@@ -69,7 +69,7 @@ LOG_FORWARD, LOG_MATCHED, LOG_POOLED = (
 @kernel
 def series(
     members: Floats,
-    frames: Floats,
+    summaries: Floats,
     terms: Floats,
     weights: Floats,
     roots: Floats,
@@ -87,12 +87,16 @@ def series(
     crps, quadratic, log = wanted
     coefficients, sums = np.empty(ORDERS * LANES), np.empty(4 * LANES)
     for block in range(len(terms) // TERM_BLOCK):
-        ours, frame, term = rows(members, block, count * MEMBER), rows(frames, block, FRAME), rows(terms, block, TERM_BLOCK)
+        ours, summary, term = (
+            rows(members, block, count * MEMBER),
+            rows(summaries, block, SUMMARY),
+            rows(terms, block, TERM_BLOCK),
+        )
         for matched in (True, False):
-            if not _any(frame[NEAR_MATCHED : NEAR_MATCHED + LANES] if matched else frame[NEAR_POOLED : NEAR_POOLED + LANES]):
+            if not _any(summary[NEAR_MATCHED : NEAR_MATCHED + LANES] if matched else summary[NEAR_POOLED : NEAR_POOLED + LANES]):
                 continue
-            scale = frame[MATCHED_SCALE : MATCHED_SCALE + LANES] if matched else frame[POOLED_SCALE : POOLED_SCALE + LANES]
-            _coefficients(ours, frame, weights, roots, matched, coefficients, sums)
+            scale = summary[MATCHED_SCALE : MATCHED_SCALE + LANES] if matched else summary[POOLED_SCALE : POOLED_SCALE + LANES]
+            _coefficients(ours, summary, weights, roots, matched, coefficients, sums)
             if crps:
                 _squares(coefficients, distribution.values, distribution.weights, sums)
                 into = term[CRPS_MATCHED : CRPS_MATCHED + LANES] if matched else term[CRPS_POOLED : CRPS_POOLED + LANES]
@@ -127,7 +131,7 @@ def _any(flags: Floats) -> bool:
 
 @inlined
 def _coefficients(
-    members: Floats, frame: Floats, weights: Floats, roots: Floats, matched: bool, coefficients: Floats, state: Floats
+    members: Floats, summary: Floats, weights: Floats, roots: Floats, matched: bool, coefficients: Floats, state: Floats
 ) -> None:
     """The coefficients of He_n / sqrt(n!) in p / q - 1; the first three are known exactly."""
     coefficients[:] = 0.0
@@ -135,11 +139,11 @@ def _coefficients(
     for i in range(len(weights)):
         member, weight = rows(members, i, MEMBER), weights[i]
         for p in range(LANES):  # state: offset, ratio, and the polynomials of the last two orders
-            scale = frame[MATCHED_SCALE + p] if matched else frame[POOLED_SCALE + p]
-            variance = frame[MATCHED_VARIANCE + p] if matched else frame[VARIANCE + p]
-            inside = frame[NEAR_MATCHED + p] if matched else frame[NEAR_POOLED + p]  # far members would overflow for nothing
+            scale = summary[MATCHED_SCALE + p] if matched else summary[POOLED_SCALE + p]
+            variance = summary[MATCHED_VARIANCE + p] if matched else summary[VARIANCE + p]
+            inside = summary[NEAR_MATCHED + p] if matched else summary[NEAR_POOLED + p]  # far members would overflow for nothing
             state[p] = inside * member[OFFSET + p] / scale
-            state[LANES + p] = inside * (member[DEVIATION + p] - own * frame[SPREAD + p]) / variance
+            state[LANES + p] = inside * (member[DEVIATION + p] - own * summary[SPREAD + p]) / variance
             state[2 * LANES + p] = 1.0
             state[3 * LANES + p] = state[p]
         for n in range(1, ORDERS - 1):
@@ -152,7 +156,7 @@ def _coefficients(
                 into[p] += counted * following
     if not matched:
         for p in range(LANES):
-            coefficients[2 * LANES + p] = frame[SPREAD + p] / frame[VARIANCE + p] * math.sqrt(0.5)
+            coefficients[2 * LANES + p] = summary[SPREAD + p] / summary[VARIANCE + p] * math.sqrt(0.5)
 
 
 @inlined

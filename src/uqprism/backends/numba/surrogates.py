@@ -10,7 +10,6 @@ import numpy as np
 from uqprism.backends.fits import Fits
 from uqprism.backends.layout import (
     DEVIATION,
-    FRAME,
     LANES,
     MATCHED_SCALE,
     MATCHED_VARIANCE,
@@ -19,6 +18,7 @@ from uqprism.backends.layout import (
     POOLED_SCALE,
     SCALE,
     SPREAD,
+    SUMMARY,
     TERM,
     TERM_BLOCK,
     VARIANCE,
@@ -67,14 +67,14 @@ S_BAYES, S_BAYES_MATCHED, S_EXCESS = (
 
 
 @kernel
-def squared_error_surrogates(frames: Floats, terms: Floats) -> None:
+def squared_error_surrogates(summaries: Floats, terms: Floats) -> None:
     """The squared error sees only the moments."""
     for block in range(len(terms) // TERM_BLOCK):
-        frame, term = rows(frames, block, FRAME), rows(terms, block, TERM_BLOCK)
+        summary, term = rows(summaries, block, SUMMARY), rows(terms, block, TERM_BLOCK)
         for p in range(LANES):
-            term[S_BAYES + p] = frame[VARIANCE + p]
-            term[S_BAYES_MATCHED + p] = frame[MATCHED_VARIANCE + p]
-            term[S_EXCESS + p] = frame[SPREAD + p]
+            term[S_BAYES + p] = summary[VARIANCE + p]
+            term[S_BAYES_MATCHED + p] = summary[MATCHED_VARIANCE + p]
+            term[S_EXCESS + p] = summary[SPREAD + p]
 
 
 @kernel
@@ -93,32 +93,32 @@ def member_entropies(members: Floats, terms: Floats, weights: Floats) -> None:
 
 
 @kernel
-def crps_surrogates(members: Floats, frames: Floats, terms: Floats, weights: Floats, fits: Fits) -> None:
+def crps_surrogates(members: Floats, summaries: Floats, terms: Floats, weights: Floats, fits: Fits) -> None:
     """The CRPS terms with matched or pooled on either side, but not the mixture."""
     count = len(weights)
     for block in range(len(terms) // TERM_BLOCK):
-        frame, term = rows(frames, block, FRAME), rows(terms, block, TERM_BLOCK)
+        summary, term = rows(summaries, block, SUMMARY), rows(terms, block, TERM_BLOCK)
         for p in range(LANES):
-            matched, pooled = frame[MATCHED_SCALE + p], frame[POOLED_SCALE + p]
+            matched, pooled = summary[MATCHED_SCALE + p], summary[POOLED_SCALE + p]
             term[C_BAYES_MATCHED + p] = matched * INVERSE_SQRT_PI
             term[C_BAYES_POOLED + p] = pooled * INVERSE_SQRT_PI
-            term[C_BETWEEN + p] = crps_distance(0.0, matched, pooled, frame[SPREAD + p], 1.0, fits)
+            term[C_BETWEEN + p] = crps_distance(0.0, matched, pooled, summary[SPREAD + p], 1.0, fits)
             term[C_MATCHED + p] = term[C_POOLED + p] = 0.0
         for i in range(count):
             member, weight = rows(members, block * count + i, MEMBER), weights[i]
             for p in range(LANES):
                 offset, scale, deviation = member[OFFSET + p], member[SCALE + p], member[DEVIATION + p]
-                matched, pooled = frame[MATCHED_SCALE + p], frame[POOLED_SCALE + p]
-                term[C_MATCHED + p] += weight * crps_distance(offset, scale, matched, deviation - frame[SPREAD + p], 1.0, fits)
+                matched, pooled = summary[MATCHED_SCALE + p], summary[POOLED_SCALE + p]
+                term[C_MATCHED + p] += weight * crps_distance(offset, scale, matched, deviation - summary[SPREAD + p], 1.0, fits)
                 term[C_POOLED + p] += weight * crps_distance(offset, scale, pooled, deviation, 1.0, fits)
 
 
 @kernel
-def quadratic_surrogates(members: Floats, frames: Floats, terms: Floats, weights: Floats, fits: Fits) -> None:
+def quadratic_surrogates(members: Floats, summaries: Floats, terms: Floats, weights: Floats, fits: Fits) -> None:
     """The quadratic terms with matched or pooled on either side, but not the mixture; the members' entropies are there."""
     count = len(weights)
     for block in range(len(terms) // TERM_BLOCK):
-        frame, term = rows(frames, block, FRAME), rows(terms, block, TERM_BLOCK)
+        summary, term = rows(summaries, block, SUMMARY), rows(terms, block, TERM_BLOCK)
         for p in range(LANES):
             term[Q_MATCHED + p] = term[Q_POOLED + p] = 0.0
             term[Q_TOTAL_MATCHED_MEMBERS + p] = term[Q_TOTAL_POOLED_MEMBERS + p] = 0.0
@@ -126,8 +126,8 @@ def quadratic_surrogates(members: Floats, frames: Floats, terms: Floats, weights
             member, weight = rows(members, block * count + i, MEMBER), weights[i]
             for p in range(LANES):
                 offset, scale, deviation = member[OFFSET + p], member[SCALE + p], member[DEVIATION + p]
-                matched, pooled = frame[MATCHED_SCALE + p], frame[POOLED_SCALE + p]
-                far = deviation - frame[SPREAD + p]
+                matched, pooled = summary[MATCHED_SCALE + p], summary[POOLED_SCALE + p]
+                far = deviation - summary[SPREAD + p]
                 distance, overlap = quadratic_distance(offset, scale, matched, far, 1.0, fits)
                 term[Q_MATCHED + p] += weight * distance
                 term[Q_TOTAL_MATCHED_MEMBERS + p] -= weight * overlap
@@ -135,8 +135,8 @@ def quadratic_surrogates(members: Floats, frames: Floats, terms: Floats, weights
                 term[Q_POOLED + p] += weight * distance
                 term[Q_TOTAL_POOLED_MEMBERS + p] -= weight * overlap
         for p in range(LANES):  # a total is the mean gap less half the prediction's own, which is its Bayes risk
-            matched, pooled = frame[MATCHED_SCALE + p], frame[POOLED_SCALE + p]
-            between, overlap = quadratic_distance(0.0, matched, pooled, frame[SPREAD + p], 1.0, fits)
+            matched, pooled = summary[MATCHED_SCALE + p], summary[POOLED_SCALE + p]
+            between, overlap = quadratic_distance(0.0, matched, pooled, summary[SPREAD + p], 1.0, fits)
             term[Q_BETWEEN + p] = between
             members_bayes = term[Q_BAYES + p]
             matched_bayes, pooled_bayes = -0.5 * INVERSE_SQRT_PI / matched, -0.5 * INVERSE_SQRT_PI / pooled
@@ -151,16 +151,16 @@ def quadratic_surrogates(members: Floats, frames: Floats, terms: Floats, weights
 
 
 @kernel
-def log_surrogates(members: Floats, frames: Floats, terms: Floats, weights: Floats, fits: Fits) -> None:
+def log_surrogates(members: Floats, summaries: Floats, terms: Floats, weights: Floats, fits: Fits) -> None:
     """All log terms with a closed form; the mean over pairs of members needs only their moments."""
     count = len(weights)
     for block in range(len(terms) // TERM_BLOCK):
-        frame, term = rows(frames, block, FRAME), rows(terms, block, TERM_BLOCK)
+        summary, term = rows(summaries, block, SUMMARY), rows(terms, block, TERM_BLOCK)
         for p in range(LANES):
             spread, pooled, matched = (
-                frame[SPREAD + p],
-                frame[VARIANCE + p],
-                frame[MATCHED_VARIANCE + p],
+                summary[SPREAD + p],
+                summary[VARIANCE + p],
+                summary[MATCHED_VARIANCE + p],
             )
             term[L_BAYES_MATCHED + p] = HALF_LOG_2PI_E + 0.5 * log(matched, fits)
             term[L_BAYES_POOLED + p] = HALF_LOG_2PI_E + 0.5 * log(pooled, fits)
@@ -174,9 +174,9 @@ def log_surrogates(members: Floats, frames: Floats, terms: Floats, weights: Floa
             for p in range(LANES):
                 offset, scale, deviation = member[OFFSET + p], member[SCALE + p], member[DEVIATION + p]
                 spread, pooled, matched = (
-                    frame[SPREAD + p],
-                    frame[VARIANCE + p],
-                    frame[MATCHED_VARIANCE + p],
+                    summary[SPREAD + p],
+                    summary[VARIANCE + p],
+                    summary[MATCHED_VARIANCE + p],
                 )
                 variance, square, far = scale * scale, offset * offset, deviation - spread
                 inverse, to_matched, to_pooled = 1.0 / variance, 1.0 / matched, 1.0 / pooled

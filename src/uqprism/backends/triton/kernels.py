@@ -67,7 +67,7 @@ def _load(inputs, i, BY_VARIANCE: tl.constexpr):
 
 @triton.jit
 def _member(inputs, inverse, i, BY_VARIANCE: tl.constexpr):
-    """The same in units of the frame, with its weight."""
+    """The same in units of the centring, with its weight."""
     weight = tl.load(inputs[2] + i)
     offset, scale, x = _load(inputs, i, BY_VARIANCE)
     scale = scale * inverse

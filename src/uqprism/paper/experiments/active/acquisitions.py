@@ -40,7 +40,7 @@ def _loops() -> dict[str, str]:
     """By their values at a few ensembles: numbers that agree there to nine digits are one formula."""
     rng = np.random.default_rng(0)
     ensemble = EnsemblePrediction.gaussian(mean=rng.normal(size=(5, 8)), variance=rng.uniform(0.2, 2.0, size=(5, 8)))
-    table = evaluate(ensemble, list(columns()), kernel="reference")
+    table = evaluate(ensemble, list(columns()), backend="reference")
     found: dict[str, str] = {RANDOM: RANDOM}
     for name in columns():
         values = table[name]
