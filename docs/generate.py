@@ -16,7 +16,7 @@ from typer.models import ArgumentInfo
 
 import uqprism as up
 from uqprism.cli import app
-from uqprism.paper import published
+from uqprism.measures import published
 from uqprism.paper.base import Claim
 from uqprism.paper.overview import overview
 from uqprism.paper.report import claims_table

@@ -55,10 +55,10 @@ def test_selective_gives_what_the_function_gives(files) -> None:
 
 
 def test_csv_has_a_row_per_measure(files, tmp_path) -> None:
-    run("selective", files["scored"], "--error-column", "e", "-f", "csv", "--metric", "malinin", "-o", tmp_path / "out.csv")
+    run("selective", files["scored"], "--error-column", "e", "-f", "csv", "--metric", "prr", "-o", tmp_path / "out.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
     assert {row["measure"] for row in rows} == set(FEW)
-    values = [float(row["prr_malinin"]) for row in rows]
+    values = [float(row["prr"]) for row in rows]
     assert values == sorted(values, reverse=True)
     assert rows[0]["not_worse"] == "True"
 
@@ -197,7 +197,7 @@ def test_pictures_are_drawn_on_request(files, ending, tmp_path) -> None:
         (["--plot", "x.gif"], r"--plot must end in .png, .svg, .pdf, got 'x.gif'"),
         (["--error-column", "ee"], r"unknown column 'ee'; did you mean 'e'"),
         ([], r"the error of each point is missing"),
-        (["--error-column", "e", "--metric", "prr"], r"unknown metric 'prr'"),
+        (["--error-column", "e", "--metric", "prrr"], r"unknown metric 'prrr'"),
         (["--error-column", "e", "-o", "missing/x.json"], r"--output missing/x.json: lies in a folder that does not exist"),
         (["--error-column", "e", "-o", "."], r"--output \.: is a folder"),
         (["--error-column", "e", "-o", "x.csv", "-f", "json"], r"--format json and the ending of --output x.csv contradict"),

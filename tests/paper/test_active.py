@@ -14,7 +14,7 @@ from scipy.stats import rankdata, spearmanr
 
 import uqprism as up
 from uqprism.errors import UnknownNameError
-from uqprism.paper import published
+from uqprism.measures import published
 from uqprism.paper.artefacts import Findings, Store
 from uqprism.paper.experiments.active import EXPERIMENT, QUICK, Comparison, Config, jobs, learning, read_rows, work
 from uqprism.paper.experiments.active.acquisitions import TABLE, columns, loop_of, not_printed, printed

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from uqprism.paper import published
+from uqprism.measures import published
 from uqprism.paper.cells import AS_PRINTED, Cells, agreements, beside, column, wide
 from uqprism.paper.experiments import ood
 from uqprism.paper.experiments.correlation import claims as correlation_claims

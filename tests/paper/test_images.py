@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from uqprism import ood_detection, selective_prediction
-from uqprism.paper import fits, published, training
+from uqprism.measures import published
+from uqprism.paper import fits, training
 from uqprism.paper.artefacts import Store
 from uqprism.paper.experiments import correlation, ood, selective
 from uqprism.paper.fits import Fitted, Training

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.paper.toy import EXPERIMENT, LOG, gather
-from uqprism.paper import published
+from uqprism.measures.published import Cell
+from uqprism.paper.agreement import agreement
 from uqprism.paper.artefacts import Store
 from uqprism.paper.base import Result
 from uqprism.paper.files import load
 from uqprism.paper.overview import overview
-from uqprism.paper.published import Cell
 from uqprism.paper.runner import produce
 
-AGREEMENT = published.agreement(
+AGREEMENT = agreement(
     {"crps.bayes.members": 1.5, "crps.bayes.pooled": 2.5, "log.bayes.pooled": 2.0},
     {"crps.bayes.members": Cell(1.0, 0.0), "crps.bayes.pooled": Cell(2.0, 0.0), "log.bayes.pooled": Cell(3.0, 0.0)},
 )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.integrate import dblquad, quad
 
-from uqprism.paper import published
+from uqprism.measures import published
 from uqprism.paper.base import Claim
 from uqprism.paper.experiments.shifts import EXPERIMENT, POSTERIORS, claims
 from uqprism.paper.experiments.shifts.claims import FILLED, SHIFTS, Answers

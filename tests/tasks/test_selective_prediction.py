@@ -60,7 +60,7 @@ def test_metrics_equal_their_definitions_with_and_without_ties(n: int, levels: i
     result = tasks.selective_prediction(uncertainty, error=error, resamples=0)
     assert result["uncertainty"] == pytest.approx(brute_paper(error, uncertainty), rel=1e-12)
     found = {name: column["uncertainty"] for name, column in result.metrics.items()}
-    assert found["prr_malinin"] == pytest.approx(brute_malinin(error, uncertainty), rel=1e-12)
+    assert found["prr"] == pytest.approx(brute_malinin(error, uncertainty), rel=1e-12)
     assert found["aurc"] == pytest.approx(brute_aurc(error, uncertainty), rel=1e-12)
     excess = brute_aurc(error, uncertainty) - brute_aurc(error, error)
     assert found["ause"] == pytest.approx(excess / error.mean(), rel=1e-12)
@@ -90,11 +90,11 @@ def test_a_constant_uncertainty_is_exactly_random_and_the_error_itself_exactly_t
     error = np.random.default_rng(0).normal(size=1234) ** 2
     constant = tasks.selective_prediction(np.full(1234, 0.3), error=error, resamples=20)
     assert constant["uncertainty"] == 1.0
-    assert constant.metrics["prr_malinin"]["uncertainty"] == 0.0
+    assert constant.metrics["prr"]["uncertainty"] == 0.0
     assert (constant.replicates == 1.0).all()
     oracle = tasks.selective_prediction(error, error=error, resamples=0)
     assert oracle["uncertainty"] == 0.0
-    assert oracle.metrics["prr_malinin"]["uncertainty"] == 1.0
+    assert oracle.metrics["prr"]["uncertainty"] == 1.0
     assert oracle.metrics["ause"]["uncertainty"] == 0.0
 
 
@@ -104,7 +104,7 @@ def test_the_two_ratios_look_at_different_things() -> None:
     uncertainty = np.where(error < 50, 49 - error, error)
     result = tasks.selective_prediction(uncertainty, error=error, resamples=0)
     assert result["uncertainty"] == 0.0
-    assert result.metrics["prr_malinin"]["uncertainty"] == pytest.approx(0.7500750075)
+    assert result.metrics["prr"]["uncertainty"] == pytest.approx(0.7500750075)
 
 
 def test_documented_conversions() -> None:
@@ -137,8 +137,8 @@ def test_negative_errors_such_as_log_scores_are_taken_by_the_papers_ratio_only()
     result = tasks.selective_prediction(table, error=error)
     assert 0.0 < result["log.total.members.members"] < 1.0
     assert set(result.metrics) == {"aurc", "error_at_80", "error_at_90", "error_at_95"}
-    with pytest.raises(up.UqprismError, match=r"prr_malinin.*not negative.*metric='paper'"):
-        tasks.selective_prediction(table, error=error, metric="malinin")
+    with pytest.raises(up.UqprismError, match=r"'prr'.*not negative.*metric='prr_paper'"):
+        tasks.selective_prediction(table, error=error, metric="prr")
 
 
 def test_resamples_without_the_one_large_error_say_nothing() -> None:
@@ -179,7 +179,7 @@ def test_the_bootstrap_spread_is_that_of_fresh_data() -> None:
     for seed in range(60):
         rng = np.random.default_rng(seed)
         scale = np.exp(rng.normal(size=400))
-        result = tasks.selective_prediction(scale, error=(scale * rng.normal(size=400)) ** 2, metric="malinin")
+        result = tasks.selective_prediction(scale, error=(scale * rng.normal(size=400)) ** 2, metric="prr")
         values.append(result["uncertainty"])
         spreads.append(result.spread()["uncertainty"])
     assert np.mean(spreads) == pytest.approx(np.std(values), rel=0.3)
@@ -237,10 +237,10 @@ NUMBERS = np.arange(4.0)
         ({"a": NUMBERS, "b": NUMBERS[:2]}, NUMBERS, {}, r"table must have one length, got 2 for 'b' and 4 for 'a'"),
         ({}, NUMBERS, {}, r"table has no measures"),
         ("scored.parquet", NUMBERS, {}, r"got the text 'scored.parquet'; read the file first"),
-        (NUMBERS, NUMBERS, {"metric": "malini"}, r"unknown metric 'malini'; did you mean 'malinin'"),
+        (NUMBERS, NUMBERS, {"metric": "prr_papr"}, r"unknown metric 'prr_papr'; did you mean 'prr_paper'"),
         (NUMBERS, NUMBERS, {"metric": "error_at_200"}, r"above 0 and up to 100, got 200"),
         (NUMBERS, NUMBERS, {"retentions": [50, 100]}, r"retentions must be shares above 0 and up to 1"),
-        (NUMBERS, NUMBERS, {"retentions": [0.5], "metric": "aurc"}, r"retentions are for metric='paper'"),
+        (NUMBERS, NUMBERS, {"retentions": [0.5], "metric": "aurc"}, r"retentions are for metric='prr_paper'"),
         (NUMBERS, NUMBERS, {"resamples": -1}, r"resamples must be 0, for no spread, or 2 and more"),
         (NUMBERS, NUMBERS, {"resamples": 1}, r"resamples must be 0, for no spread, or 2 and more"),
         (

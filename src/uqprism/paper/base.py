@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from uqprism.errors import ArgumentError
+from uqprism.paper.agreement import Agreement
 from uqprism.paper.artefacts import Artefact, Store
 from uqprism.paper.jobs import Job
-from uqprism.paper.published import Agreement
 from uqprism.registry import unknown
 
 Config = TypeVar("Config")

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.measures import Measure
-from uqprism.paper import published
+from uqprism.measures import Measure, published
 from uqprism.plots.style import RISK_COLOURS, new_figure, styled
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.paper import published
+from uqprism.measures import published
+from uqprism.paper.agreement import Agreement, agreement, comparison
 
 RULES = dict(zip(published.RULES.values(), published.RULES, strict=True))  # our names to the paper's
 NEAR = 0.03  # a cell that is as near as this to the paper's counts as reproduced
@@ -69,7 +70,7 @@ def of_risk(risk: str, rules: Iterable[str] = tuple(RULES), *, filled: bool = Tr
 
 def beside(ours: Cells, papers: Mapping[str, published.Cell]) -> list[dict[str, Any]]:
     """A row per measure: ours, our spread, the paper's, the difference."""
-    rows = published.comparison(ours.value, papers)
+    rows = comparison(ours.value, papers)
     return [{**{k: v for k, v in row.items() if k != "spread"}, "our spread": ours.spread[row["measure"]]} for row in rows]
 
 
@@ -89,9 +90,9 @@ def wide(name: str, ours: Cells, papers: Mapping[str, published.Cell]) -> list[d
     return rows
 
 
-def agreements(ours: Mapping[str, Cells], papers: Mapping[str, Mapping[str, published.Cell]]) -> dict[str, published.Agreement]:
+def agreements(ours: Mapping[str, Cells], papers: Mapping[str, Mapping[str, published.Cell]]) -> dict[str, Agreement]:
     """How well each row agrees with the paper's of the same name."""
-    return {name: published.agreement(ours[name].value, cells) for name, cells in papers.items()}
+    return {name: agreement(ours[name].value, cells) for name, cells in papers.items()}
 
 
 def slip(metric: str) -> str:

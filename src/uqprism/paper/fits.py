@@ -21,8 +21,8 @@ import numpy as np
 
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.evaluation import evaluate
-from uqprism.measures import MeasureTable
-from uqprism.paper import data, inputs, published
+from uqprism.measures import MeasureTable, published
+from uqprism.paper import data, inputs
 from uqprism.paper.artefacts import Artefact, Findings, Store
 from uqprism.paper.data import Dataset
 from uqprism.paper.training import trained, trained_now

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from uqprism.paper.agreement import Agreement
 from uqprism.paper.base import Claim
 from uqprism.paper.files import read_record
 from uqprism.paper.jobs import duration
-from uqprism.paper.published import Agreement
 from uqprism.paper.report import agreements_table, claims_table, rows_table
 
 READING = (

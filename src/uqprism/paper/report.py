@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from uqprism.paper.agreement import Agreement
 from uqprism.paper.base import Claim, Experiment, Result
-from uqprism.paper.published import Agreement
 
 
 def page(experiment: Experiment[Any], result: Result, record: Mapping[str, Any], captions: Mapping[str, str]) -> str:

@@ -6,7 +6,6 @@ from uqprism.measures.vocabulary import rule_words, told_unit
 
 SHORT = {
     "prr_paper": "PRR",
-    "prr_malinin": "PRR",
     "prr": "PRR",
     "aurc": "AURC",
     "ause": "AUSE",
@@ -16,8 +15,7 @@ SHORT = {
 }
 MEANING = {
     "prr_paper": "prediction rejection ratio, 0: oracle, 1: random",
-    "prr": "prediction rejection ratio, 0: oracle, 1: random",
-    "prr_malinin": "prediction rejection ratio, 1: oracle, 0: random",
+    "prr": "prediction rejection ratio, 1: oracle, 0: random",
     "aurc": "area under the retention curve",
     "ause": "area between retention curve and oracle, 0: oracle",
     "auroc": "area under the ROC curve, 0.5: chance, 1: all told apart",

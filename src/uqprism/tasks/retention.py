@@ -156,12 +156,17 @@ def metrics() -> dict[str, Metric]:
     """All there are, by name."""
     every = _mean_over_every_count
     known = [
-        Metric("prr_paper", False, _mean_over(PAPER_RETENTIONS), _lower_ratio),
-        Metric("prr_malinin", True, _area_with_rejected_solved, _upper_ratio, needs_positive=True),
+        prr_paper(PAPER_RETENTIONS),
+        Metric("prr", True, _area_with_rejected_solved, _upper_ratio, needs_positive=True),
         Metric("aurc", False, every, lambda measure, _oracle, _chance: measure),
         Metric("ause", False, every, lambda measure, oracle, chance: (measure - oracle) / chance, needs_positive=True),
     ]
     return {metric.name: metric for metric in known} | {f"error_at_{percent}": error_at(percent) for percent in ERRORS_AT}
+
+
+def prr_paper(retentions: np.ndarray) -> Metric:
+    """The paper's prediction rejection ratio: where the mean error over these retentions lies from oracle (0) to random (1)."""
+    return Metric("prr_paper", False, _mean_over(retentions), _lower_ratio)
 
 
 def error_at(percent: float) -> Metric:
@@ -173,18 +178,17 @@ def error_at(percent: float) -> Metric:
 
 
 def resolve_metric(name: str, retentions: Any = None) -> Metric:
-    """The metric of this name: `paper` and `malinin` for short, `error_at_N` for any percentage."""
+    """The metric of this name; `error_at_N` takes any percentage, and `prr_paper` the retentions to average over."""
     known = metrics()
-    full = f"prr_{name}" if name in {"paper", "malinin"} else str(name)
     if retentions is not None:
-        if full != "prr_paper":
-            raise InvalidValueError(f"retentions are for metric='paper', got {name!r}; error_at_N names its own")
-        return Metric("prr", False, _mean_over(resolve_retentions(retentions)), _lower_ratio)  # no longer the paper's
-    if full in known:
-        return known[full]
-    percent = re.fullmatch(r"error_at_(\d+(\.\d+)?)", full)
+        if name != "prr_paper":
+            raise InvalidValueError(f"retentions are for metric='prr_paper', got {name!r}; error_at_N names its own")
+        return prr_paper(resolve_retentions(retentions))
+    if name in known:
+        return known[name]
+    percent = re.fullmatch(r"error_at_(\d+(\.\d+)?)", str(name))
     if percent is None:
-        raise unknown("metric", name, ["paper", "malinin", *known])
+        raise unknown("metric", name, known)
     return error_at(float(percent[1]))
 
 

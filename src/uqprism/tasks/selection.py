@@ -222,7 +222,7 @@ def _reason(result: TaskResult, candidates: tuple[str, ...], good: int, level: f
     return found
 
 
-CHANCE = {"prr_paper": 1.0, "prr": 1.0, "prr_malinin": 0.0, "auroc": 0.5}
+CHANCE = {"prr_paper": 1.0, "prr": 0.0, "auroc": 0.5}
 COMMAND = Command(
     "select",
     select_measure,

@@ -11,7 +11,17 @@ from uqprism.tasks.command import Command, Section
 from uqprism.tasks.ranking import Ranking
 from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Resampling
 from uqprism.tasks.result import TaskResult, with_references
-from uqprism.tasks.retention import GRID, ROUNDING, Course, Kept, Metric, metrics, resolve_metric, resolve_retentions
+from uqprism.tasks.retention import (
+    GRID,
+    PAPER_RETENTIONS,
+    ROUNDING,
+    Course,
+    Kept,
+    Metric,
+    metrics,
+    resolve_metric,
+    resolve_retentions,
+)
 from uqprism.tasks.scores import as_scores, errors_of
 
 
@@ -19,26 +29,28 @@ def selective_prediction(
     table: Any,
     *,
     error: Any,
-    metric: str = "paper",
+    metric: str = "prr_paper",
     retentions: Any = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> TaskResult:
     """How well each measure finds the points with large errors.
 
-    | metric | what it is | oracle | random | better |
-    |---|---|---|---|---|
-    | `paper` | mean over retentions 50, 51, ... 100 % of the retained points' mean error, from oracle to random | 0 | 1 | lower |
-    | `malinin` | how much rejecting lowers the error of all points, rejected ones counted as solved | 1 | 0 | higher |
-    | `aurc` | mean over every number of points of the retained points' mean error | | mean error | lower |
-    | `ause` | the same above the oracle's, in units of the mean error | 0 | | lower |
-    | `error_at_N` | mean error of the N % most certain points | | mean error | lower |
+    The metrics:
+
+    - `prr_paper`: the paper's prediction rejection ratio. The mean error of the points kept, averaged over retentions of 50, 51,
+      ... 100 %, on a scale on which the oracle is 0 and a random order 1. Lower is better.
+    - `prr`: the prediction rejection ratio of Malinin et al. (2021). How far rejecting lowers the error of all points, where a
+      rejected point has none; the oracle is 1 and a random order 0. Higher is better.
+    - `aurc`: the mean error of the k most certain points, averaged over every k. Lower is better.
+    - `ause`: `aurc` less that of the oracle, divided by the mean error. Lower is better.
+    - `error_at_N`: the mean error of the N % most certain points. Lower is better.
 
     Args:
         table: a `MeasureTable`, a mapping of names to uncertainties, a data frame, or one array of uncertainties.
         error: of each point, such as `tasks.prediction_error(ensemble, y)`; any numbers of which lower is better.
         metric: the one that counts; the others come along in `result.metrics`.
-        retentions: for `paper`: shares to average over, by default 0.5, 0.51, ... 1.
+        retentions: for `prr_paper`: shares to average over, by default 0.5, 0.51, ... 1.
         resamples: of the points, for spreads and paired comparisons; 0 for none.
         seed: of the resamples.
 
@@ -78,7 +90,7 @@ def selective_prediction(
             "mean_error": float(wrong.mean()),
             "resamples": int(resamples),
             "seed": int(seed),
-            "retentions": None if retentions is None else resolve_retentions(retentions).tolist(),
+            "retentions": (PAPER_RETENTIONS if retentions is None else resolve_retentions(retentions)).tolist(),
         },
         figure="retention_curves",
     )
@@ -93,7 +105,7 @@ def _check_errors(error: np.ndarray, metric: Metric) -> None:
     if metric.needs_positive and error.min() < 0.0:
         raise InvalidValueError(
             f"metric {metric.name!r} needs errors that are not negative, the smallest is {error.min():g}; "
-            "use metric='paper' for scores such as the log score"
+            "use metric='prr_paper' for scores such as the log score"
         )
 
 
@@ -101,13 +113,13 @@ COMMAND = Command(
     "selective",
     selective_prediction,
     {"table": "table", "error": "error"},
-    metrics=("paper", "malinin", "aurc", "ause", "error_at_90"),
+    metrics=("prr_paper", "prr", "aurc", "ause", "error_at_90"),
     options=("resamples", "seed"),
     section=Section(
         "Does the uncertainty find the errors?",
         "Keep the rows that a measure of uncertainty is sure of and hand the rest to a person or a better model: how much of "
         "the error goes with them? The oracle is the best that any order can do, since it knows the errors; a random order "
-        "gains nothing. The prediction rejection ratio (PRR) says where a measure stands between the two: 0 is the oracle, 1 "
-        "is random.",
+        "gains nothing. The paper's prediction rejection ratio (PRR) says where a measure stands between the two: 0 is the "
+        "oracle, 1 is a random order, so lower is better.",
     ),
 )

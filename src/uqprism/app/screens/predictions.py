@@ -181,8 +181,8 @@ def _retention(upload: Upload, scored: Scored, choice: Choice) -> str | None:
     ratios = ", ".join(f"{part} {ratio:.3f}" for part, ratio in found.ratios.items())
     missing = f" {found.without_target:,} rows without a target are left out." if found.without_target else ""
     st.caption(
-        "The mean squared error of the rows you keep when the most uncertain ones are handed to somebody else. Prediction "
-        f"rejection ratio (0: the best order, 1: chance): {ratios}.{missing}"
+        "The mean squared error of the rows you keep when the most uncertain ones are handed to somebody else. The paper's "
+        f"prediction rejection ratio (0: the best order, 1: chance, so lower is better): {ratios}.{missing}"
     )
     return chosen
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.evaluation import evaluate
-from uqprism.measures import MeasureTable
-from uqprism.paper import published
+from uqprism.measures import MeasureTable, published
 
 TABLE = "active_learning_rank"
 RANDOM = published.BASELINE

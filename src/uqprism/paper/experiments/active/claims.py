@@ -17,8 +17,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from uqprism.measures import RISKS, Measure
-from uqprism.paper import published
+from uqprism.measures import RISKS, Measure, published
 from uqprism.paper.base import Claim
 from uqprism.paper.experiments.active.acquisitions import RANDOM, TABLE
 from uqprism.paper.experiments.active.ranks import ERRORS, MAIN, Learned, Ranks

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.measures import Measure
-from uqprism.paper import published
+from uqprism.measures import Measure, published
 from uqprism.paper.base import Picture, Result
 from uqprism.paper.experiments.active.acquisitions import RANDOM
 from uqprism.plots.style import GREY, RISK_COLOURS, new_figure, styled

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.paper import published
+from uqprism.measures import published
 from uqprism.paper.experiments.active.acquisitions import RANDOM, TABLE, columns, loop_of
 
 Array = np.ndarray[Any, Any]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uqprism.measures import RISKS, Measure
-from uqprism.paper import published
+from uqprism.measures import RISKS, Measure, published
+from uqprism.paper.agreement import agreement, comparison
 from uqprism.paper.artefacts import Findings, as_data
 from uqprism.paper.base import Result
 from uqprism.paper.experiments.active.acquisitions import RANDOM, TABLE, loop_of
@@ -44,7 +44,7 @@ def gathered(config: Config, found: Mapping[str, Sequence[Findings]], acquisitio
             "labelled": config.n_initial + config.batch_size * np.arange(config.iterations + 1),
         },
         data={name: each["checksum"] for name, each in facts.items()},
-        agreements={"average ranks": published.agreement(ranks.by_definition, published.table(TABLE))},
+        agreements={"average ranks": agreement(ranks.by_definition, published.table(TABLE))},
     )
 
 
@@ -63,7 +63,7 @@ def _learned(found: Mapping[str, Sequence[Findings]], acquisitions: Sequence[Seq
 def _cells(learned: Learned, ranks: Ranks) -> Rows:
     """A row for each measure; `ours, as printed` is what to compare the paper's number with."""
     won = runs_won(learned)
-    rows = published.comparison(ranks.by_definition, published.table(TABLE))
+    rows = comparison(ranks.by_definition, published.table(TABLE))
     for row in rows:
         row["paper's spread"] = row.pop("spread")
         row["our spread"] = ranks.spread[loop_of(row["measure"])]
@@ -77,13 +77,13 @@ def _variants(learned: Learned) -> Rows:
     rows = []
     for by in ERRORS:
         ranks = ranked(learned, by)
-        agreement = published.agreement(ranks.by_definition, published.table(TABLE))
+        found = agreement(ranks.by_definition, published.table(TABLE))
         cells = {name: ranks.mean[loop] for name, loop in learned.cells.items() if name != RANDOM}
         rows.append(
             {
                 "ranked by": by,
-                "Spearman with the paper": agreement.spearman,
-                "mean absolute difference": agreement.mean_absolute_difference,
+                "Spearman with the paper": found.spearman,
+                "mean absolute difference": found.mean_absolute_difference,
                 **by_risk(cells),
                 "random": ranks.mean[RANDOM],
                 "best": min(ranks.mean, key=lambda name: ranks.mean[name]),

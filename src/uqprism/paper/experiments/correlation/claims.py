@@ -20,8 +20,7 @@ from itertools import combinations
 
 import numpy as np
 
-from uqprism.measures import RISKS
-from uqprism.paper import published
+from uqprism.measures import RISKS, published
 from uqprism.paper.base import Claim
 from uqprism.paper.cells import RULES, column, of_risk
 from uqprism.tasks.rank_correlation import RankCorrelation

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.paper import published
+from uqprism.measures import published
 from uqprism.paper.base import Picture, Result
 from uqprism.paper.cells import RULES, short_label
 from uqprism.plots.style import PAGE_WIDTH, matplotlib, styled

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.paper import published
+from uqprism.measures import published
 from uqprism.paper.cells import RULES, column, of_risk
 from uqprism.paper.experiments.correlation.claims import taus
 from uqprism.tasks.rank_correlation import RankCorrelation

@@ -29,8 +29,8 @@ import numpy as np
 
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.evaluation import evaluate
-from uqprism.measures import MeasureTable
-from uqprism.paper import data, inputs, published
+from uqprism.measures import MeasureTable, published
+from uqprism.paper import data, inputs
 from uqprism.paper.artefacts import Artefact, Store, as_data
 from uqprism.paper.base import Experiment, Picture, Result, first_line
 from uqprism.paper.cells import RULES, Cells, agreements, beside, column, wide

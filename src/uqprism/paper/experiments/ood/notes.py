@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.paper import published
+from uqprism.measures import published
 from uqprism.paper.cells import CONSTANT, NEAR, Cells, of_risk, slip
 from uqprism.paper.experiments.ood.claims import Rows
 

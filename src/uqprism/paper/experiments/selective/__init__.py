@@ -11,7 +11,7 @@ neither sizes nor epochs. Ours, in the preset `paper`:
   in place of Cityscapes, which nobody may pass on; ResNet-18, two seeds of networks, at most 30 epochs, patience 8: some 2 s per
   epoch. These five rows stand beside the paper's, but they are other pictures. The preset `cityscapes` takes 224x224 tiles of
   up to 500 training and 500 validation pictures of Cityscapes, from a folder of one's own;
-- the error is that of the mixture's mean, squared; PRR is `selective_prediction(metric="paper")`;
+- the error is that of the mixture's mean, squared; PRR is `selective_prediction(metric="prr_paper")`;
 - preset `longer`: two of these rows, first seed, with up to 100 epochs: whether the training of `paper` was too short;
 - preset `quick`: `dots` and `arrow` with fewer images and smaller networks.
 
@@ -27,7 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.paper import published
+from uqprism.measures import published
+from uqprism.paper.agreement import agreement
 from uqprism.paper.artefacts import Artefact, Store, as_data
 from uqprism.paper.base import Experiment, Picture, Result, first_line
 from uqprism.paper.cells import Cells, agreements, beside, wide
@@ -125,7 +126,7 @@ def work(job: Job, store: Store) -> TaskResult:
     fitted = Fitted(job.key.fit, store)
     record = fitted.record()
     error = prediction_error(fitted.predictions(), record.arrays["targets"])
-    found = selective_prediction(fitted.measures(), error=error, metric="paper", resamples=0)
+    found = selective_prediction(fitted.measures(), error=error, metric="prr_paper", resamples=0)
     spread = float(np.mean(error / fitted.predictions().matched.variance))
     largest = {
         "share of ten largest": float(np.sort(error)[-10:].sum() / error.sum()),
@@ -216,8 +217,8 @@ def _seeds(found: Found, papers: Mapping[str, published.Table]) -> list[dict[str
                 {
                     "data": name,
                     "seed": seed,
-                    "Spearman with the paper": published.agreement(run.measured, papers[name]).spearman,
-                    "with our other seeds": published.agreement(run.measured, theirs).spearman if len(seeds) > 1 else None,
+                    "Spearman with the paper": agreement(run.measured, papers[name]).spearman,
+                    "with our other seeds": agreement(run.measured, theirs).spearman if len(seeds) > 1 else None,
                     **{key: run.settings["record"][key] for key in shown},
                 }
             )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.paper import published
+from uqprism.measures import published
 from uqprism.paper.base import Picture, Result
 from uqprism.paper.cell_figures import against_paper
 from uqprism.paper.cells import RULES, column, short_label

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.measures import Measure
-from uqprism.paper import published
+from uqprism.measures import Measure, published
 from uqprism.paper.base import Claim
 
 ORIGINAL = "original"

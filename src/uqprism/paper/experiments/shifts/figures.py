@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.paper import published
+from uqprism.measures import published
 from uqprism.paper.base import Picture, Result
 from uqprism.paper.experiments.shifts.claims import NONE, SHIFTS, Answers
 from uqprism.plots.style import BLUE, GREY, RISK_COLOURS, new_figure, styled

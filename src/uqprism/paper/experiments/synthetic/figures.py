@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.measures import Measure
-from uqprism.paper import published
+from uqprism.measures import Measure, published
 from uqprism.paper.base import Picture, Result
 from uqprism.paper.data.synthetic import TWO_CURVES_REGION, two_curves_truth
 from uqprism.plots.style import BLUE, GREY, ORANGE, new_figure, styled

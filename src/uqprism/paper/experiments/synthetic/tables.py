@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.paper import published
+from uqprism.measures import published
 from uqprism.paper.base import Claim
 from uqprism.paper.experiments.synthetic.claims import BAYES, EXCESS, Trials
 
