@@ -6,6 +6,7 @@ import runpy
 import sys
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 from PIL import Image
 
@@ -16,12 +17,18 @@ from uqprism.plots.style import save_as
 
 PICTURES = Path(__file__).parent / "pictures"
 EXAMPLES = Path(__file__).parent.parent / "examples"
+INK, PAPER = "#d7d9e0", "#1e2129"  # the theme's dark scheme
+DARK = {
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), PAPER),
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
+}
 
 
 def main() -> None:
     """All of them, or those of the examples that were named."""
     PICTURES.mkdir(exist_ok=True)
     if not sys.argv[1:]:
+        _landing()
         _tasks()
     for name in sys.argv[1:] or sorted(path.stem.removeprefix("plot_") for path in EXAMPLES.glob("plot_*.py")):
         _example(name)
@@ -32,6 +39,14 @@ def _example(name: str) -> None:
     path = PICTURES / f"gallery_{name}.png"
     save_as(runpy.run_path(str(EXAMPLES / f"plot_{name}.py"))["draw"](), path)
     Image.open(path).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def _landing() -> None:
+    """The picture of the landing page, for readers of light and of dark pages."""
+    draw = runpy.run_path(str(EXAMPLES / "plot_decomposition.py"))["draw"]
+    for name, changes in {"light": {}, "dark": DARK}.items():
+        with matplotlib.rc_context(changes):
+            save_as(draw(), PICTURES / f"landing_{name}.png")
 
 
 def _tasks() -> None:

@@ -1,13 +1,14 @@
-"""Noise, and what more data would remove.
+"""Noise and disagreement.
 
 Ten networks learn a sine from 150 points, noisy on the right and missing in the middle. The expected penalty (here the CRPS, in
-units of y) splits at every x: the noise follows the truth of the data, and what more data would remove is large where there
-are none.
+units of y) splits at every x: the noise follows the true noise of the data, and the disagreement is large where there are no
+data.
 """
 
 import sys
 
 import numpy as np
+from matplotlib import rcParams
 
 import uqprism as up
 from uqprism.paper.data.synthetic import sine
@@ -33,9 +34,9 @@ def draw(quick: bool = False):
     )
     above.plot(x, np.asarray(ens.members.mean).T, color=BLUE, linewidth=0.5, alpha=0.6)
     above.plot([], [], color=BLUE, linewidth=0.8, label="members' means")
-    above.plot(X[kept], y[kept], ".", color="black", markersize=3, label="training data")
+    above.plot(X[kept], y[kept], ".", color=rcParams["text.color"], markersize=3, label="training data")
     above.set(ylabel="y", ylim=(-3.5, 3.5))
-    below.stackplot(x, split.aleatoric, split.epistemic, colors=(GREEN, ORANGE), labels=("noise", "what more data would remove"))
+    below.stackplot(x, split.aleatoric, split.epistemic, colors=(GREEN, ORANGE), labels=("noise", "disagreement"))
     below.set(xlabel="x", ylabel="expected CRPS (units of y)", xlim=(x[0], x[-1]), ylim=(0, 0.9))
     above.legend(ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2)
     below.legend(loc="upper center", ncols=2, bbox_to_anchor=(0.5, 1.0))

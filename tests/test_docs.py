@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 GALLERY = "docs/gallery.md"  # its code is that of the examples, which have tests of their own
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
 PAGES.remove(GALLERY)
-SHELL_PAGES = ["README.md", "CONTRIBUTING.md", "docs/index.md"]
+SHELL_PAGES = ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/quickstart.md"]
 TOO_LONG = {"demo", "reproduce", "app"}  # for this test: others run them; here their options are checked
 
 
