@@ -131,7 +131,7 @@ def test_every_command_and_every_option_is_documented() -> None:
                 assert option in section or not option.startswith("-"), (name, option)
 
 
-PUBLIC = ("uqprism", *(f"uqprism.{name}" for name in ("tasks", "rules", "families", "training", "data", "scale", "experiments")))
+PUBLIC = ("uqprism", *(f"uqprism.{name}" for name in ("tasks", "rules", "families", "training", "files", "paper", "paper.data")))
 
 
 @pytest.mark.parametrize("home", PUBLIC)
