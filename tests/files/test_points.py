@@ -14,8 +14,8 @@ import uqprism as up
 from tests.tasks.problems import ensemble
 from uqprism import tasks
 from uqprism.files import score
-from uqprism.files.options import is_measure
 from uqprism.files.points import Points
+from uqprism.measures.measure import is_measure
 
 MEASURE = "crps.total.members.members"
 

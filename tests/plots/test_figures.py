@@ -340,7 +340,7 @@ def test_all_points_are_dots_if_they_are_few_and_a_sample_over_a_density_if_not(
     assert (noise.max(), ignorance[np.argmax(noise)]) in drawn
     assert (noise[np.argmax(ignorance)], ignorance.max()) in drawn
     assert many.get_xlabel() == "noise (aleatoric): CRPS, km"
-    assert many.get_ylabel() == "removable by data (epistemic):\nCRPS, km"
+    assert many.get_ylabel() == "disagreement (epistemic):\nCRPS, km"
     assert many.get_xscale() == many.get_yscale() == "log"
 
 
@@ -421,7 +421,7 @@ def test_distributions_are_shares_of_the_points_in_common_bins() -> None:
         np.testing.assert_allclose(shares, 100.0 * np.histogram(values, edges)[0] / 300)
         assert shares.sum() == pytest.approx(100.0)
     assert axes.get_xlabel() == "squared error, km²"
-    assert legend(axes) == ["noise (aleatoric)", "removable by data (epistemic)"]
+    assert legend(axes) == ["noise (aleatoric)", "disagreement (epistemic)"]
 
 
 def test_coverage_and_its_histogram_are_those_of_the_calibration() -> None:
@@ -540,5 +540,5 @@ def test_curves_of_excess_risks_are_of_those_that_see_the_members() -> None:
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert not any("mixture.matched" in label for label in labels)
     assert any(
-        label.startswith("crps.excess.members.members (PRR") and label.endswith("\nremovable part, CRPS") for label in labels
+        label.startswith("crps.excess.members.members (PRR") and label.endswith("\ndisagreement, CRPS") for label in labels
     )

@@ -464,7 +464,7 @@ def test_a_threshold_that_lets_rows_from_outside_through_is_told(undrawn: None, 
     found = up.write_report(rows(5.0, 0.0), tmp_path / "page", ood=rows(1.0, 1.0), resamples=0)
     assert found.sentences["missed"].replace("\u00a0", " ") == (
         "A threshold on the total uncertainty, CRPS, that hands over 10 % of the known rows catches 0 % of the rows from "
-        "outside; one on the removable part, CRPS, does (100 %)."
+        "outside; one on the disagreement, CRPS, does (100 %)."
     )
 
 

@@ -7,11 +7,12 @@ import pytest
 
 import uqprism as up
 from tests.tasks.problems import ensemble
+from uqprism.measures.vocabulary import measure_in_words
 from uqprism.plots.errors import ErrorWords
 from uqprism.report import sentences
 from uqprism.report.happened import Happened, as_expected
 from uqprism.report.sentences import Parts
-from uqprism.report.words import count, measure_in_words, number, numbers, percent
+from uqprism.report.words import count, number, numbers, percent
 from uqprism.tasks import Calibration, TaskResult, ood_detection, selective_prediction
 
 MEASURE = "crps.total.members.members"
@@ -224,7 +225,7 @@ def test_rows_from_outside_are_held_against_the_known_ones() -> None:
 
 
 def test_measures_in_words() -> None:
-    assert measure_in_words("log.excess.members.members") == "removable part, log score"
+    assert measure_in_words("log.excess.members.members") == "disagreement, log score"
     assert measure_in_words("crps.total.mixture.pooled") == "total uncertainty, CRPS (a variant)"
     assert measure_in_words("mine") == ""
 

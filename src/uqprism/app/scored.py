@@ -12,10 +12,10 @@ from uqprism.app.choices import Choice
 from uqprism.app.uploads import Upload
 from uqprism.ensemble.columns import Layout
 from uqprism.errors import InvalidValueError
-from uqprism.files.options import is_measure
 from uqprism.files.points import Points
 from uqprism.files.read import arrow_csv, pa, pq, stored_weights
 from uqprism.files.write import CsvSink
+from uqprism.measures.measure import is_measure
 
 if TYPE_CHECKING:
     import numpy as np

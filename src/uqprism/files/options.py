@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
-from uqprism.ensemble.approximations import approximations
 from uqprism.ensemble.columns import Columns
 from uqprism.errors import ArgumentError, InvalidValueError, UnknownNameError
-from uqprism.measures import RISKS, Measure, catalogue
+from uqprism.measures import Measure, catalogue
 from uqprism.registry import unknown
 from uqprism.rules import PAPER, rules
 
@@ -100,11 +99,3 @@ def matching(patterns: Sequence[str], names: Sequence[str], where: object) -> li
             raise InvalidValueError(f"{where}: {unknown('measure or column', pattern, names)}")
         found |= dict.fromkeys(matches)
     return list(found)
-
-
-def is_measure(name: str) -> bool:
-    """Whether a column has the name of a measure, of a rule that is known."""
-    rule, risk, *roles = [*name.split("."), "", ""]
-    named = [role for role in roles if role]
-    right = len(named) == (1 if risk == "bayes" else 2) and all(role in approximations for role in named)
-    return rule in rules and risk in RISKS and right

@@ -19,10 +19,11 @@ from uqprism.evaluation import evaluate
 from uqprism.families.quadrature import Exactness
 from uqprism.files.csv_files import column_names, explained
 from uqprism.files.inputs import find
-from uqprism.files.options import is_measure, matching
+from uqprism.files.options import matching
 from uqprism.files.read import arrow_csv, naming, pa, pq, stored_weights
 from uqprism.files.rows import complaint, good_rows, numbers
 from uqprism.measures import catalogue
+from uqprism.measures.measure import is_measure
 from uqprism.registry import unknown
 from uqprism.tasks.prediction_error import prediction_error
 

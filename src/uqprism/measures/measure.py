@@ -51,6 +51,14 @@ def resolve_approximation(approximation: ApproximationLike) -> str:
     return name
 
 
+def is_measure(name: str) -> bool:
+    """Whether this is the name of a measure, under a rule and with approximations that are registered."""
+    rule, risk, *roles = [*name.split("."), "", ""]
+    named = [role for role in roles if role]
+    right = len(named) == (1 if risk == "bayes" else 2) and all(role in approximations for role in named)
+    return rule in rules and risk in RISKS and right
+
+
 @dataclass(frozen=True, order=True)
 class Measure:
     """One number per point: a risk under a rule, with a stand-in for the prediction and one for the truth.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from uqprism.measures.measure import is_measure
+
 
 @dataclass(frozen=True)
 class RuleWords:
@@ -133,3 +135,18 @@ STAND_INS = {
         "one bell curve without the models' disagreement",
     ),
 }
+
+
+RISK_NAMES = {"total": "total uncertainty", "bayes": "noise", "excess": "disagreement"}
+
+
+def measure_in_words(name: str) -> str:
+    """A measure in plain words, such as `disagreement, CRPS`; empty if this is not the name of a measure.
+
+    Measures with another approximation than `members` are called variants.
+    """
+    if not is_measure(name):
+        return ""
+    rule, risk, *roles = name.split(".")
+    words = f"{RISK_NAMES[risk]}, {rule_words(rule).name}"
+    return words if set(roles) == {"members"} else f"{words} (a variant)"

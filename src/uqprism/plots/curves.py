@@ -11,9 +11,9 @@ import numpy as np
 
 from uqprism.errors import ArgumentError
 from uqprism.measures import RISKS, Measure
+from uqprism.measures.vocabulary import measure_in_words
 from uqprism.plots.labels import explained, meaning, short
 from uqprism.plots.style import OTHER_COLOURS, RISK_COLOURS, axes_or_new
-from uqprism.report.words import measure_in_words
 from uqprism.tasks.recommendation import recommend
 from uqprism.tasks.result import TaskResult
 

@@ -61,7 +61,7 @@ def origin(name: str) -> str:
     return name if name == "outside" else f"“{name}”"
 
 
-NOISE, EPISTEMIC = "noise (aleatoric)", "removable by data (epistemic)"
+NOISE, EPISTEMIC = "noise (aleatoric)", "disagreement (epistemic)"
 
 
 def quantity(rule: str, unit: str = "") -> str:

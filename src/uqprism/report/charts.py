@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from uqprism import plots
-from uqprism.measures.vocabulary import told_unit
+from uqprism.measures.vocabulary import measure_in_words, told_unit
 from uqprism.plots.svg import marks, places, render
 from uqprism.report.findings import Findings
 from uqprism.report.steps import lead
 from uqprism.report.subject import Subject
 from uqprism.report.tables import details
-from uqprism.report.words import SPACE, count, measure_in_words, number
+from uqprism.report.words import SPACE, count, number
 from uqprism.tasks.rank_correlation import RankCorrelation
 
 WIDTH = 4.4  # inches

@@ -16,8 +16,9 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.columns import Columns
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UqprismError
 from uqprism.evaluation import evaluate
-from uqprism.files.options import is_measure, matching, select
+from uqprism.files.options import matching, select
 from uqprism.measures import MeasureTable
+from uqprism.measures.measure import is_measure
 from uqprism.report.request import COLUMNS_THERE, ERRORS_THERE, PREDICTS, Request, check_names, refuse
 from uqprism.report.subject import Split, Subject, Table, split_among, usual
 from uqprism.rules import PAPER

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from uqprism import plots
-from uqprism.measures.vocabulary import STAND_INS, rule_words
+from uqprism.measures.vocabulary import STAND_INS, measure_in_words, rule_words
 from uqprism.report import charts, tables
 from uqprism.report.charts import Chart
 from uqprism.report.findings import Findings
 from uqprism.report.steps import FEWEST_TO_HAND_OVER, lead_for
 from uqprism.report.subject import Subject
 from uqprism.report.tables import Column, Name, Table
-from uqprism.report.words import count, measure_in_words
+from uqprism.report.words import count
 from uqprism.support.citation import citation
 from uqprism.support.versions import versions
 from uqprism.tasks.command import commands

@@ -7,10 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from uqprism.measures.vocabulary import ONE_MODEL, STAND_INS, WITHOUT_ZERO, has_shares, risk_unit, rule_words, told_unit
+from uqprism.measures.vocabulary import (
+    ONE_MODEL,
+    STAND_INS,
+    WITHOUT_ZERO,
+    has_shares,
+    measure_in_words,
+    risk_unit,
+    rule_words,
+    told_unit,
+)
 from uqprism.plots.errors import ErrorWords
 from uqprism.plots.labels import origin
-from uqprism.report.words import SPACE, amount, amounts, count, measure_in_words, percent, tied
+from uqprism.report.words import SPACE, amount, amounts, count, percent, tied
 from uqprism.tasks.calibration import Calibration
 from uqprism.tasks.result import TaskResult
 

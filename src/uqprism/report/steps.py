@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.measures.vocabulary import risk_unit
+from uqprism.measures.vocabulary import measure_in_words, risk_unit
 from uqprism.plots.labels import origin
 from uqprism.report.sentences import Parts
 from uqprism.report.subject import Subject
-from uqprism.report.words import SPACE, measure_in_words, percent
+from uqprism.report.words import SPACE, percent
 from uqprism.tasks.calibration import Calibration
 from uqprism.tasks.flagging import Flagged, flag
 from uqprism.tasks.recommendation import recommend

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.measures.vocabulary import risk_unit
+from uqprism.measures.vocabulary import measure_in_words, risk_unit
 from uqprism.plots.errors import ErrorWords
 from uqprism.plots.labels import explained, origin, short
 from uqprism.report.alike import same_orders
 from uqprism.report.subject import Subject
-from uqprism.report.words import MINUS, SPACE, count, measure_in_words, number, numbers, percent, tied
+from uqprism.report.words import MINUS, SPACE, count, number, numbers, percent, tied
 from uqprism.tasks.flagging import Flagged, flag
 from uqprism.tasks.rank_correlation import SAME, RankCorrelation
 from uqprism.tasks.result import TaskResult

@@ -6,10 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from uqprism.files.options import is_measure
-from uqprism.measures.vocabulary import rule_words
-
-KINDS = {"total": "total uncertainty", "bayes": "noise", "excess": "removable part"}
 SPACE = "\u00a0"  # that does not break
 MINUS, TIMES = "\u2212", "\u00d7"
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -102,12 +98,3 @@ def amounts(values: Sequence[float], unit: str) -> list[str]:
     while all("." in text and text[-1] in "0." for text in told):
         told = [text[:-1] for text in told]
     return [f"{text}{SPACE}{unit}" if unit else text for text in told]
-
-
-def measure_in_words(name: str) -> str:
-    """What a measure is: `removable part, CRPS`; a variant where something stands in for the models in either role."""
-    if not is_measure(name):
-        return ""
-    rule, risk, *roles = name.split(".")
-    told = f"{KINDS[risk]}, {rule_words(rule).name}"
-    return told if set(roles) == {"members"} else f"{told} (a variant)"
