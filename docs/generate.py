@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import html
+import importlib
 import inspect
 import json
+import pkgutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -249,7 +251,51 @@ def _body(code: str) -> list[str]:
     return code.splitlines()[docstring.end_lineno :][1:]
 
 
+# The reference: a page for each room of the package, and what is described there besides its public names.
+ROOMS = {
+    "ensemble": ("Predictions", ("uqprism.ensemble.approximations",)),
+    "adapters": ("Predictions from other libraries", ()),
+    "evaluation": ("Evaluation", ()),
+    "measures": ("Measures", ("uqprism.measures.risks",)),
+    "rules": ("Rules", ()),
+    "families": ("Families", ("uqprism.families.functionals",)),
+    "training": ("Training", ("uqprism.training.estimators.base.EnsembleRegressor",)),
+    "tasks": ("Tasks", ()),
+    "plots": ("Figures", ()),
+    "files": ("Files and clusters", ()),
+    "report": ("Report", ()),
+    "paper": ("The paper's experiments and data", ()),
+    "registry": ("Registries", ()),
+    "errors": ("Errors", ("uqprism.errors",)),
+}
+
+
+def reference_page(room: str) -> str:
+    """The public classes and functions of a room, with the signatures and docstrings of the code."""
+    title, further = ROOMS[room]
+    lines = [f"# {title}", "", *(f"::: {path}" for path in (*public_names(room), *further)), ""]
+    return "\n".join(lines)
+
+
+def public_names(room: str) -> list[str]:
+    """Where the public classes and functions of a room are defined, in the order of the room's own lists."""
+    modules = [importlib.import_module(f"uqprism.{room}")]
+    modules += [importlib.import_module(name) for name in _packages(modules[0])]
+    named = [getattr(module, name) for module in modules for name in getattr(module, "__all__", ())]
+    named += [getattr(up, name) for name in dir(up)]
+    inside = [each for each in named if inspect.isclass(each) or inspect.isroutine(each)]
+    paths = (f"{each.__module__}.{each.__qualname__}" for each in inside)
+    return list(dict.fromkeys(path for path in paths if path.startswith(f"uqprism.{room}.")))
+
+
+def _packages(module: Any) -> list[str]:
+    """The packages inside a package."""
+    found = pkgutil.iter_modules(getattr(module, "__path__", ()), f"{module.__name__}.")
+    return [each.name for each in found if each.ispkg]
+
+
 PAGES = {
+    **{f"api/{room}.md": partial(reference_page, room) for room in ROOMS},
     "catalogue.md": catalogue_page,
     "choose.md": choose_page,
     "command_line.md": command_line_page,
@@ -264,6 +310,7 @@ def main() -> None:
     for name, write in PAGES.items():
         page, path = write(), DOCS / name
         if "--check" not in sys.argv:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(page)
         elif not path.exists() or path.read_text() != page:
             sys.exit(f"{name} is out of date; run: python docs/generate.py")
