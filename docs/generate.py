@@ -41,7 +41,7 @@ TOLD_IN = {
     "ood": "ood_detection.md",
     "recommend": "choose.md",
     "reproduce": "reproduce.md",
-    "score": "scale.md",
+    "score": "files.md",
     "select": "choose.md#ask-your-own-data",
     "selective": "selective_prediction.md",
 }

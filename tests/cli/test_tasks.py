@@ -133,7 +133,7 @@ def test_ood_takes_several_sets(files) -> None:
 
 
 def test_a_set_from_outside_counts_once(files) -> None:
-    with pytest.raises(UqprismError, match="files of points from outside must differ"):
+    with pytest.raises(UqprismError, match="the OOD files must differ"):
         run("ood", files["scored"], files["far"], files["far"])
 
 

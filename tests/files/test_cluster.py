@@ -19,6 +19,7 @@ from distributed import Client, LocalCluster
 from tests.files.tables import FEW, assert_scored, table
 from uqprism.errors import ArgumentError, ClusterError, InvalidValueError
 from uqprism.files import score, write
+from uqprism.support.storage import TEMPORARY
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ def test_bad_rows_end_the_run_with_their_place(cluster: LocalCluster, folder: Pa
     pq.write_table(pa.table(frame), folder / "fold=2" / "part.parquet", row_group_size=10)
     with pytest.raises(InvalidValueError, match=r"fold=2/part\.parquet: row 33: mean_1 must be finite, got nan"):
         score(folder, tmp_path / "out", measures=FEW, part_rows=10, dask=cluster.scheduler_address)
-    assert not list((tmp_path / "out").rglob(f"{write.TEMPORARY}*"))
+    assert not list((tmp_path / "out").rglob(f"{TEMPORARY}*"))
     report = score(
         folder, tmp_path / "out", measures=FEW, part_rows=10, on_bad="null", overwrite=True, dask=cluster.scheduler_address
     )
@@ -109,7 +110,7 @@ def kill_one(client: Client, output: Path, killed: list[str]) -> None:
     pids, deadline = client.run(os.getpid), time.monotonic() + 30
     while not killed and time.monotonic() < deadline:
         busy = [worker for worker, tasks in client.processing().items() if tasks]
-        if busy and list(output.glob(f"{write.TEMPORARY}*")) and list(output.glob("in-*")):
+        if busy and list(output.glob(f"{TEMPORARY}*")) and list(output.glob("in-*")):
             os.kill(pids[busy[0]], signal.SIGKILL)
             killed.append(busy[0])
         time.sleep(0.01)

@@ -18,7 +18,7 @@ from tests.files.tables import DEFAULT, FEW, assert_scored, columns, ensemble, e
 from uqprism.ensemble.columns import Columns
 from uqprism.errors import InvalidValueError
 from uqprism.files import read, score
-from uqprism.files.inputs import Span
+from uqprism.files.paths import Span
 
 
 def test_the_default_is_twelve_measures_and_no_members(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tests.files.tables import FEW, assert_scored, table
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.files import parts, score, write
 from uqprism.files.rows import Scorer
+from uqprism.support.storage import TEMPORARY
 
 
 @pytest.fixture
@@ -177,7 +178,7 @@ def test_a_failure_in_the_middle_leaves_nothing(tmp_path: Path, monkeypatch: pyt
 def test_leftovers_of_a_killed_run_are_swept_away(folder: Path, tmp_path: Path) -> None:
     """Those that nothing has touched for long; younger ones may be another run's."""
     (tmp_path / "out").mkdir()
-    old, young = (tmp_path / "out" / f"{write.TEMPORARY}{run}-01234567-0.parquet" for run in ("0123456789ab", "ba9876543210"))
+    old, young = (tmp_path / "out" / f"{TEMPORARY}{run}-01234567-0.parquet" for run in ("0123456789ab", "ba9876543210"))
     for leftover in (old, young):
         leftover.write_bytes(b"half")
     os.utime(old, (0, 0))
@@ -190,7 +191,7 @@ def test_leftovers_of_a_killed_run_are_swept_away(folder: Path, tmp_path: Path) 
 
 def test_temporary_files_of_other_targets_are_left_alone(folder: Path, tmp_path: Path) -> None:
     """Several runs may write files into one folder at the same time."""
-    others = [f"{write.TEMPORARY}0123456789ab-01234567-{name}" for name in ("about.parquet", "a-out.parquet")]
+    others = [f"{TEMPORARY}0123456789ab-01234567-{name}" for name in ("about.parquet", "a-out.parquet")]
     for name in others:
         (tmp_path / name).touch()
     score(folder / "0.parquet", tmp_path / "out.parquet", measures=FEW)

@@ -13,7 +13,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 from uqprism.errors import ArgumentError
-from uqprism.files.inputs import find
+from uqprism.files.paths import find_files
 from uqprism.support.optional import require
 
 ADDRESS, FIRST_PORT, PORTS = "localhost", 8501, 100
@@ -55,7 +55,7 @@ def serve(file: str | None = None, *, port: int | None = None, browser: bool = T
 
 def check_file(file: str) -> None:
     """Refuse what is no single file, in the words of every other command."""
-    if len(find(file)) > 1 or Path(file).is_dir():
+    if len(find_files(file)) > 1 or Path(file).is_dir():
         raise ArgumentError(f"FILE must be one file, {file} stands for several; name one of them")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -142,11 +141,9 @@ def _table(given: dict[str, Any]) -> Any:
 
 
 def _outside(paths: list[str], given: dict[str, Any]) -> Any:
-    names = [Path(path).stem for path in paths]
-    names = names if len(set(names)) == len(names) else paths
-    if len(set(names)) < len(names):
-        raise ArgumentError(f"files of points from outside must differ, got {', '.join(paths)}")
-    tables = {name: _points(path, given).measures(given["measures"]) for name, path in zip(names, paths, strict=True)}
+    from uqprism.files import named_by_stem
+
+    tables = {name: _points(path, given).measures(given["measures"]) for name, path in named_by_stem(paths).items()}
     return tables if len(tables) > 1 else next(iter(tables.values()))
 
 

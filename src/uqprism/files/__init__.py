@@ -1,6 +1,7 @@
 """Files and clusters: measures for more rows than fit into memory."""
 
 from uqprism.files.lazy import evaluate
+from uqprism.files.paths import named_by_stem
 from uqprism.files.scoring import ScoreReport, score
 
-__all__ = ["ScoreReport", "evaluate", "score"]
+__all__ = ["ScoreReport", "evaluate", "named_by_stem", "score"]

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from uqprism.errors import ArgumentError, ClusterError, UqprismError
-from uqprism.files.inputs import Part
 from uqprism.files.options import Options
 from uqprism.files.parts import Made, Tick, make
+from uqprism.files.paths import Part
 from uqprism.support.optional import require
 
 RETRIES = 3  # of a task that raised, as when a file system hiccups; lost workers have their own count in Dask

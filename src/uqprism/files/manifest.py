@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from uqprism.errors import ArgumentError
-from uqprism.files.inputs import Part
 from uqprism.files.options import Options
 from uqprism.files.parts import Made, record
+from uqprism.files.paths import Part
 from uqprism.files.read import naming, pa, pq
-from uqprism.files.write import RECORD, whole
+from uqprism.files.write import RECORD
+from uqprism.support.storage import write_text
 from uqprism.support.versions import __version__
 
 MANIFEST = "_uqprism.json"
@@ -111,7 +112,7 @@ def remove_stale(output: Path, parts: Sequence[Part]) -> None:
             path.unlink()
 
 
-def write_manifest(output: Path, made: Sequence[Made], options: Options, run: str) -> None:
+def write_manifest(output: Path, made: Sequence[Made], options: Options) -> None:
     """Say in the folder what it holds."""
     entries = [
         {
@@ -130,5 +131,5 @@ def write_manifest(output: Path, made: Sequence[Made], options: Options, run: st
         "parts": entries,
     }
     target = output / MANIFEST
-    with naming(target, "written"), whole(target, run) as temporary:
-        temporary.write_text(json.dumps(about, indent=1) + "\n")
+    with naming(target, "written"):
+        write_text(target, json.dumps(about, indent=1) + "\n")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from uqprism.backends.choose import threads
 from uqprism.errors import InvalidValueError
-from uqprism.files.inputs import Part, Span
 from uqprism.files.options import Options
+from uqprism.files.paths import Part, Span
 from uqprism.files.pipeline import overlapped
 from uqprism.files.read import Batch, Source, naming, open_source, pa, pq
 from uqprism.files.rows import Scored, Scorer
-from uqprism.files.write import Sink, open_sink, whole
+from uqprism.files.write import Sink, open_sink
+from uqprism.support.storage import atomic_path
 from uqprism.support.versions import __version__
 
 Tick = Callable[[int, float], None]  # rows and bytes done
@@ -44,7 +45,13 @@ def record(part: Part, options: Options) -> dict[str, Any]:
 def make(part: Part, options: Options, *, run: str, threads: int, tick: Tick = lambda *_: None) -> Made:
     """Write the part, whole or not at all."""
     told = record(part, options)  # before reading, so that a file that changes meanwhile is noticed
-    with naming(part.target, "written"), whole(part.target, run) as temporary, closing(_Assembly(part, options, tick)) as file:
+    with naming(part.target, "written"):
+        part.target.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        naming(part.target, "written"),
+        atomic_path(part.target, run) as temporary,
+        closing(_Assembly(part, options, tick)) as file,
+    ):
         for span in part.spans:
             with closing(open_source(span, options.columns, as_text=part.target.suffix == ".csv")) as source:
                 scorer = Scorer(source, options)
@@ -53,6 +60,13 @@ def make(part: Part, options: Options, *, run: str, threads: int, tick: Tick = l
         file.finish(told)
     pa.default_memory_pool().release_unused()
     return Made(part, file.rows, file.bad_rows)
+
+
+@contextmanager
+def _file_for(part: Part, run: str) -> Iterator[Path]:
+    part.target.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(part.target, run) as temporary:
+        yield temporary
 
 
 class _Assembly:

@@ -18,8 +18,8 @@ from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.evaluation import evaluate
 from uqprism.families.quadrature import Exactness
 from uqprism.files.csv_files import column_names, explained
-from uqprism.files.inputs import find
 from uqprism.files.options import matching
+from uqprism.files.paths import find_files
 from uqprism.files.read import arrow_csv, naming, pa, pq, stored_weights
 from uqprism.files.rows import complaint, good_rows, numbers
 from uqprism.measures import catalogue
@@ -54,7 +54,7 @@ class Points:
         """The points of a Parquet, CSV or NPZ file, a folder of them, or a pattern."""
         if on_bad not in {"error", "drop"}:
             raise ArgumentError(str(unknown("on_bad (--on-bad)", on_bad, ("error", "drop"))))
-        return cls(tuple(span.path for span in find(inputs)), columns or Columns(), on_bad)
+        return cls(tuple(span.path for span in find_files(inputs)), columns or Columns(), on_bad)
 
     @property
     def title(self) -> str:

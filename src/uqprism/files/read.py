@@ -16,8 +16,8 @@ from uqprism.ensemble.columns import Columns, Layout, resolve
 from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.files.csv_files import column_names, explained
-from uqprism.files.inputs import Span
 from uqprism.files.npz import NpzArrays
+from uqprism.files.paths import Span
 from uqprism.support.optional import require
 
 pa = require("pyarrow", extra="cli")

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from uqprism.ensemble.columns import Columns, ColumnsLike
 from uqprism.errors import ArgumentError, InvalidValueError
-from uqprism.files.inputs import Part, PathLike, check_outside, find, plan
 from uqprism.files.options import MeasuresLike, OnBad, Options, select
+from uqprism.files.paths import Part, PathLike, check_outside, find_files, plan_parts
 from uqprism.support.progress import ProgressBar, progress_bar
+from uqprism.support.storage import sweep
 
 if TYPE_CHECKING:
     from uqprism.files.parts import Made
@@ -106,7 +107,7 @@ def score(
     columns = Columns(mean_columns, variance_columns, scale_columns)
     options = Options(select(measures), columns, shared, on_bad, keep_members, compression)
     check_outside(inputs, target)
-    parts = _planned(plan(find(inputs), target), target, part_rows or (None if dask is None else CLUSTER_ROWS))
+    parts = _planned(plan_parts(find_files(inputs), target), target, part_rows or (None if dask is None else CLUSTER_ROWS))
     _check_members(parts, options)
     from uqprism.files import manifest
 
@@ -130,12 +131,12 @@ def _made(
     parts: Sequence[Part], kept: Sequence[Made], output: Path, options: Options, *, progress: bool, threads: int | None, dask: Any
 ) -> list[Made]:
     """Make the parts that are missing, here or on a cluster, and leave nothing else behind."""
-    from uqprism.files import manifest, write
+    from uqprism.files import manifest
     from uqprism.files import parts as work
 
     run, done = uuid.uuid4().hex[:12], {one.part.target for one in kept}
     missing = [part for part in parts if part.target not in done]
-    write.sweep(output)
+    sweep(output)
     if missing and parts[0].target != output:
         (output / manifest.MANIFEST).unlink(missing_ok=True)  # it tells of what is about to change
     try:
@@ -149,9 +150,9 @@ def _made(
                 count = threads or work.default_threads()
                 made = [work.make(part, options, run=run, threads=count, tick=tick) for part in missing]
     finally:
-        write.sweep(output, run)
+        sweep(output, run)
     if parts[0].target != output:
-        manifest.write_manifest(output, [*kept, *made], options, run)
+        manifest.write_manifest(output, [*kept, *made], options)
         manifest.remove_stale(output, parts)
     return made
 

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import csv
-import glob
 import json
-import os
-import time
-import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,49 +20,7 @@ if TYPE_CHECKING:
 
 compute = require("pyarrow.compute", extra="cli")
 
-TEMPORARY = "_uqprism-tmp-"
 RECORD = "uqprism.score"
-ABANDONED = 3600.0  # seconds without a change after which a temporary file belongs to nobody
-
-
-@contextmanager
-def whole(target: Path, run: str) -> Iterator[Path]:
-    """A temporary path beside the target that takes its place at the end, and is removed if there is no end.
-
-    Every attempt has its own, so that one part tried twice at the same time, as a cluster may, comes out right.
-    """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f"{TEMPORARY}{run}-{uuid.uuid4().hex[:8]}-{target.name}")
-    try:
-        yield temporary
-        _settle(temporary)  # before it has the name, or a lost machine could leave the name without the contents
-        os.replace(temporary, target)
-        _settle(target.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _settle(path: Path) -> None:
-    """Wait until a file or folder is on the disk, where the system can tell."""
-    with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def sweep(output: Path, run: str | None = None) -> None:
-    """Remove temporary files of this run, or those that a killed process left long ago, below this folder or for this file.
-
-    Younger ones may belong to another run that is under way.
-    """
-    attempt = f"{TEMPORARY}{run or '?' * 12}-{'?' * 8}-"
-    leftovers = output.rglob(f"{attempt}*") if output.is_dir() else output.parent.glob(attempt + glob.escape(output.name))
-    for leftover in leftovers:
-        with suppress(FileNotFoundError):
-            if run is not None or time.time() - leftover.stat().st_mtime > ABANDONED:
-                leftover.unlink()
 
 
 class Sink(ABC):

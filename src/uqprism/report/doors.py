@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from uqprism.ensemble.columns import Columns
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UqprismError
 from uqprism.evaluation import evaluate
 from uqprism.files.options import matching, select
+from uqprism.files.paths import named_by_stem
 from uqprism.measures import MeasureTable
 from uqprism.measures.measure import is_measure
 from uqprism.report.request import COLUMNS_THERE, ERRORS_THERE, PREDICTS, Request, check_names, refuse
@@ -137,15 +137,9 @@ def _outside_files(request: Request, wanted: Sequence[str]) -> dict[str, Table]:
         return {}
     from uqprism.files.points import Points
 
-    paths = [request.ood] if isinstance(request.ood, str | os.PathLike) else list(request.ood)
-    names = [Path(path).stem for path in paths]
-    names = names if len(set(names)) == len(names) else [str(path) for path in paths]
-    if len(set(names)) < len(names):
-        raise ArgumentError(f"files of points from outside must differ, got {', '.join(names)}")
-    found: dict[str, Table] = {
-        name: Points.of(path, request.columns, request.on_bad).measures(wanted) for name, path in zip(names, paths, strict=True)
-    }
-    for path, table in zip(paths, found.values(), strict=True):
+    paths = named_by_stem([request.ood] if isinstance(request.ood, str | os.PathLike) else list(request.ood))
+    found = {name: Points.of(path, request.columns, request.on_bad).measures(wanted) for name, path in paths.items()}
+    for path, table in zip(paths.values(), found.values(), strict=True):
         if np.any(np.isnan(list(table.values())), axis=0).all():
             raise InvalidValueError(f"{path}: must have a row that can be used, got none; leave it out, or repair its rows")
     return found

@@ -1,13 +1,15 @@
-"""Files that are written whole or not at all and read without pickle."""
+"""Files that are complete or absent, and that are read and written without pickle."""
 
 from __future__ import annotations
 
+import glob
 import io
 import json
 import os
-import tempfile
+import time
+import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 from zipfile import ZipFile
@@ -16,55 +18,97 @@ import numpy as np
 
 from uqprism.errors import FileError, InvalidValueError
 
+TEMPORARY = "_uqprism-tmp-"
+ABANDONED = 3600.0  # seconds without a change after which a temporary file belongs to no run
+
+
+@contextmanager
+def atomic_path(path: str | os.PathLike[str], run: str | None = None) -> Iterator[Path]:
+    """A temporary path beside `path`, renamed to `path` when the block ends and removed if the block raises.
+
+    Args:
+        path: the file to write; an existing one stays until it is replaced.
+        run: 12 characters that name the run, for `sweep`; random by default.
+    """
+    target = Path(path)
+    # Each attempt has a name of its own: a cluster may try one part twice at the same time.
+    temporary = target.with_name(f"{TEMPORARY}{run or uuid.uuid4().hex[:12]}-{uuid.uuid4().hex[:8]}-{target.name}")
+    try:
+        yield temporary
+        _sync(temporary)  # before the rename, or a lost machine could leave the name without the contents
+        os.replace(temporary, target)
+        _sync(target.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
 
 @contextmanager
 def atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file to write into that takes the name `path` when the block ends well; what stood there stays until then."""
-    target = Path(path)
-    try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise FileError(f"cannot write {target}: {error.strerror}") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
+    """A binary file to write, which becomes `path` when the block ends; an existing `path` stays until then."""
+    with atomic_path(path) as temporary:
+        try:
+            file = temporary.open("xb")
+        except OSError as error:
+            raise FileError(f"cannot write {os.fspath(path)}: {error.strerror}") from None
+        with file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())  # before it has the name, or a lost machine could leave the name without the contents
-        os.chmod(temporary, 0o666 & ~_umask())  # a temporary file is private, the result should not be
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file or folder is on the disk, where the system supports that."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def sweep(output: Path, run: str | None = None) -> None:
+    """Remove the temporary files of this run, or those that killed processes left an hour ago or earlier.
+
+    Args:
+        output: a folder, which is searched to any depth, or the file that was to be written.
+        run: the run whose files are removed; by default the abandoned files of all runs.
+    """
+    pattern = f"{TEMPORARY}{run or '?' * 12}-{'?' * 8}-"
+    leftovers = output.rglob(f"{pattern}*") if output.is_dir() else output.parent.glob(pattern + glob.escape(output.name))
+    for leftover in leftovers:
+        with suppress(FileNotFoundError):
+            if run is not None or time.time() - leftover.stat().st_mtime > ABANDONED:
+                leftover.unlink()
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """The text as UTF-8, whole or not at all."""
+    """Write the text as UTF-8, atomically."""
     with atomic(path) as file:
         file.write(text.encode())
 
 
 def write_npz(path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Arrays and a JSON header in one .npz file; what stood at `path` stays until the new file is complete."""
+    """Write arrays and a JSON header to one .npz file, atomically."""
     entries = {**arrays, "header": np.frombuffer(json.dumps({"format": kind, "version": 1, **header}).encode(), dtype=np.uint8)}
     with atomic(path) as file:
-        np.savez(file, allow_pickle=False, **entries)
+        save_arrays(file, entries)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def save_arrays(file: IO[bytes], arrays: dict[str, Any]) -> None:
+    """Write arrays as .npz. Unlike with `numpy.savez`, any name will do: also `file`."""
+    with ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
 
 
 def read_npz(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The header and the arrays of a file that `write_npz` wrote for this kind."""
+    """The header and the arrays of a file that `write_npz` wrote as this kind."""
     try:
         arrays = npz_arrays(path)
         header = json.loads(arrays.pop("header").tobytes()) if "header" in arrays else {}
-    except Exception as error:  # on damaged bytes zipfile, zlib and json raise whatever they stumble over
+    except Exception as error:  # on damaged bytes zipfile, zlib and json raise all kinds of errors
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.filename is not None):  # not even opened
             raise
-        reason = "it is something else" if "allow_pickle" in str(error) else str(error)  # that advice of NumPy's is not ours
+        reason = "it is something else" if "allow_pickle" in str(error) else str(error)  # NumPy advises unpickling
         raise InvalidValueError(f"{os.fspath(path)} is not a readable .npz file: {reason}") from None
     if not isinstance(header, dict) or header.get("format") != kind:
         raise InvalidValueError(f"{os.fspath(path)} was not written by {kind.rsplit('.', maxsplit=1)[-1]}.save")
@@ -72,10 +116,10 @@ def read_npz(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], d
 
 
 def npz_arrays(path: str | os.PathLike[str], names: Sequence[str] | None = None) -> dict[str, Any]:
-    """The arrays in a .npz file, all or those of these names that are there.
+    """The arrays of a .npz file: all, or those of these names that it has.
 
-    Each is taken out of the archive whole, which compares its checksum, and parsed then: `numpy.load` parses first, and of an
-    array that claims to be shorter than it is it never reads the end, where the checksum is.
+    Each entry is extracted completely, which compares its checksum, and then parsed. `numpy.load` parses first: if an array
+    claims to be shorter than it is, the end of the entry, where the checksum is compared, is never reached.
     """
     with ZipFile(path) as archive:
         there = {member.removesuffix(".npy"): member for member in archive.namelist()}

@@ -1,4 +1,4 @@
-"""Which files go in, and where their parts come out."""
+"""Paths: which files are read, and where their results are written."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Part:
     spans: tuple[Span, ...]
 
 
-def find(inputs: PathLike | Sequence[PathLike]) -> list[Span]:
+def find_files(inputs: PathLike | Sequence[PathLike]) -> list[Span]:
     """The files meant by paths, folders and glob patterns, sorted within each, every one once.
 
     Folders are searched to any depth; what starts with `_` or `.` is ignored, as every reader of such folders does.
@@ -110,7 +110,7 @@ def _above_partitions(root: Path) -> Path:
     return root
 
 
-def plan(spans: Sequence[Span], output: PathLike) -> list[Part]:
+def plan_parts(spans: Sequence[Span], output: PathLike) -> list[Part]:
     """The parts to write: one for a file, one per input for a folder."""
     target = Path(output)
     if target.suffix and not target.is_dir():
@@ -137,6 +137,16 @@ def _check_apart(parts: Sequence[Part], output: Path) -> None:
             raise ArgumentError(f"output {part.target}: is an input; name another")
     if any(output.resolve() in source.parents for source in sources):
         raise ArgumentError(f"output {output}: holds the inputs; name another folder")
+
+
+def named_by_stem(paths: Sequence[PathLike]) -> dict[str, PathLike]:
+    """The paths of several OOD files, named by their stems, or by whole paths if two stems agree."""
+    names = [Path(path).stem for path in paths]
+    if len(set(names)) < len(names):
+        names = [os.fspath(path) for path in paths]
+    if len(set(names)) < len(names):
+        raise ArgumentError(f"the OOD files must differ, got {', '.join(names)}")
+    return dict(zip(names, paths, strict=True))
 
 
 def check_outside(inputs: PathLike | Sequence[PathLike], output: Path) -> None:
