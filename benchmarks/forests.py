@@ -12,7 +12,7 @@ from uqprism.paper import data
 
 TABLES = ("california", "ccpp", "casp")
 ROWS = 4_000  # of each table to learn from
-LEAVES = (2, 5, 10, 20, 50)  # min_samples of `from_sklearn`
+LEAVES = (2, 5, 10, 20, 50)  # min_samples of `from_model`
 ACQUISITIONS = ("crps.excess.members.members", "log.excess.members.members")
 WAYS: dict[str, dict[str, Any]] = {
     "softmax, raw": {},
@@ -42,7 +42,7 @@ def noise(root: str) -> list[str]:
         learn, test = (table.train.inputs[:ROWS], table.train.targets[:ROWS]), table.test
         for leaf, least in [*((1, each) for each in LEAVES), (5, 5)]:
             forest = RandomForestRegressor(200, min_samples_leaf=leaf, random_state=0, n_jobs=-1).fit(*learn)
-            ens = up.EnsemblePrediction.from_sklearn(forest, test.inputs, min_samples=least)
+            ens = up.from_model(forest, test.inputs, min_samples=least)
             split = up.decompose(ens, "squared_error", prediction="mixture", truth="members")
             error = up.tasks.prediction_error(ens, test.targets).mean()
             log = -ens.mixture.log_density(test.targets).mean()

@@ -33,13 +33,13 @@ def deep_ensemble(x: Any, y: Any, seed: int) -> Predict:
 def ngboost(x: Any, y: Any, seed: int) -> Predict:
     """NGBoost as it comes; one model has no epistemic part."""
     model = NGBRegressor(random_state=seed, verbose=False).fit(x, y)
-    return lambda inputs: up.EnsemblePrediction.from_sklearn([model], inputs)
+    return lambda inputs: up.from_model([model], inputs)
 
 
 def forest(x: Any, y: Any, seed: int) -> Predict:
-    """scikit-learn's random forest as it comes, through `from_sklearn`."""
+    """scikit-learn's random forest as it comes, through `from_model`."""
     model = RandomForestRegressor(random_state=seed, n_jobs=-1).fit(x, y)
-    return lambda inputs: up.EnsemblePrediction.from_sklearn(model, inputs)
+    return lambda inputs: up.from_model(model, inputs)
 
 
 MODELS = {"uqprism deep ensemble": deep_ensemble, "NGBoost": ngboost, "random forest": forest}

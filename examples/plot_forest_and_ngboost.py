@@ -38,7 +38,7 @@ def draw(quick: bool = False):
     x = np.linspace(-3.8, 3.8, 40 if quick else 300)
     figure, panels = new_figure(3.2, ncols=3, sharey=True)
     for axes, (name, model) in zip(panels, models.items(), strict=True):
-        split = up.decompose(up.EnsemblePrediction.from_sklearn(model, x[:, None]), rule="crps")
+        split = up.decompose(up.from_model(model, x[:, None]), rule="crps")
         for low, high in ((-5.0, -3.0), (0.0, 1.5), (3.0, 5.0)):
             axes.axvspan(low, high, color="black", alpha=0.06, linewidth=0)
         axes.stackplot(

@@ -15,46 +15,63 @@ from uqprism.measures import Measure, MeasureTable, catalogue
 from uqprism.support.versions import __version__
 
 if TYPE_CHECKING:
-    from uqprism import tasks
-    from uqprism.tasks.active_learning import ActiveLearner
-    from uqprism.tasks.calibration import Calibration, calibration
-    from uqprism.tasks.flagging import Flagged, flag
-    from uqprism.tasks.ood_detection import ood_detection
-    from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
-    from uqprism.tasks.recommendation import recommend
-    from uqprism.tasks.result import TaskResult
-    from uqprism.tasks.retention import retention_curve
-    from uqprism.tasks.selection import select_measure
-    from uqprism.tasks.selective_prediction import selective_prediction
+    from uqprism import files, paper, report, tasks, training
+    from uqprism.adapters import from_arrow, from_draws, from_frame, from_model, from_posterior, from_torch
+    from uqprism.report.page import write_report
+    from uqprism.tasks import (
+        ActiveLearner,
+        Calibration,
+        Flagged,
+        RankCorrelation,
+        TaskResult,
+        calibration,
+        flag,
+        ood_detection,
+        prediction_error,
+        rank_correlation,
+        recommend,
+        retention_curve,
+        select_measure,
+        selective_prediction,
+    )
+    from uqprism.training import DeepEnsemble
+    from uqprism.training.estimators import DeepEnsembleRegressor, EvidentialRegressor, MCDropoutRegressor
 
-# Loaded when they are first used, so that importing the package stays quick.
-_LATER = dict.fromkeys(
-    (
-        "ActiveLearner",
-        "Calibration",
-        "Flagged",
-        "RankCorrelation",
-        "TaskResult",
-        "calibration",
-        "flag",
-        "ood_detection",
-        "rank_correlation",
-        "recommend",
-        "retention_curve",
-        "select_measure",
-        "selective_prediction",
-    ),
-    "uqprism.tasks",
-)
-# These need further packages, and are left out by `from uqprism import *`.
-_WITH_EXTRAS = {
+# Where to find the names that are imported when they are first used, so that importing the package stays quick.
+_LAZY = {
+    "ActiveLearner": "uqprism.tasks",
+    "Calibration": "uqprism.tasks",
     "DeepEnsemble": "uqprism.training",
     "DeepEnsembleRegressor": "uqprism.training.estimators",
     "EvidentialRegressor": "uqprism.training.estimators",
+    "Flagged": "uqprism.tasks",
     "MCDropoutRegressor": "uqprism.training.estimators",
+    "RankCorrelation": "uqprism.tasks",
+    "TaskResult": "uqprism.tasks",
+    "calibration": "uqprism.tasks",
+    "files": "uqprism",
+    "flag": "uqprism.tasks",
+    "from_arrow": "uqprism.adapters",
+    "from_draws": "uqprism.adapters",
+    "from_frame": "uqprism.adapters",
+    "from_model": "uqprism.adapters",
+    "from_posterior": "uqprism.adapters",
+    "from_torch": "uqprism.adapters",
+    "ood_detection": "uqprism.tasks",
+    "paper": "uqprism",
+    "prediction_error": "uqprism.tasks",
+    "rank_correlation": "uqprism.tasks",
+    "recommend": "uqprism.tasks",
+    "report": "uqprism",
+    "retention_curve": "uqprism.tasks",
+    "select_measure": "uqprism.tasks",
+    "selective_prediction": "uqprism.tasks",
+    "tasks": "uqprism",
+    "training": "uqprism",
     "write_report": "uqprism.report.page",
 }
 
+# All but the names that need an extra, so that `from uqprism import *` works without any.
 __all__ = [
     "ActiveLearner",
     "Calibration",
@@ -82,8 +99,15 @@ __all__ = [
     "evaluate",
     "families",
     "flag",
+    "from_arrow",
+    "from_draws",
+    "from_frame",
+    "from_model",
+    "from_posterior",
+    "from_torch",
     "log_bayes_mixture_bounds",
     "ood_detection",
+    "prediction_error",
     "rank_correlation",
     "recommend",
     "retention_curve",
@@ -93,19 +117,17 @@ __all__ = [
     "tasks",
 ]
 
-_MODULES = ("files", "paper", "report", "tasks", "training")  # found without an import of their own
-
 
 def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    if name in _MODULES:
-        return importlib.import_module(f"uqprism.{name}")
-    home = (_LATER | _WITH_EXTRAS).get(name)
-    if home is not None:
-        return getattr(importlib.import_module(home), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    package = _LAZY[name]
+    if package == __name__:
+        return importlib.import_module(f"{package}.{name}")
+    return getattr(importlib.import_module(package), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_WITH_EXTRAS, *_MODULES})
+    return sorted({*__all__, *_LAZY})

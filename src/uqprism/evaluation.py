@@ -113,7 +113,7 @@ def evaluate(
     """
     given: object = ensemble
     if not isinstance(given, EnsemblePrediction):
-        way_out = "EnsemblePrediction.from_frame makes one of a table" if hasattr(given, "columns") else "build one first"
+        way_out = "up.from_frame makes one of a table" if hasattr(given, "columns") else "build one first"
         raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(given).__name__}; {way_out}")
     for what, value, known in (("estimator", estimator, get_args(Estimator)), ("backend", backend, get_args(Backend))):
         if value not in known:

@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 import uqprism as up
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, UqprismError
 
-from_frame = up.EnsemblePrediction.from_frame
+from_frame = up.from_frame
 RNG = np.random.default_rng(3)
 MEAN, VARIANCE = RNG.normal(size=(3, 4)), np.exp(RNG.normal(size=(3, 4)))
 COLUMNS = {"y": RNG.normal(size=4)} | {
@@ -34,7 +34,7 @@ def test_members_are_found_by_the_numbers_in_their_names(kind: type) -> None:
 def test_a_table_in_memory_needs_nothing_of_what_reads_files() -> None:
     code = """
 import sys, uqprism as up
-up.EnsemblePrediction.from_frame({"mean_0": [1.0], "variance_0": [2.0]})
+up.from_frame({"mean_0": [1.0], "variance_0": [2.0]})
 assert not [name for name in sys.modules if name.startswith("uqprism.files")]
 """
     subprocess.run([sys.executable, "-c", code], check=True)

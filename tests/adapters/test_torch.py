@@ -43,7 +43,7 @@ WAYS = ["tuple", "flat tuple", "tensor", "dictionary", "normal", "independent", 
 def test_modules_are_members(how: str, rows: int) -> None:
     networks = [Returns(how) for _ in range(3)]
     x = torch.randn(rows, 3)
-    ens = up.EnsemblePrediction.from_torch(networks, x)
+    ens = up.from_torch(networks, x)
     mean = torch.stack([n.layer(x)[:, 0] for n in networks])
     variance = torch.stack([n.layer(x)[:, 1].exp() for n in networks])
     if how == "laplace":
@@ -53,7 +53,7 @@ def test_modules_are_members(how: str, rows: int) -> None:
         assert_close(ens.members.mean, mean)
         assert_close(ens.members.variance, variance)
     assert all(n.training and n.drop.training for n in networks)  # as they were
-    assert_close(up.EnsemblePrediction.from_torch(networks, x, rows_at_once=2).matched.mean, ens.matched.mean)
+    assert_close(up.from_torch(networks, x, rows_at_once=2).matched.mean, ens.matched.mean)
 
 
 @pytest.mark.parametrize("how", ["tuple", "tensor", "dictionary"])
@@ -61,8 +61,8 @@ def test_stacked_parameters_are_members(how: str) -> None:
     networks = [Returns(how) for _ in range(3)]
     parameters, buffers = torch.func.stack_module_state(networks)
     x = torch.randn(7, 3)
-    stacked = up.EnsemblePrediction.from_torch(networks[0], x, parameters=parameters, buffers=buffers)
-    listed = up.EnsemblePrediction.from_torch(networks, x)
+    stacked = up.from_torch(networks[0], x, parameters=parameters, buffers=buffers)
+    listed = up.from_torch(networks, x)
     assert_close(stacked.members.mean, listed.members.mean)
     assert_close(stacked.members.variance, listed.members.variance)
 
@@ -70,17 +70,17 @@ def test_stacked_parameters_are_members(how: str) -> None:
 def test_heads_read_raw_outputs() -> None:
     networks = [Returns("raw") for _ in range(3)]
     x = torch.randn(7, 3)
-    ens = up.EnsemblePrediction.from_torch(networks, x, head="natural")
+    ens = up.from_torch(networks, x, head="natural")
     raw = networks[1].layer(x)
     precision = nn.functional.softplus(raw[:, 1]) + 1e-8
     assert_close(ens.members.mean[1], raw[:, 0] / precision)
     assert_close(ens.members.variance[1], 1 / precision)
-    assert up.EnsemblePrediction.from_torch(networks, x, head="laplace").members.name == "laplace"
+    assert up.from_torch(networks, x, head="laplace").members.name == "laplace"
 
 
 def test_gradients_reach_the_networks() -> None:
     networks = [Returns("tuple") for _ in range(3)]
-    ens = up.EnsemblePrediction.from_torch(nn.ModuleList(networks), torch.randn(7, 3))
+    ens = up.from_torch(nn.ModuleList(networks), torch.randn(7, 3))
     up.decompose(ens, rule="crps").excess.sum().backward()
     assert all(n.layer.weight.grad.abs().sum() > 0 for n in networks)
 
@@ -88,28 +88,28 @@ def test_gradients_reach_the_networks() -> None:
 def test_a_generator_of_modules_is_evaluated_like_a_list() -> None:
     networks = [Returns("tuple") for _ in range(3)]
     x = torch.randn(7, 3)
-    expected = up.EnsemblePrediction.from_torch(networks, x).members.mean
-    assert_close(up.EnsemblePrediction.from_torch((n for n in networks), x).members.mean, expected)
+    expected = up.from_torch(networks, x).members.mean
+    assert_close(up.from_torch((n for n in networks), x).members.mean, expected)
 
 
 X = torch.randn(4, 3)
 BAD = {
-    "numpy": (lambda: up.EnsemblePrediction.from_torch([Returns("tuple")], X.numpy()), "inputs must be a torch tensor"),
-    "keys": (lambda: up.EnsemblePrediction.from_torch([Returns("keys")], X), "must have mean and variance or scale"),
-    "none": (lambda: up.EnsemblePrediction.from_torch([], X), "at least one module"),
-    "one": (lambda: up.EnsemblePrediction.from_torch(Returns("tuple"), X), "must be a list of modules"),
-    "means": (lambda: up.EnsemblePrediction.from_torch([Returns("mean")], X), r"must return \(mean, variance\)"),
+    "numpy": (lambda: up.from_torch([Returns("tuple")], X.numpy()), "inputs must be a torch tensor"),
+    "keys": (lambda: up.from_torch([Returns("keys")], X), "must have mean and variance or scale"),
+    "none": (lambda: up.from_torch([], X), "at least one module"),
+    "one": (lambda: up.from_torch(Returns("tuple"), X), "must be a list of modules"),
+    "means": (lambda: up.from_torch([Returns("mean")], X), r"must return \(mean, variance\)"),
     "poisson": (
-        lambda: up.EnsemblePrediction.from_torch([Returns("poisson")], X),
+        lambda: up.from_torch([Returns("poisson")], X),
         "Normal or Laplace distributions, got Poisson",
     ),
     "mixed": (
-        lambda: up.EnsemblePrediction.from_torch([Returns("tuple"), Returns("laplace")], X),
+        lambda: up.from_torch([Returns("tuple"), Returns("laplace")], X),
         "must all predict the same parameters",
     ),
-    "head": (lambda: up.EnsemblePrediction.from_torch([Returns("mean")], X, head="natural"), r"reads tensors \(rows, 2\)"),
-    "evidential": (lambda: up.EnsemblePrediction.from_torch([Returns("raw")], X, head="evidential"), "no ensemble yet"),
-    "list with parameters": (lambda: up.EnsemblePrediction.from_torch([nn.Linear(3, 2)], X, parameters={}), "the one module"),
+    "head": (lambda: up.from_torch([Returns("mean")], X, head="natural"), r"reads tensors \(rows, 2\)"),
+    "evidential": (lambda: up.from_torch([Returns("raw")], X, head="evidential"), "no ensemble yet"),
+    "list with parameters": (lambda: up.from_torch([nn.Linear(3, 2)], X, parameters={}), "the one module"),
 }
 
 

@@ -171,9 +171,9 @@ def test_arrow_gives_back_every_bit(example: str, tmp_path) -> None:
 
     ens = EXAMPLES[example]()
     table = ens.to_arrow()
-    assert same(ens, up.EnsemblePrediction.from_arrow(table))
+    assert same(ens, up.from_arrow(table))
     pyarrow.parquet.write_table(table, tmp_path / "ens.parquet")
-    assert same(ens, up.EnsemblePrediction.from_arrow(pyarrow.parquet.read_table(tmp_path / "ens.parquet")))
+    assert same(ens, up.from_arrow(pyarrow.parquet.read_table(tmp_path / "ens.parquet")))
 
 
 def test_arrow_columns_are_named_like_the_files_we_read() -> None:
@@ -240,7 +240,7 @@ BAD = {
     "a data frame": (
         lambda: gaussian(mean=pd.DataFrame(MEAN.T), variance=pd.DataFrame(SCALE.T)),
         TypeError,
-        r"members first, got a DataFrame; EnsemblePrediction.from_frame .*mean.to_numpy\(\).T",
+        r"members first, got a DataFrame; up.from_frame .*mean.to_numpy\(\).T",
     ),
     "strings": (lambda: gaussian(mean=[["a", "b"]], scale=1.0), TypeError, "real numbers"),
     "member axis": (lambda: gaussian(mean=MEAN, scale=SCALE, member_axis=2), ValueError, "member_axis 2"),

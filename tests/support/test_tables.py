@@ -19,7 +19,7 @@ def test_members_make_the_trip_to_a_frame_and_back() -> None:
     frame = ENSEMBLE.to_pandas(index=INDEX)
     assert frame.index.equals(INDEX)
     assert list(frame) == [f"{what}_{i}" for what in ("mean", "scale") for i in range(3)]
-    again = up.EnsemblePrediction.from_frame(frame)
+    again = up.from_frame(frame)
     assert_array_equal(again.members.mean, ENSEMBLE.members.mean)
     assert_array_equal(again.members.scale, ENSEMBLE.members.scale)
 

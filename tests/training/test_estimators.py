@@ -110,7 +110,7 @@ def test_works_in_scikit_learns_tools() -> None:
     assert cross_val_score(model, x, y, cv=2).mean() > 0.3
     search = GridSearchCV(quick(up.DeepEnsembleRegressor, n_members=2, max_epochs=10), {"hidden": [(4,), (16,)]}, cv=2).fit(x, y)
     assert search.best_params_["hidden"] in {(4,), (16,)}
-    assert up.EnsemblePrediction.from_sklearn(search.best_estimator_, x).n_members == 2
+    assert up.from_model(search.best_estimator_, x).n_members == 2
 
 
 def test_random_state_and_pickle() -> None:

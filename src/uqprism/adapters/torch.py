@@ -6,25 +6,72 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from uqprism.adapters.base import Adapter, adapters, is_a
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, ArrayTypeError, ShapeError
 from uqprism.support.optional import require
 
 DICTIONARIES = [{"mean", "variance"}, {"mean", "scale"}, {"location", "scale"}]
-
-
 Stacked = tuple[dict[str, Any], dict[str, Any]]
 
 
-def from_torch(networks: Any, inputs: Any, stacked: Stacked | None, head: Any, rows_at_once: int | None) -> EnsemblePrediction:
-    """See `EnsemblePrediction.from_torch`; `stacked` are the parameters and buffers of a single module."""
+@adapters.register("torch")
+class Torch(Adapter):
+    """PyTorch modules, alone or in a list."""
+
+    supports = "PyTorch modules, alone or in a list"
+    priority = 5
+
+    def matches(self, model: Any) -> bool:
+        """Whether it is a module, or a list of modules."""
+        models = model if isinstance(model, list | tuple) and model else [model]
+        return all(is_a(each, "torch", "Module") for each in models)
+
+    def predict(
+        self,
+        model: Any,
+        X: Any,
+        *,
+        head: Any = None,
+        parameters: Any = None,
+        buffers: Any = None,
+        rows_at_once: int | None = None,
+    ) -> EnsemblePrediction:
+        """One member per module."""
+        alone = parameters is None and is_a(model, "torch", "Module") and not is_a(model, "torch", "ModuleList")
+        networks = [model] if alone else model
+        return from_torch(networks, X, head=head, parameters=parameters, buffers=buffers, rows_at_once=rows_at_once)
+
+
+def from_torch(
+    networks: Any,
+    inputs: Any,
+    *,
+    head: Any = None,
+    parameters: Any = None,
+    buffers: Any = None,
+    rows_at_once: int | None = None,
+) -> EnsemblePrediction:
+    """One member for each PyTorch network, predicting for inputs (rows, ...).
+
+    The networks run in evaluation mode, on their device. The result has gradients unless `torch.no_grad` is on.
+
+    Args:
+        networks: a list of modules; or one module, whose stacked `parameters` and `buffers` are those of
+            `torch.func.stack_module_state`.
+        inputs: a tensor, given to each of them.
+        head: what their outputs (rows, n) mean, such as `natural`, by the names of `uqprism.training`. By default they
+            return (mean, variance), a tensor (rows, 2) of the two, a dictionary of parameters such as
+            `{"mean": ..., "scale": ...}`, or a `torch.distributions` Normal or Laplace.
+        parameters: stacked parameters by name, each (members, ...).
+        buffers: stacked buffers by name, each (members, ...).
+        rows_at_once: predict this many rows at a time, to bound memory; all at once unless given.
+    """
     torch = require("torch", extra="deep")
-    if hasattr(networks, "predict_ensemble"):
-        return networks.predict_ensemble(inputs)
     if not isinstance(inputs, torch.Tensor):
         raise ArrayTypeError(f"inputs must be a torch tensor, which the networks take, got {type(inputs).__name__}")
     networks = networks if isinstance(networks, torch.nn.Module) else list(networks)
-    run = _runner(networks, stacked)
+    run = _runner(networks, None if parameters is None else (dict(parameters), dict(buffers or {})))
     parts = [inputs] if rows_at_once is None else list(inputs.split(rows_at_once))
     with _evaluating(networks):
         outputs = [_parameters(run(part), head) for part in parts]

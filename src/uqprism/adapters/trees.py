@@ -6,15 +6,55 @@ from typing import Any
 
 import numpy as np
 
+from uqprism.adapters.base import Adapter, adapters, is_a, name, one_member
 from uqprism.arrays import Array
+from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import InvalidValueError, UnsupportedError
 
 VARIANCE_CRITERIA = ("squared_error", "friedman_mse")
 ROUNDING = 32.0 * float(np.finfo(np.float64).eps)
 
 
-def tree_member(tree: Any, leaves: Array, *, min_samples: int, label: str) -> tuple[Array, Array]:
+@adapters.register("forest")
+class Forest(Adapter):
+    """scikit-learn's random forests and extra trees, one Gaussian per tree."""
+
+    supports = "random forests and extra trees (RandomForestRegressor, ExtraTreesRegressor)"
+
+    def matches(self, model: Any) -> bool:
+        """Whether it is a forest of regression trees."""
+        return is_a(model, "sklearn", "RandomForestRegressor", "ExtraTreesRegressor")
+
+    def predict(self, model: Any, X: Array, *, min_samples: int = 5) -> EnsemblePrediction:
+        """The mean and variance of the leaf that each tree sends a point to."""
+        leaves = model.apply(X)  # checks the input as the forest does; its trees know no feature names
+        mean, variance = (np.empty(leaves.shape[::-1]) for _ in range(2))
+        for i, tree in enumerate(model.estimators_):
+            label = f"tree {i} of the {name(model)}"
+            mean[i], variance[i] = leaf_moments(tree, leaves[:, i], min_samples=min_samples, label=label)
+        return EnsemblePrediction.gaussian(mean=mean, variance=variance)
+
+
+@adapters.register("tree")
+class Tree(Adapter):
+    """scikit-learn's regression trees, one Gaussian each."""
+
+    supports = "regression trees (DecisionTreeRegressor, ExtraTreeRegressor)"
+
+    def matches(self, model: Any) -> bool:
+        """Whether it is a regression tree."""
+        return is_a(model, "sklearn", "DecisionTreeRegressor")
+
+    def predict(self, model: Any, X: Array, *, min_samples: int = 5) -> EnsemblePrediction:
+        """The mean and variance of each point's leaf."""
+        mean, variance = leaf_moments(model, model.apply(X), min_samples=min_samples, label=f"the {name(model)}")
+        return one_member(model, "gaussian", mean=mean, variance=variance)
+
+
+def leaf_moments(tree: Any, leaves: Array, *, min_samples: int, label: str) -> tuple[Array, Array]:
     """The mean and variance, (points,) each, that a fitted scikit-learn tree gives points in these leaves."""
+    if min_samples < 1:
+        raise InvalidValueError(f"min_samples must be at least 1, got {min_samples}")
     _check_tree(tree, label)
     values = tree.tree_.value[:, 0, 0]
     variances = node_variances(tree.tree_, min_samples)
@@ -27,23 +67,23 @@ def tree_member(tree: Any, leaves: Array, *, min_samples: int, label: str) -> tu
 
 
 def node_variances(tree: Any, min_samples: int) -> Array | None:
-    """For each node, the variance within the nearest node on its way to the root that can tell one, itself included.
+    """For each node, the variance within the nearest node towards the root, itself included, that has enough rows.
 
-    That is a node with at least `min_samples` distinct training rows whose targets are not all equal, or failing that the
-    root. None where the root's targets are all equal too.
+    Enough is at least `min_samples` distinct training rows whose targets are not all equal; the root counts in any case. None
+    if the root's targets are all equal.
     """
     variance, size = tree.impurity, tree.value[:, 0, 0]
     varies = variance > ROUNDING * (size * size + variance)  # an impurity is a difference of squares
     if not varies[0]:
         return None
-    tells = varies & (tree.n_node_samples >= min_samples)
-    tells[0] = True
+    enough = varies & (tree.n_node_samples >= min_samples)
+    enough[0] = True
     parent = _parents(tree)
     found = np.arange(tree.node_count)
-    climbing = np.flatnonzero(~tells)
+    climbing = np.flatnonzero(~enough)
     while len(climbing):
         found[climbing] = parent[found[climbing]]
-        climbing = climbing[~tells[found[climbing]]]
+        climbing = climbing[~enough[found[climbing]]]
     return variance[found]
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.adapters.doors import Doors
 from uqprism.arrays import Array, coerce, is_traced, is_wrapped, namespace, to_numpy, working
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
@@ -24,13 +23,13 @@ from uqprism.support.tables import data_frame
 FORMAT = "uqprism.EnsemblePrediction"
 
 
-class EnsemblePrediction(Doors):
+class EnsemblePrediction:
     """The predictions of several models for the same points, as distributions of one family.
 
-    Build it with `gaussian`, `natural`, `laplace`, `logistic`, `student_t` or `samples`, from a table with `from_frame`, or
-    from models and posteriors of other libraries with `from_sklearn`, `from_torch` and `from_samples`. Arrays are (members,
-    *points), or have the members along `member_axis`; NumPy, PyTorch and JAX arrays are kept as they are, lists and tables
-    become NumPy. Values are checked once, here; `check=False` skips that.
+    Build it with `gaussian`, `natural`, `laplace`, `logistic`, `student_t` or `samples`; the functions `uqprism.from_frame`,
+    `from_model`, `from_torch`, `from_draws` and `from_posterior` build it from tables and from other libraries' models and
+    draws. Arrays are (members, *points), or have the members along `member_axis`; NumPy, PyTorch and JAX arrays are kept as they
+    are, lists and tables become NumPy. Values are checked once, here; `check=False` skips that.
 
     Attributes:
         members: the distributions, with a batch of (members, *points).
@@ -46,7 +45,7 @@ class EnsemblePrediction(Doors):
         self.members = members
         self.weights = None if weights is None else _member_weights(weights, members, check)
 
-    # Doors ------------------------------------------------------------------------------------------------------------
+    # Constructors -----------------------------------------------------------------------------------------------------
 
     @classmethod
     def gaussian(
@@ -115,7 +114,7 @@ class EnsemblePrediction(Doors):
         """Members that are known only by draws of the target, (members, draws, *points) or as the two axes say.
 
         Each draw is a value that the target might take. For draws of a model's parameters, of which each makes a distribution of
-        its own, use `from_samples`.
+        its own, use `uqprism.from_posterior`.
         """
         draws = coerce(draws=draws)["draws"]
         if draws.ndim < 2:
@@ -291,22 +290,6 @@ class EnsemblePrediction(Doors):
         flat, names = self.flat().members, _stored_parameters(self.members)
         return {f"{_column(n)}_{i}": to_numpy(getattr(flat, n))[i] for n in names for i in range(self.n_members)}
 
-    @classmethod
-    def from_arrow(cls, table: Any) -> EnsemblePrediction:
-        """Read what `to_arrow` gave, also after a trip through Parquet."""
-        metadata = (table.schema.metadata or {}).get(FORMAT.encode())
-        if metadata is None:
-            raise InvalidValueError("the table lacks the header that EnsemblePrediction.to_arrow writes")
-        header = json.loads(metadata)
-        shape = (header["members"], *header["points_shape"])
-        given: dict[str, Array] = {}
-        for name in table.column_names:
-            parameter = name.rsplit("_", 1)[0]
-            if name == f"{parameter}_0" and parameter not in given:
-                columns = [table.column(f"{parameter}_{i}").to_numpy() for i in range(header["members"])]
-                given[parameter] = np.stack(columns).reshape(shape)
-        return cls(families.get(header["family"])(**given), header["weights"])
-
     def __repr__(self) -> str:
         points = " x ".join(str(n) for n in self.points_shape) or "1"
         return f"<EnsemblePrediction: {self.n_members} {self.members.name} members, {points} points>"
@@ -342,8 +325,8 @@ def _arrays(member_axis: int, **given: Array) -> dict[str, Array]:
     for name, x in given.items():
         if hasattr(x, "columns") and member_axis == 0:  # its rows are points, which would be taken for members
             raise ArrayTypeError(
-                f"{name} must be an array with the members first, got a {type(x).__name__}; EnsemblePrediction.from_frame reads "
-                f"a table with all columns, else give {name}.to_numpy().T"
+                f"{name} must be an array with the members first, got a {type(x).__name__}; from_frame reads a table "
+                f"with all columns; else give {name}.to_numpy().T"
             )
     arrays = coerce(**{name: x for name, x in given.items() if x is not None})
     for name, x in arrays.items():

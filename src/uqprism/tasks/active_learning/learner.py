@@ -29,7 +29,7 @@ class ActiveLearner:
     Args:
         fit: a function (inputs, targets) -> model, or a scikit-learn regressor, which is cloned in each round. A function that
             takes `seed` is given one, another in each round; where a regressor's `random_state` is None, it is set. The model has
-            `predict_ensemble(inputs)`, or is one that `EnsemblePrediction.from_sklearn` understands.
+            `predict_ensemble(inputs)`, or is one that `up.from_model` understands.
         pool_inputs: all points that may be labelled: an array or tensor (points, ...), a data frame, or a sparse matrix.
         pool_targets: their targets (points,), looked at only when a point is labelled.
         initial: how many points to start from, drawn at random, or their indices.

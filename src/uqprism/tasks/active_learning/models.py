@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from uqprism.adapters import from_model
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, ShapeError, UnsupportedError
 from uqprism.support.optional import require
@@ -83,9 +84,9 @@ class Fit:
 
 
 def predict(model: Any, inputs: Any) -> EnsemblePrediction:
-    """The model's own ensemble, or what `EnsemblePrediction.from_sklearn` makes of it."""
+    """The model's own ensemble, or what `from_model` makes of it."""
     try:
-        ensemble = EnsemblePrediction.from_sklearn(model, inputs)  # asks predict_ensemble first
+        ensemble = from_model(model, inputs)
     except UnsupportedError as error:
         raise UnsupportedError(f"fit gave a {type(model).__name__}: {error}. {ADVICE}") from None
     if not isinstance(ensemble, EnsemblePrediction):

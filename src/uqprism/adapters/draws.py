@@ -1,4 +1,4 @@
-"""Posterior draws of a mean and a noise scale, one Gaussian member for each."""
+"""Draws: of the target, and of the parameters of a model that was fitted by sampling."""
 
 from __future__ import annotations
 
@@ -14,10 +14,53 @@ from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 SAMPLE_NAMES = ("chain", "draw", "sample")
 
 
-def from_samples(
-    mean: Array, noise: dict[str, Array], sample_dims: int | None, n_members: int | None, weights: Array
+def from_draws(
+    draws: Array, *, weights: Array = None, member_axis: int = 0, draw_axis: int = 1, check: bool = True
 ) -> EnsemblePrediction:
-    """See `EnsemblePrediction.from_samples`; the noise is a scale or a variance, by that name."""
+    """Members that are known only by draws of the target, such as posterior predictive samples.
+
+    Each draw is a value that the target might take. For draws of a model's parameters, of which each makes a distribution of
+    its own, use `from_posterior`.
+
+    Args:
+        draws: (members, draws, *points), or with the members and the draws along the two axes given. An `xarray.DataArray`
+            has the draws along the dimension `draw` or `sample` and the members along `member` or `chain`, wherever those are;
+            without a dimension of members it is one member.
+        weights: one per member, summing to one; None means equal.
+        member_axis: the axis of the members.
+        draw_axis: the axis of the draws.
+        check: whether to check the values.
+    """
+    if _is_labelled(draws):
+        draws = _with_draws_second(draws)
+    return EnsemblePrediction.samples(draws, weights=weights, member_axis=member_axis, draw_axis=draw_axis, check=check)
+
+
+def from_posterior(
+    mean: Array,
+    *,
+    scale: Array = None,
+    variance: Array = None,
+    sample_dims: int | None = None,
+    n_members: int | None = None,
+    weights: Array = None,
+) -> EnsemblePrediction:
+    """One Gaussian member for each posterior draw of the mean and the noise, as PyMC, ArviZ, Stan or NumPyro keep them.
+
+    These are draws of a model's parameters. For draws of the target itself (posterior predictive samples), which are not
+    distributions, use `from_draws`.
+
+    Args:
+        mean: (draw, *points), or (chain, draw, *points) with `sample_dims=2`. An `xarray.DataArray` has its axes by name,
+            `chain`, `draw` or `sample`, in any order.
+        scale: the standard deviation of the noise: shaped like the mean; or with the axes of the draws only, for one noise
+            for all points; or a number. If the mean is a `DataArray`, another one with some of its dimensions, or a number.
+        variance: the variance of the noise, in the same shapes; give one of the two.
+        sample_dims: how many leading axes count draws, 1 unless given; not for a `DataArray`.
+        n_members: keep this many draws, evenly spaced; all of them unless given.
+        weights: one for each draw, summing to one; None means equal.
+    """
+    noise = {name: x for name, x in (("scale", scale), ("variance", variance)) if x is not None}
     if len(noise) != 1:
         raise ArgumentError(
             f"give exactly one of scale and variance, the noise of each draw; got {'both' if noise else 'neither'}"
@@ -68,6 +111,19 @@ def _members(named: dict[str, Array], sample_dims: int) -> dict[str, Array]:
         wide = x if x.ndim == len(shape) or not x.ndim else xp.reshape(x, (*samples, *(1,) * len(points)))
         members[name] = xp.reshape(xp.broadcast_to(wide, shape), (-1, *points))
     return members
+
+
+def _with_draws_second(draws: Any) -> Array:
+    """The values of a DataArray as (members, draws, *points)."""
+    drawn = [name for name in ("draw", "sample") if name in draws.dims]
+    members = [name for name in ("member", "chain") if name in draws.dims]
+    if len(drawn) != 1 or len(members) > 1:
+        raise ShapeError(
+            "draws must have one dimension called draw or sample, and at most one called member or chain, got "
+            f"{tuple(draws.dims)}; rename or stack them"
+        )
+    values = draws.transpose(*members, *drawn, ...).values
+    return values if members else values[None]
 
 
 def _is_labelled(x: Any) -> bool:

@@ -1,0 +1,71 @@
+"""Models that hold several others, and models that predict an ensemble themselves."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from uqprism.adapters.base import Adapter, adapters, check_options, is_a, join, name, option_names
+from uqprism.arrays import Array
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.errors import ArgumentError, UnsupportedError
+
+
+@adapters.register("predict_ensemble")
+class PredictsEnsemble(Adapter):
+    """Models with a method `predict_ensemble(X)`, such as this package's estimators; options go to that method."""
+
+    supports = "models with predict_ensemble(X)"
+    priority = 10
+
+    def matches(self, model: Any) -> bool:
+        """Whether the method is there."""
+        return hasattr(model, "predict_ensemble")
+
+    def predict(self, model: Any, X: Array, **options: Any) -> EnsemblePrediction:
+        """What the method returns."""
+        names = list(inspect.signature(model.predict_ensemble).parameters)[1:]
+        check_options(options, {*names, *option_names(model.predict_ensemble)}, model)
+        return model.predict_ensemble(X, **options)
+
+    def predict_member(self, model: Any, X: Array) -> EnsemblePrediction:
+        """Refuse: an ensemble is not a member."""
+        raise UnsupportedError(f"a {name(model)} is an ensemble itself, not one member of another; pass it by itself")
+
+
+@adapters.register("list")
+class ModelList(Adapter):
+    """A list or tuple of fitted models, one member each."""
+
+    supports = "lists of models, one member each"
+
+    def matches(self, model: Any) -> bool:
+        """Whether it is a list or a tuple."""
+        return isinstance(model, list | tuple)
+
+    def predict(self, model: Any, X: Array, **options: Any) -> EnsemblePrediction:
+        """The members in the order of the list."""
+        if not model:
+            raise ArgumentError("the list must hold at least one fitted model, got none")
+        return join(((f"model {i} of the list", each, X) for i, each in enumerate(model)), options)
+
+
+@adapters.register("bagging")
+class Bagging(Adapter):
+    """scikit-learn's bags, one member per model."""
+
+    supports = "BaggingRegressor, one member per model"
+
+    def matches(self, model: Any) -> bool:
+        """Whether it is a bag of regressors."""
+        return is_a(model, "sklearn", "BaggingRegressor")
+
+    def predict(self, model: Any, X: Array, **options: Any) -> EnsemblePrediction:
+        """Each model predicts from the features that it was given."""
+        rows = X.tocsr() if hasattr(X, "tocsr") else X
+        model.predict(rows[:1])  # checks the fit and the input as the bag does; its models know no feature names
+        table = rows if hasattr(rows, "tocsr") else np.asarray(rows)
+        parts = enumerate(zip(model.estimators_, model.estimators_features_, strict=True))
+        return join(((f"model {i} of the bag", part, table[:, columns]) for i, (part, columns) in parts), options)

@@ -1,0 +1,112 @@
+"""Tables in memory with a row per point and columns for the members' parameters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from uqprism.arrays import Array
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.columns import Columns, resolve
+from uqprism.ensemble.prediction import FORMAT
+from uqprism.errors import ArrayTypeError, InvalidValueError
+from uqprism.families import families
+
+FRAME = "frame"  # its name in messages
+
+
+def from_frame(
+    frame: Any,
+    *,
+    mean_columns: str | Sequence[str] | None = None,
+    variance_columns: str | Sequence[str] | None = None,
+    scale_columns: str | Sequence[str] | None = None,
+    weights: Array = None,
+) -> EnsemblePrediction:
+    """Gaussian members from a table in memory with a row per point: the columns that `uqprism score` reads from a file.
+
+    Members are found by the names of their columns, `mean_0`, `mean_1` and so on, with `variance_0` or `scale_0` (standard
+    deviations) and so on, and ordered by the numbers. Other columns, such as the target, are ignored.
+
+    Args:
+        frame: a pandas or Polars data frame, an Arrow table, or a mapping of names to columns.
+        mean_columns: a pattern such as `mu{i}`, names with commas between, or a list of them; by default `mean_{i}`.
+        variance_columns: the same for variances, by default `variance_{i}`.
+        scale_columns: the same for standard deviations, by default `scale_{i}`; give at most one of the two.
+        weights: one per member, summing to one; None means equal.
+
+    Raises:
+        InvalidValueError: columns that are missing or do not fit together, or a row with a number missing, a mean that is not
+            finite or a variance not above zero; named with row and column.
+    """
+    layout = resolve(Columns(mean_columns, variance_columns, scale_columns), _names(frame), FRAME)
+    mean = [_numbers(frame, name) for name in layout.mean]
+    spread = [_numbers(frame, name) for name in layout.spread]
+    for name, values in zip(layout.mean, mean, strict=True):
+        _check(name, values, np.isfinite(values), "finite")
+    for name, values in zip(layout.spread, spread, strict=True):
+        _check(name, values, np.isfinite(values) & (values > 0), "finite and greater than zero")
+    given: dict[str, Any] = {"mean": np.stack(mean), layout.kind: np.stack(spread)}
+    return EnsemblePrediction.gaussian(**given, weights=weights)
+
+
+def from_arrow(table: Any) -> EnsemblePrediction:
+    """Read the table that `EnsemblePrediction.to_arrow` gives, also after it was written to Parquet and read again."""
+    metadata = (table.schema.metadata or {}).get(FORMAT.encode())
+    if metadata is None:
+        raise InvalidValueError("the table lacks the header that EnsemblePrediction.to_arrow writes; from_frame reads others")
+    header = json.loads(metadata)
+    shape = (header["members"], *header["points_shape"])
+    given: dict[str, Array] = {}
+    for name in table.column_names:
+        parameter = name.rsplit("_", 1)[0]
+        if name == f"{parameter}_0" and parameter not in given:
+            columns = [table.column(f"{parameter}_{i}").to_numpy() for i in range(header["members"])]
+            given[parameter] = np.stack(columns).reshape(shape)
+    return EnsemblePrediction(families.get(header["family"])(**given), header["weights"])
+
+
+def _names(frame: Any) -> list[Any]:
+    if hasattr(frame, "map_partitions") or hasattr(frame, "data_vars"):
+        raise ArrayTypeError(f"{FRAME} must be a table in memory, got {_kind(frame)}; use uqprism.files.evaluate")
+    for attribute in ("column_names", "columns"):  # Arrow's, then those of data frames
+        if hasattr(frame, attribute):
+            return list(getattr(frame, attribute))
+    if hasattr(frame, "keys"):
+        return list(frame.keys())
+    raise ArrayTypeError(
+        f"{FRAME} must be a data frame, an Arrow table or a mapping of columns, got {_kind(frame)}; read a file first, as with "
+        "pandas.read_csv, and pass arrays to EnsemblePrediction.gaussian"
+    )
+
+
+def _numbers(frame: Any, name: str) -> np.ndarray[Any, Any]:
+    """A column as floats of its own precision, or of double precision if it holds something else; what is missing is NaN."""
+    column = frame[name]
+    dtype = getattr(column, "dtype", None)
+    plain = getattr(dtype, "numpy_dtype", dtype)  # of a nullable column
+    wanted = plain if isinstance(plain, np.dtype) and plain.kind == "f" else None
+    try:
+        if hasattr(column, "isna"):
+            return column.to_numpy(dtype=wanted or np.float64, na_value=np.nan)
+        values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+        return values if values.dtype.kind == "f" else values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InvalidValueError(f"{FRAME}: column {name!r} must hold numbers, its type is {dtype or _kind(column)}") from None
+
+
+def _check(name: str, values: np.ndarray[Any, Any], good: np.ndarray[Any, Any], wanted: str) -> None:
+    if good.all():
+        return
+    row, bad = int(np.argmin(good)), int((~good).sum())
+    more = f" ({bad} such rows)" if bad > 1 else ""
+    raise InvalidValueError(
+        f"{FRAME}: row {row}: {name} must be {wanted}, got {values[row]}{more}; repair such rows or leave them out first"
+    )
+
+
+def _kind(x: Any) -> str:
+    return type(x).__name__
