@@ -15,27 +15,33 @@ from uqprism.measures import Measure, MeasureTable, catalogue
 from uqprism.support.versions import __version__
 
 if TYPE_CHECKING:
-    from uqprism import files, paper, report, tasks, training
+    from uqprism import files as files
+    from uqprism import paper as paper
+    from uqprism import report as report
+    from uqprism import tasks as tasks
+    from uqprism import training as training
     from uqprism.adapters import from_arrow, from_draws, from_frame, from_model, from_posterior, from_torch
-    from uqprism.report.page import write_report
+    from uqprism.report.page import write_report as write_report
     from uqprism.tasks import (
         ActiveLearner,
         Calibration,
         Flagged,
         RankCorrelation,
         TaskResult,
-        calibration,
         flag,
-        ood_detection,
-        prediction_error,
-        rank_correlation,
         recommend,
         retention_curve,
         select_measure,
-        selective_prediction,
     )
-    from uqprism.training import DeepEnsemble
-    from uqprism.training.estimators import DeepEnsembleRegressor, EvidentialRegressor, MCDropoutRegressor
+    from uqprism.tasks.calibration import calibration
+    from uqprism.tasks.ood_detection import ood_detection
+    from uqprism.tasks.prediction_error import prediction_error
+    from uqprism.tasks.rank_correlation import rank_correlation
+    from uqprism.tasks.selective_prediction import selective_prediction
+    from uqprism.training import DeepEnsemble as DeepEnsemble
+    from uqprism.training.estimators import DeepEnsembleRegressor as DeepEnsembleRegressor
+    from uqprism.training.estimators import EvidentialRegressor as EvidentialRegressor
+    from uqprism.training.estimators import MCDropoutRegressor as MCDropoutRegressor
 
 # Where to find the names that are imported when they are first used, so that importing the package stays quick.
 _LAZY = {

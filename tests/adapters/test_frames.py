@@ -14,7 +14,6 @@ from numpy.testing import assert_array_equal
 import uqprism as up
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, UqprismError
 
-from_frame = up.from_frame
 RNG = np.random.default_rng(3)
 MEAN, VARIANCE = RNG.normal(size=(3, 4)), np.exp(RNG.normal(size=(3, 4)))
 COLUMNS = {"y": RNG.normal(size=4)} | {
@@ -26,7 +25,7 @@ COLUMNS = {"y": RNG.normal(size=4)} | {
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pa.table, dict], ids=["pandas", "arrow", "mapping"])
 def test_members_are_found_by_the_numbers_in_their_names(kind: type) -> None:
-    ens = from_frame(kind(COLUMNS))
+    ens = up.from_frame(kind(COLUMNS))
     assert_array_equal(ens.members.mean, MEAN)
     assert_array_equal(ens.members.variance, VARIANCE)
 
@@ -48,14 +47,14 @@ def test_a_csv_file_gives_the_members_that_the_command_reads(tmp_path) -> None:
     pd.DataFrame(COLUMNS).to_csv(path, index=False)
     files.score(path, scored)
     expected = pd.read_parquet(scored).drop(columns="y")
-    table = up.evaluate(from_frame(pd.read_csv(path)), list(expected.columns))
+    table = up.evaluate(up.from_frame(pd.read_csv(path)), list(expected.columns))
     for name in expected:
         np.testing.assert_allclose(table[name], expected[name], rtol=1e-12)
 
 
 def test_other_names_scales_and_weights() -> None:
     frame = pd.DataFrame({"a": MEAN[0], "b": MEAN[1], "s1": VARIANCE[0], "s2": VARIANCE[1]})
-    ens = from_frame(frame, mean_columns="a,b", scale_columns="s{i}", weights=[0.25, 0.75])
+    ens = up.from_frame(frame, mean_columns="a,b", scale_columns="s{i}", weights=[0.25, 0.75])
     assert_array_equal(ens.members.mean, MEAN[:2])
     assert_array_equal(ens.members.scale, VARIANCE[:2])
     assert_array_equal(ens.weights, [0.25, 0.75])
@@ -64,11 +63,11 @@ def test_other_names_scales_and_weights() -> None:
 @pytest.mark.parametrize(("given", "wanted"), [("float32", "float32"), ("Float32", "float32"), ("int64", "float64")])
 def test_the_precision_of_the_columns_is_kept(given: str, wanted: str) -> None:
     frame = pd.DataFrame({"mean_0": [1, 2], "scale_0": [1, 3]}).astype(given)
-    assert from_frame(frame).members.mean.dtype == wanted
+    assert up.from_frame(frame).members.mean.dtype == wanted
 
 
 def test_a_row_index_does_not_matter() -> None:
-    assert_array_equal(from_frame(pd.DataFrame(COLUMNS, index=list("dcba"))).members.mean, MEAN)
+    assert_array_equal(up.from_frame(pd.DataFrame(COLUMNS, index=list("dcba"))).members.mean, MEAN)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +82,7 @@ def test_a_row_index_does_not_matter() -> None:
 )
 def test_bad_tables_are_refused_with_row_and_column(changed: dict, message: str) -> None:
     with pytest.raises(InvalidValueError, match=message):
-        from_frame(pd.DataFrame({**COLUMNS, **changed}))
+        up.from_frame(pd.DataFrame({**COLUMNS, **changed}))
 
 
 def test_what_is_no_table_is_told_where_to_go() -> None:
@@ -97,6 +96,6 @@ def test_what_is_no_table_is_told_where_to_go() -> None:
     ]
     for frame, error, advice in cases:
         with pytest.raises(error, match=advice):
-            from_frame(frame)
+            up.from_frame(frame)
     with pytest.raises(ArgumentError, match="not both"):
-        from_frame(pd.DataFrame(COLUMNS), variance_columns="v{i}", scale_columns="s{i}")
+        up.from_frame(pd.DataFrame(COLUMNS), variance_columns="v{i}", scale_columns="s{i}")

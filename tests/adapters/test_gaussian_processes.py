@@ -13,7 +13,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Wh
 import uqprism as up
 from uqprism.errors import UqprismError
 
-from_model = up.from_model
 SMOOTH = ConstantKernel(2.0, "fixed") * RBF(1.0, "fixed")
 
 
@@ -38,7 +37,7 @@ def test_moments_are_those_of_the_posterior(kernel: str, normalize_y: bool, n_me
     X, y, points = data()
     composed, white = KERNELS[kernel]
     model = GaussianProcessRegressor(composed, alpha=0.07, normalize_y=normalize_y).fit(X, y)
-    ens = from_model(model, points, n_members=n_members)
+    ens = up.from_model(model, points, n_members=n_members)
     unit = np.var(y) if normalize_y else 1.0
     mean, scale = model.predict(points, return_std=True)
     assert ens.n_members == n_members
@@ -57,7 +56,7 @@ def test_the_posterior_is_that_of_the_textbook() -> None:
     inverse = np.linalg.inv(SMOOTH(X) + 0.3 * np.eye(len(X)))
     cross = SMOOTH(points, X)
     latent = np.diag(SMOOTH(points)) - np.sum(cross @ inverse * cross, axis=1)
-    ens = from_model(model, points)
+    ens = up.from_model(model, points)
     assert ens.n_members == 50
     assert_allclose(ens.members.mean.var(axis=0), latent, rtol=1e-8)
     assert_allclose(ens.members.mean.mean(axis=0), cross @ inverse @ y, rtol=1e-8, atol=1e-10)
@@ -66,10 +65,10 @@ def test_the_posterior_is_that_of_the_textbook() -> None:
 def test_what_has_no_noise_at_new_points_is_refused() -> None:
     X, y, points = data()
     with pytest.raises(UqprismError, match=r"no noise.*add WhiteKernel\(\)"):
-        from_model(GaussianProcessRegressor(SMOOTH).fit(X, y), points)
+        up.from_model(GaussianProcessRegressor(SMOOTH).fit(X, y), points)
     with pytest.raises(UqprismError, match="alpha is an array"):
-        from_model(GaussianProcessRegressor(SMOOTH, alpha=np.full(len(X), 0.1)).fit(X, y), points)
+        up.from_model(GaussianProcessRegressor(SMOOTH, alpha=np.full(len(X), 0.1)).fit(X, y), points)
     with pytest.raises(UqprismError, match="n_members must be at least 2"):
-        from_model(GaussianProcessRegressor(SMOOTH, alpha=0.1).fit(X, y), points, n_members=1)
+        up.from_model(GaussianProcessRegressor(SMOOTH, alpha=0.1).fit(X, y), points, n_members=1)
     with pytest.raises(UqprismError, match="predicts 2 targets"):
-        from_model(GaussianProcessRegressor(SMOOTH, alpha=0.1).fit(X, np.stack([y, -y], axis=1)), points)
+        up.from_model(GaussianProcessRegressor(SMOOTH, alpha=0.1).fit(X, np.stack([y, -y], axis=1)), points)

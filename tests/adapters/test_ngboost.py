@@ -15,8 +15,6 @@ from sklearn.linear_model import BayesianRidge
 import uqprism as up
 from uqprism.errors import UqprismError
 
-from_model = up.from_model
-
 
 def data() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(9)
@@ -32,17 +30,17 @@ def fitted(seed: int, distribution: type) -> NGBRegressor:
 def test_normal_models_are_gaussian_members() -> None:
     X, _ = data()
     models = [fitted(seed, Normal) for seed in range(3)]
-    ens = from_model(models, X)
+    ens = up.from_model(models, X)
     for i, model in enumerate(models):
         assert_array_equal(ens.members.mean[i], model.pred_dist(X).params["loc"])
         assert_array_equal(ens.members.scale[i], model.pred_dist(X).params["scale"])
-    assert from_model(models[0], X).n_members == 1
+    assert up.from_model(models[0], X).n_members == 1
 
 
 def test_laplace_models_are_laplace_members() -> None:
     X, _ = data()
     models = [fitted(seed, Laplace) for seed in range(2)]
-    ens = from_model(models, X)
+    ens = up.from_model(models, X)
     assert isinstance(ens.members, up.Laplace)
     assert_array_equal(ens.members.location[1], models[1].pred_dist(X).params["loc"])
     assert_array_equal(ens.members.scale[1], models[1].pred_dist(X).params["scale"])
@@ -50,15 +48,15 @@ def test_laplace_models_are_laplace_members() -> None:
 
 def test_gaussian_members_may_come_from_different_models() -> None:
     X, y = data()
-    ens = from_model([fitted(0, Normal), BayesianRidge().fit(X, y)], X)
+    ens = up.from_model([fitted(0, Normal), BayesianRidge().fit(X, y)], X)
     assert_array_equal(ens.members.mean[1], BayesianRidge().fit(X, y).predict(X))
 
 
 def test_other_distributions_and_mixed_families_are_refused() -> None:
     X, _ = data()
     with pytest.raises(UqprismError, match="one family, got gaussian and laplace"):
-        from_model([fitted(0, Normal), fitted(0, Laplace)], X)
-    with pytest.raises(UqprismError, match=r"model 0 of the list \(NGBRegressor\) predicts a LogNormal"):
-        from_model([fitted(0, LogNormal)], X)
+        up.from_model([fitted(0, Normal), fitted(0, Laplace)], X)
+    with pytest.raises(UqprismError, match=r"model 0 of the list: NGBRegressor predicts a LogNormal"):
+        up.from_model([fitted(0, LogNormal)], X)
     with pytest.raises(NotFittedError, match="not fitted yet"):
-        from_model([NGBRegressor()], X)
+        up.from_model([NGBRegressor()], X)

@@ -11,7 +11,6 @@ from tests.conftest import as_array
 from uqprism.arrays import to_numpy
 from uqprism.errors import UqprismError
 
-from_posterior = up.from_posterior
 RNG = np.random.default_rng(11)
 MEAN, NOISE = RNG.normal(size=(2, 5, 3)), np.exp(RNG.normal(size=(2, 5)))  # chains, draws, points
 FULL = np.broadcast_to(NOISE[..., None], MEAN.shape)
@@ -20,7 +19,7 @@ FULL = np.broadcast_to(NOISE[..., None], MEAN.shape)
 def test_each_draw_is_a_member(library: str) -> None:
     """Chains follow one another, and one noise per draw counts for all points, in every array library."""
     mean, noise = as_array(library, MEAN), as_array(library, NOISE)
-    ens = from_posterior(mean, scale=noise, sample_dims=2)
+    ens = up.from_posterior(mean, scale=noise, sample_dims=2)
     assert type(ens.members.mean) is type(mean)
     assert_array_equal(to_numpy(ens.members.mean), MEAN.reshape(10, 3))
     assert_array_equal(to_numpy(ens.members.scale), FULL.reshape(10, 3))
@@ -29,16 +28,16 @@ def test_each_draw_is_a_member(library: str) -> None:
 def test_the_forms_of_the_noise() -> None:
     flat, noise = MEAN[0], NOISE[0]
     for given in (noise, noise[:, None], np.repeat(noise[:, None], 3, axis=1)):
-        assert_array_equal(from_posterior(flat, scale=given).members.scale, FULL[0])
-    assert_array_equal(from_posterior(flat, scale=2.0).members.scale, np.full((5, 3), 2.0))
-    assert_array_equal(from_posterior(flat, variance=noise).members.variance, FULL[0])
+        assert_array_equal(up.from_posterior(flat, scale=given).members.scale, FULL[0])
+    assert_array_equal(up.from_posterior(flat, scale=2.0).members.scale, np.full((5, 3), 2.0))
+    assert_array_equal(up.from_posterior(flat, variance=noise).members.variance, FULL[0])
     square = np.arange(9.0).reshape(3, 3)
-    one_per_draw = from_posterior(square, scale=[1.0, 2.0, 3.0]).members.scale
+    one_per_draw = up.from_posterior(square, scale=[1.0, 2.0, 3.0]).members.scale
     assert_array_equal(one_per_draw, np.repeat([[1.0], [2.0], [3.0]], 3, axis=1))
 
 
 def test_a_single_point() -> None:
-    ens = from_posterior(MEAN[..., 0], scale=NOISE, sample_dims=2)
+    ens = up.from_posterior(MEAN[..., 0], scale=NOISE, sample_dims=2)
     assert ens.points_shape == ()
     assert_array_equal(ens.members.mean, MEAN[..., 0].ravel())
 
@@ -48,25 +47,25 @@ def test_labelled_axes_may_stand_anywhere() -> None:
 
     mean = xr.DataArray(MEAN, dims=("chain", "draw", "city"), coords={"draw": np.arange(5)})
     noise = xr.DataArray(NOISE, dims=("chain", "draw"))
-    expected = from_posterior(MEAN, scale=NOISE, sample_dims=2).members
+    expected = up.from_posterior(MEAN, scale=NOISE, sample_dims=2).members
     for turned in (mean, mean.transpose("city", "draw", "chain")):
         for other in (noise, noise.T, noise.expand_dims(city=3)):
-            ens = from_posterior(turned, scale=other)
+            ens = up.from_posterior(turned, scale=other)
             assert_array_equal(ens.members.mean, expected.mean)
             assert_array_equal(ens.members.scale, expected.scale)
     stacked = {"sample": ("chain", "draw")}
-    ens = from_posterior(mean.stack(stacked), scale=noise.assign_coords(draw=np.arange(5)).stack(stacked))
+    ens = up.from_posterior(mean.stack(stacked), scale=noise.assign_coords(draw=np.arange(5)).stack(stacked))
     assert_array_equal(ens.members.mean, expected.mean)
     assert_array_equal(ens.members.scale, expected.scale)
     fixed = xr.DataArray([1.0, 2.0, 3.0], dims="city")
-    assert_array_equal(from_posterior(mean, scale=fixed).members.scale, np.tile([1.0, 2.0, 3.0], (10, 1)))
+    assert_array_equal(up.from_posterior(mean, scale=fixed).members.scale, np.tile([1.0, 2.0, 3.0], (10, 1)))
 
 
 def test_thinning_is_even() -> None:
     draws = np.arange(12.0)[:, None]
-    assert_array_equal(from_posterior(draws, scale=1.0, n_members=3).members.mean[:, 0], [2.0, 6.0, 10.0])
-    assert_array_equal(from_posterior(draws, scale=1.0, n_members=12).members.mean, draws)
-    assert from_posterior(draws, scale=draws + 1.0, n_members=5).members.scale.shape == (5, 1)
+    assert_array_equal(up.from_posterior(draws, scale=1.0, n_members=3).members.mean[:, 0], [2.0, 6.0, 10.0])
+    assert_array_equal(up.from_posterior(draws, scale=1.0, n_members=12).members.mean, draws)
+    assert up.from_posterior(draws, scale=draws + 1.0, n_members=5).members.scale.shape == (5, 1)
 
 
 def test_weights_go_with_the_draws() -> None:
@@ -75,16 +74,16 @@ def test_weights_go_with_the_draws() -> None:
     weights = np.arange(1.0, 11.0).reshape(2, 5) / 55.0
     mean = xr.DataArray(MEAN, dims=("chain", "draw", "city"))
     for given in (weights, weights.ravel(), weights.tolist()):
-        assert_array_equal(from_posterior(MEAN, scale=1.0, sample_dims=2, weights=given).weights, weights.ravel())
+        assert_array_equal(up.from_posterior(MEAN, scale=1.0, sample_dims=2, weights=given).weights, weights.ravel())
     turned = xr.DataArray(weights, dims=("chain", "draw")).T
-    assert_array_equal(from_posterior(mean, scale=1.0, weights=turned).weights, weights.ravel())
+    assert_array_equal(up.from_posterior(mean, scale=1.0, weights=turned).weights, weights.ravel())
 
 
 def test_gradients_flow() -> None:
     import torch
 
     mean = torch.tensor(MEAN[0], requires_grad=True)
-    up.decompose(from_posterior(mean, scale=torch.tensor(NOISE[0]), n_members=3)).total.sum().backward()
+    up.decompose(up.from_posterior(mean, scale=torch.tensor(NOISE[0]), n_members=3)).total.sum().backward()
     assert torch.isfinite(mean.grad).all()
 
 
@@ -95,28 +94,28 @@ def labelled(*dims: str) -> object:
 
 
 BAD = {
-    "no noise": (lambda: from_posterior(MEAN), "exactly one of scale and variance.*neither"),
-    "both": (lambda: from_posterior(MEAN, scale=1.0, variance=1.0), "got both"),
-    "points only": (lambda: from_posterior(MEAN[0], scale=np.ones(3)), r"\(5, 3\), or of its draws, \(5,\).*got \(3,\)"),
-    "sample_dims": (lambda: from_posterior(MEAN, scale=1.0, sample_dims=4), "sample_dims must name"),
-    "no draws": (lambda: from_posterior(3.0, scale=1.0), "sample_dims must name"),
-    "too many members": (lambda: from_posterior(MEAN[0], scale=1.0, n_members=6), "between 1 and the 5 draws"),
-    "weights and thinning": (lambda: from_posterior(MEAN[0], scale=1.0, n_members=2, weights=[0.2] * 5), "resample"),
-    "names": (lambda: from_posterior(labelled("a", "b", "c"), scale=1.0), "dimension called chain or draw or sample"),
-    "names and number": (lambda: from_posterior(labelled("chain", "draw", "c"), scale=1.0, sample_dims=2), "without names"),
-    "half named": (lambda: from_posterior(labelled("chain", "draw", "c"), scale=NOISE), "scale is ndarray"),
+    "no noise": (lambda: up.from_posterior(MEAN), "exactly one of scale and variance.*neither"),
+    "both": (lambda: up.from_posterior(MEAN, scale=1.0, variance=1.0), "got both"),
+    "points only": (lambda: up.from_posterior(MEAN[0], scale=np.ones(3)), r"\(5, 3\), or of its draws, \(5,\).*got \(3,\)"),
+    "sample_dims": (lambda: up.from_posterior(MEAN, scale=1.0, sample_dims=4), "sample_dims must name"),
+    "no draws": (lambda: up.from_posterior(3.0, scale=1.0), "sample_dims must name"),
+    "too many members": (lambda: up.from_posterior(MEAN[0], scale=1.0, n_members=6), "between 1 and the 5 draws"),
+    "weights and thinning": (lambda: up.from_posterior(MEAN[0], scale=1.0, n_members=2, weights=[0.2] * 5), "resample"),
+    "names": (lambda: up.from_posterior(labelled("a", "b", "c"), scale=1.0), "dimension called chain or draw or sample"),
+    "names and number": (lambda: up.from_posterior(labelled("chain", "draw", "c"), scale=1.0, sample_dims=2), "without names"),
+    "half named": (lambda: up.from_posterior(labelled("chain", "draw", "c"), scale=NOISE), "scale is ndarray"),
     "foreign dimension": (
-        lambda: from_posterior(labelled("chain", "draw", "c"), scale=labelled("chain", "draw", "x")),
+        lambda: up.from_posterior(labelled("chain", "draw", "c"), scale=labelled("chain", "draw", "x")),
         "no other dimensions",
     ),
     "other coordinates": (
-        lambda: from_posterior(
+        lambda: up.from_posterior(
             labelled("chain", "draw", "c").assign_coords(c=[0, 1, 2]),
             scale=abs(labelled("chain", "draw", "c").assign_coords(c=[0, 1, 5])),
         ),
         "the coordinates of mean",
     ),
-    "negative scale": (lambda: from_posterior(MEAN[0], scale=-1.0), "scale must be"),
+    "negative scale": (lambda: up.from_posterior(MEAN[0], scale=-1.0), "scale must be"),
 }
 
 

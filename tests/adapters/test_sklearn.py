@@ -23,8 +23,6 @@ from sklearn.preprocessing import StandardScaler
 import uqprism as up
 from uqprism.errors import UqprismError
 
-from_model = up.from_model
-
 
 def data(rows: int = 60) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(5)
@@ -40,7 +38,7 @@ def process() -> GaussianProcessRegressor:
 def test_bags_are_looped_over_with_their_own_features(base: object) -> None:
     X, y = data()
     bag = BaggingRegressor(base, n_estimators=4, max_features=0.5, random_state=0).fit(X, y)
-    ens = from_model(bag, X[:9])
+    ens = up.from_model(bag, X[:9])
     for i in range(4):
         model = bag.estimators_[i]
         mean, scale = model.predict(X[:9][:, bag.estimators_features_[i]], return_std=True)
@@ -53,12 +51,12 @@ def test_bags_are_looped_over_with_their_own_features(base: object) -> None:
 def test_lists_and_single_models() -> None:
     X, y = data()
     models = [BayesianRidge().fit(X[::2], y[::2]), ARDRegression().fit(X[1::2], y[1::2])]
-    ens = from_model(tuple(models), X)
+    ens = up.from_model(tuple(models), X)
     for i, model in enumerate(models):
         mean, scale = model.predict(X, return_std=True)
         assert_array_equal(ens.members.mean[i], mean)
         assert_array_equal(ens.members.scale[i], scale)
-    one = from_model(models[0], X)
+    one = up.from_model(models[0], X)
     assert one.n_members == 1
     assert_array_equal(up.decompose(one, rule="crps").excess, 0.0)
 
@@ -66,22 +64,22 @@ def test_lists_and_single_models() -> None:
 def test_pipelines_transform_first_wherever_they_stand() -> None:
     X, y = data()
     forest = make_pipeline(StandardScaler(), RandomForestRegressor(3, random_state=0)).fit(X, y)
-    assert_allclose(from_model(forest, X).mixture.mean, forest.predict(X), rtol=1e-12)
+    assert_allclose(up.from_model(forest, X).mixture.mean, forest.predict(X), rtol=1e-12)
     gp = make_pipeline(StandardScaler(), process()).fit(X, y)
-    assert_allclose(from_model(gp, X, n_members=4).mixture.mean, gp.predict(X), rtol=1e-10)
+    assert_allclose(up.from_model(gp, X, n_members=4).mixture.mean, gp.predict(X), rtol=1e-10)
     lines = [make_pipeline(StandardScaler(), BayesianRidge()).fit(X[i::2], y[i::2]) for i in range(2)]
-    ens = from_model(lines, X)
+    ens = up.from_model(lines, X)
     assert_array_equal(ens.members.scale[1], lines[1].predict(X, return_std=True)[1])
     bag = BaggingRegressor(make_pipeline(StandardScaler(), BayesianRidge()), n_estimators=3, random_state=0).fit(X, y)
-    assert_allclose(from_model(bag, X).mixture.mean, bag.predict(X), rtol=1e-12)
+    assert_allclose(up.from_model(bag, X).mixture.mean, bag.predict(X), rtol=1e-12)
     alone = make_pipeline(BayesianRidge()).fit(X, y)
-    assert_array_equal(from_model(alone, X).members.mean[0], alone.predict(X))
+    assert_array_equal(up.from_model(alone, X).members.mean[0], alone.predict(X))
 
 
 def test_a_finished_search_stands_for_its_best_model() -> None:
     X, y = data()
     search = GridSearchCV(RandomForestRegressor(3, random_state=0), {"min_samples_leaf": [2, 5]}, cv=2).fit(X, y)
-    assert_allclose(from_model(search, X).mixture.mean, search.predict(X), rtol=1e-12)
+    assert_allclose(up.from_model(search, X).mixture.mean, search.predict(X), rtol=1e-12)
 
 
 def test_data_frames_pass_without_a_warning() -> None:
@@ -95,7 +93,7 @@ def test_data_frames_pass_without_a_warning() -> None:
         BaggingRegressor(BayesianRidge(), n_estimators=2, max_features=2, random_state=0).fit(frame, y),
         make_pipeline(StandardScaler(), BayesianRidge()).fit(frame, y),
     ):
-        assert from_model(model, frame).n_points == len(frame)
+        assert up.from_model(model, frame).n_points == len(frame)
 
 
 def test_models_with_predict_ensemble_speak_for_themselves() -> None:
@@ -104,9 +102,9 @@ def test_models_with_predict_ensemble_speak_for_themselves() -> None:
             return up.EnsemblePrediction.gaussian(mean=[X[:, 0], X[:, 1]], scale=1.0)
 
     X, _ = data()
-    assert_array_equal(from_model(Own(), X).members.mean, X[:, :2].T)
-    with pytest.raises(UqprismError, match=r"model 0 of the list \(Own\) is an ensemble itself"):
-        from_model([Own()], X)
+    assert_array_equal(up.from_model(Own(), X).members.mean, X[:, :2].T)
+    with pytest.raises(UqprismError, match=r"model 0 of the list: Own is an ensemble itself"):
+        up.from_model([Own()], X)
 
 
 class Sure:
@@ -120,18 +118,18 @@ class Sure:
 
 def test_what_does_not_know_its_uncertainty_is_refused() -> None:
     X, y = data()
-    with pytest.raises(UqprismError, match="cannot make an ensemble of GradientBoostingRegressor; accepted is"):
-        from_model(GradientBoostingRegressor(n_estimators=2).fit(X, y), X)
+    with pytest.raises(UqprismError, match="cannot make an ensemble of GradientBoostingRegressor; from_model accepts"):
+        up.from_model(GradientBoostingRegressor(n_estimators=2).fit(X, y), X)
     with pytest.raises(UqprismError, match="cannot make an ensemble of LinearRegression"):
-        from_model([LinearRegression().fit(X, y)], X)
+        up.from_model([LinearRegression().fit(X, y)], X)
     with pytest.raises(UqprismError, match=r"pass its fitted .regressor_"):
-        from_model(TransformedTargetRegressor(BayesianRidge(), func=np.cbrt, inverse_func=lambda t: t**3).fit(X, y), X)
+        up.from_model(TransformedTargetRegressor(BayesianRidge(), func=np.cbrt, inverse_func=lambda t: t**3).fit(X, y), X)
     with pytest.raises(UqprismError, match="at least one fitted model"):
-        from_model([], X)
-    with pytest.raises(UqprismError, match=r"model 1 of the list \(Sure\).* scale .*got 0 in row 1, 3"):
-        from_model([BayesianRidge().fit(X, y), Sure()], X)
+        up.from_model([], X)
+    with pytest.raises(UqprismError, match=r"model 1 of the list: Sure .* scale .*got 0 in row 1, 3"):
+        up.from_model([BayesianRidge().fit(X, y), Sure()], X)
     with pytest.raises(UqprismError, match="ensemble itself"):
-        from_model([RandomForestRegressor(2).fit(X, y)], X)
+        up.from_model([RandomForestRegressor(2).fit(X, y)], X)
     for model in (
         [BayesianRidge()],
         BayesianRidge(),
@@ -139,7 +137,7 @@ def test_what_does_not_know_its_uncertainty_is_refused() -> None:
         GaussianProcessRegressor(),
     ):
         with pytest.raises(NotFittedError):
-            from_model(model, X)
+            up.from_model(model, X)
 
 
 def test_scikit_learn_is_imported_only_by_those_who_use_it() -> None:

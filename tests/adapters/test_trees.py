@@ -14,8 +14,6 @@ from sklearn.tree import DecisionTreeRegressor
 import uqprism as up
 from uqprism.errors import UqprismError
 
-from_model = up.from_model
-
 
 def data(rows: int = 120) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(3)
@@ -47,7 +45,7 @@ def by_hand(estimator: object, X: np.ndarray, y: np.ndarray, points: np.ndarray,
 def test_the_members_average_to_the_prediction(kind: type) -> None:
     X, y = data()
     forest = kind(n_estimators=12, random_state=0).fit(X, y)
-    ens = from_model(forest, X[:40])
+    ens = up.from_model(forest, X[:40])
     assert (ens.n_members, ens.points_shape) == (12, (40,))
     assert_allclose(ens.mixture.mean, forest.predict(X[:40]), rtol=1e-12)
     assert_allclose(ens.members.mean, [tree.predict(X[:40]) for tree in forest.estimators_], rtol=1e-12)
@@ -60,7 +58,7 @@ def test_the_variance_is_that_of_the_training_rows_around_the_point(leaf: int, m
     X, y = data()
     forest = RandomForestRegressor(4, bootstrap=False, max_features=1, min_samples_leaf=leaf, random_state=0).fit(X, y)
     points = np.random.default_rng(4).normal(size=(30, 3)).astype(np.float32)
-    ens = from_model(forest, points, min_samples=min_samples)
+    ens = up.from_model(forest, points, min_samples=min_samples)
     expected = [by_hand(tree, X, y, points, min_samples) for tree in forest.estimators_]
     assert_allclose(ens.members.variance, expected, rtol=1e-9)
 
@@ -68,7 +66,7 @@ def test_the_variance_is_that_of_the_training_rows_around_the_point(leaf: int, m
 def test_bootstrapped_rows_count_once_for_the_size_and_as_drawn_for_the_variance() -> None:
     X, y = data()
     forest = RandomForestRegressor(3, min_samples_leaf=6, random_state=0).fit(X, y)
-    ens = from_model(forest, X, min_samples=5)
+    ens = up.from_model(forest, X, min_samples=5)
     for i, tree in enumerate(forest.estimators_):
         rows = forest.estimators_samples_[i]
         leaves, drawn = tree.apply(X), tree.apply(X[rows])
@@ -83,16 +81,16 @@ def test_ties_far_from_zero_are_not_taken_for_noise() -> None:
     X, y = data()
     y = 1e5 + np.round(y, 1)
     forest = ExtraTreesRegressor(10, random_state=0).fit(X, y)
-    assert from_model(forest, X, min_samples=2).members.variance.min() > 1e-4
+    assert up.from_model(forest, X, min_samples=2).members.variance.min() > 1e-4
 
 
 def test_bags_of_trees_are_forests() -> None:
     X, y = data()
     bag = BaggingRegressor(n_estimators=5, max_features=2, random_state=0).fit(X, y)
-    ens = from_model(bag, X[:10])
+    ens = up.from_model(bag, X[:10])
     assert_allclose(ens.mixture.mean, bag.predict(X[:10]), rtol=1e-12)
     tree, columns = bag.estimators_[2], bag.estimators_features_[2]
-    assert_array_equal(ens.members.variance[2], from_model(tree, X[:10][:, columns]).members.variance[0])
+    assert_array_equal(ens.members.variance[2], up.from_model(tree, X[:10][:, columns]).members.variance[0])
 
 
 def test_noise_is_found_within_its_stated_bias() -> None:
@@ -101,7 +99,7 @@ def test_noise_is_found_within_its_stated_bias() -> None:
     X = rng.uniform(-1.0, 1.0, size=(2000, 2))
     y = X[:, 0] + 0.5 * rng.normal(size=2000)
     forest = RandomForestRegressor(20, min_samples_leaf=10, random_state=0).fit(X, y)
-    assert 0.15 < up.decompose(from_model(forest, X), rule="squared_error").aleatoric.mean() < 0.3
+    assert 0.15 < up.decompose(up.from_model(forest, X), rule="squared_error").aleatoric.mean() < 0.3
 
 
 def test_data_frames_pass_without_a_warning() -> None:
@@ -110,10 +108,10 @@ def test_data_frames_pass_without_a_warning() -> None:
     X, y = data()
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     for model in (RandomForestRegressor(3, random_state=0), BaggingRegressor(n_estimators=3, random_state=0)):
-        named, plain = model.fit(frame, y), from_model(model, frame)
-        assert_array_equal(plain.members.mean, from_model(model.fit(X, y), X).members.mean)
+        named, plain = model.fit(frame, y), up.from_model(model, frame)
+        assert_array_equal(plain.members.mean, up.from_model(model.fit(X, y), X).members.mean)
         with pytest.raises(ValueError, match="feature names"):
-            from_model(named.fit(frame, y), frame.rename(columns={"a": "z"}))
+            up.from_model(named.fit(frame, y), frame.rename(columns={"a": "z"}))
 
 
 def test_sparse_input() -> None:
@@ -123,7 +121,7 @@ def test_sparse_input() -> None:
     for model in (RandomForestRegressor(3, random_state=0), BaggingRegressor(n_estimators=3, max_features=2, random_state=0)):
         model.fit(X, y)
         for sparse in (csr_matrix, coo_matrix):
-            assert_array_equal(from_model(model, sparse(X)).members.mean, from_model(model, X).members.mean)
+            assert_array_equal(up.from_model(model, sparse(X)).members.mean, up.from_model(model, X).members.mean)
 
 
 def test_friedman_trees_keep_variances_too() -> None:
@@ -133,21 +131,21 @@ def test_friedman_trees_keep_variances_too() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # scikit-learn 1.9 renames the criterion
         tree = DecisionTreeRegressor(criterion="friedman_mse", min_samples_leaf=5, random_state=0).fit(X, y)
-    assert_allclose(from_model(tree, X[:20]).members.variance[0], by_hand(tree, X, y, X[:20], 5), rtol=1e-9)
+    assert_allclose(up.from_model(tree, X[:20]).members.variance[0], by_hand(tree, X, y, X[:20], 5), rtol=1e-9)
 
 
 def test_what_has_no_variance_is_refused() -> None:
     X, y = data()
     with pytest.raises(UqprismError, match=r"criterion='absolute_error'.*squared_error"):
-        from_model(RandomForestRegressor(2, criterion="absolute_error").fit(X[:30], y[:30]), X)
+        up.from_model(RandomForestRegressor(2, criterion="absolute_error").fit(X[:30], y[:30]), X)
     with pytest.raises(UqprismError, match="tree 0 of the RandomForestRegressor predicts 2 targets"):
-        from_model(RandomForestRegressor(2).fit(X, np.stack([y, y], axis=1)), X)
+        up.from_model(RandomForestRegressor(2).fit(X, np.stack([y, y], axis=1)), X)
     with pytest.raises(UqprismError, match="all 7, so that there is no noise"):
-        from_model(RandomForestRegressor(2).fit(X, np.full(len(X), 7.0)), X)
+        up.from_model(RandomForestRegressor(2).fit(X, np.full(len(X), 7.0)), X)
     with pytest.raises(UqprismError, match="min_samples must be at least 1"):
-        from_model(RandomForestRegressor(2).fit(X, y), X, min_samples=0)
+        up.from_model(RandomForestRegressor(2).fit(X, y), X, min_samples=0)
     with pytest.raises(UqprismError, match="n_members is for Gaussian processes"):
-        from_model(RandomForestRegressor(2).fit(X, y), X, n_members=1)
+        up.from_model(RandomForestRegressor(2).fit(X, y), X, n_members=1)
     for model in (RandomForestRegressor(), BaggingRegressor(), DecisionTreeRegressor()):
         with pytest.raises(NotFittedError):
-            from_model(model, X)
+            up.from_model(model, X)

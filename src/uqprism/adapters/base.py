@@ -44,7 +44,7 @@ class Adapter(ABC):
         """What the model predicts as one member of a list or a bag."""
         prediction = self.predict(model, X, **options)
         if prediction.n_members > 1:
-            raise UnsupportedError(f"a {name(model)} is an ensemble itself, not one member of another; pass it by itself")
+            raise UnsupportedError(f"{name(model)} is an ensemble itself, not one member of another; pass it by itself")
         return prediction
 
 
@@ -71,7 +71,7 @@ def from_model(model: Any, X: Array, **options: Any) -> EnsemblePrediction:
     | `RandomForestRegressor`, `ExtraTreesRegressor` | one Gaussian per tree | `min_samples=5` |
     | `DecisionTreeRegressor`, `ExtraTreeRegressor` | one Gaussian | `min_samples=5` |
     | `BaggingRegressor` | one per model, with the features that the model was given | those of its models |
-    | `GaussianProcessRegressor` | Gaussians around draws of the latent function, with the variance of the noise | `n_members=50` |
+    | `GaussianProcessRegressor` | draws of the latent function, each with the variance of the noise | `n_members=50` |
     | a model with `predict(X, return_std=True)`, such as `BayesianRidge` | one Gaussian | |
     | NGBoost with `Normal` or `Laplace` | one Gaussian or Laplace distribution | |
     | a list of models | one per model | those of its models |
@@ -105,9 +105,9 @@ def from_model(model: Any, X: Array, **options: Any) -> EnsemblePrediction:
         ArgumentError: an option that the model's adapter does not have.
         InvalidValueError: a model without noise: constant training targets, a standard deviation of zero.
     """
-    adapter, model, X = _resolve(model, X)
+    adapter, model, rows = _resolve(model, X)
     check_options(options, option_names(adapter.predict), model)
-    return adapter.predict(model, X, **options)
+    return adapter.predict(model, rows, **options)
 
 
 def join(parts: Iterable[tuple[str, Any, Array]], options: dict[str, Any]) -> EnsemblePrediction:
@@ -117,9 +117,9 @@ def join(parts: Iterable[tuple[str, Any, Array]], options: dict[str, Any]) -> En
     """
     members: list[EnsemblePrediction] = []
     known: set[str] = set()
-    for label, given, X in parts:
+    for label, given, inputs in parts:
         with _labelled(label):
-            adapter, model, rows = _resolve(given, X)
+            adapter, model, rows = _resolve(given, inputs)
             names = option_names(adapter.predict_member)
             names = option_names(adapter.predict) if "**" in names else names
             own = {key: value for key, value in options.items() if key in names}
@@ -134,7 +134,9 @@ def one_member(model: Any, family: str, **parameters: Any) -> EnsemblePrediction
     given = {key: np.asarray(x) for key, x in parameters.items()}
     for key, x in given.items():
         if x.ndim != 1:
-            raise ShapeError(f"{name(model)} must predict one target, got {key} of shape {x.shape}; fit one model for each target")
+            raise ShapeError(
+                f"{name(model)} must predict one target, got {key} of shape {x.shape}; fit one model for each target"
+            )
         free = key in {"mean", "location"}
         bad = np.flatnonzero(~(np.isfinite(x) & (free | (x > 0.0))))
         if len(bad):
@@ -174,11 +176,11 @@ def option_names(function: Callable[..., Any]) -> set[str]:
     return {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} | {"**" for p in parameters if p.kind is p.VAR_KEYWORD}
 
 
-def _resolve(model: Any, X: Array) -> tuple[Adapter, Any, Array]:
+def _resolve(model: Any, rows: Array) -> tuple[Adapter, Any, Array]:
     """The adapter for the model inside all wrappers, that model, and the rows it takes."""
     while isinstance(adapter := _find(model), Wrapper):
-        model, X = adapter.unwrap(model, X)
-    return adapter, model, X
+        model, rows = adapter.unwrap(model, rows)
+    return adapter, model, rows
 
 
 def _find(model: Any) -> Adapter:

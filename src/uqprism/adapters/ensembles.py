@@ -32,7 +32,7 @@ class PredictsEnsemble(Adapter):
 
     def predict_member(self, model: Any, X: Array) -> EnsemblePrediction:
         """Refuse: an ensemble is not a member."""
-        raise UnsupportedError(f"a {name(model)} is an ensemble itself, not one member of another; pass it by itself")
+        raise UnsupportedError(f"{name(model)} is an ensemble itself, not one member of another; pass it by itself")
 
 
 @adapters.register("list")

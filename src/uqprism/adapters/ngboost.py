@@ -39,7 +39,9 @@ class NGBoost(Adapter):
         classes = type(predicted).__mro__
         kind = next(c.__name__ for c in classes if not c.__name__.startswith("DistWith"))  # how NGBoost wraps some
         if kind not in FAMILIES:
-            raise UnsupportedError(f"{name(model)} predicts a {kind}; of NGBoost's distributions, Normal and Laplace are accepted")
+            raise UnsupportedError(
+                f"{name(model)} predicts a {kind}; of NGBoost's distributions, Normal and Laplace are accepted"
+            )
         family, centre = FAMILIES[kind]
         location, scale = np.broadcast_arrays(predicted.loc, predicted.scale)
         return one_member(model, family, **{centre: location, "scale": scale})

@@ -325,7 +325,7 @@ def _arrays(member_axis: int, **given: Array) -> dict[str, Array]:
     for name, x in given.items():
         if hasattr(x, "columns") and member_axis == 0:  # its rows are points, which would be taken for members
             raise ArrayTypeError(
-                f"{name} must be an array with the members first, got a {type(x).__name__}; from_frame reads a table "
+                f"{name} must be an array with the members first, got a {type(x).__name__}; up.from_frame reads a table "
                 f"with all columns; else give {name}.to_numpy().T"
             )
     arrays = coerce(**{name: x for name, x in given.items() if x is not None})
