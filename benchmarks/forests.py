@@ -44,7 +44,7 @@ def noise(root: str) -> list[str]:
             forest = RandomForestRegressor(200, min_samples_leaf=leaf, random_state=0, n_jobs=-1).fit(*learn)
             ens = up.from_model(forest, test.inputs, min_samples=least)
             split = up.decompose(ens, "squared_error", prediction="mixture", truth="members")
-            error = up.tasks.prediction_error(ens, test.targets).mean()
+            error = up.prediction_error(ens, test.targets).mean()
             log = -ens.mixture.log_density(test.targets).mean()
             shares = f"{split.bayes.mean() / error:.2f} | {ens.matched.variance.mean() / error:.2f}"
             lines.append(f"| {name} | {leaf} | {least} | {log:.3f} | {shares} |")

@@ -22,7 +22,7 @@ def draw(quick: bool = False):
     ens = model.predict_ensemble(X_new)
 
     measures = ["crps.total.members.members", "crps.bayes.members", "crps.excess.members.members"]
-    error = up.tasks.prediction_error(ens, y_new)  # squared
+    error = up.prediction_error(ens, y_new)  # squared
     result = up.selective_prediction(up.evaluate(ens, measures), error=error, resamples=0)
 
     figure, axes = new_figure(4.4)
