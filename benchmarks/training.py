@@ -12,12 +12,11 @@ import torch
 
 from uqprism.paper.data.synthetic import two_curves
 from uqprism.training import MLP, Natural, ResNet18, SmallCNN, TrainingOptions, train
-from uqprism.training.optimiser import Moments
-from uqprism.training.plan import Plan
-from uqprism.training.problem import Problem
+from uqprism.training.data import TrainingData
+from uqprism.training.device import full_precision
 from uqprism.training.randomness import member_seeds
 from uqprism.training.stack import Stack
-from uqprism.training.step import Stepper, full_precision
+from uqprism.training.step import Moments, Stepper
 
 MEMBERS, BATCH, ROWS, ROUNDS = 10, 64, 2000, 5
 CASES: dict[str, list[tuple[str, Any, tuple[int, ...], int]]] = {  # name, network, input shape, steps in a round
@@ -49,10 +48,17 @@ def looped(modules: list[Any], inputs: Any, targets: Any, rows: Any, fused: bool
 
 def stacked(stack: Stack, inputs: Any, targets: Any, rows: Any) -> Step:
     """One step of every member by the trainer's own stepper."""
-    problem = Problem(inputs, targets, rows.flatten(1), None, None, [], sets=rows.flatten(1))
-    seeds, models = member_seeds(0, len(stack)).to(inputs.device), torch.arange(len(stack), device=inputs.device)
-    plan = Plan(problem, MLP(), Natural(), TrainingOptions())
-    stepper = Stepper(stack, Moments.zeros(stack.rows), models, seeds, plan)
+    data = TrainingData(inputs, targets, rows.flatten(1), None, None, [], sets=rows.flatten(1))
+    seeds, members = member_seeds(0, len(stack)).to(inputs.device), torch.arange(len(stack), device=inputs.device)
+    stepper = Stepper(
+        stack,
+        Moments.zeros(stack.rows),
+        members=members,
+        seeds=seeds,
+        data=data,
+        head=Natural(),
+        options=TrainingOptions(),
+    )
     return lambda k: stepper(rows[:, k])
 
 

@@ -10,8 +10,7 @@ import sys
 from uqprism.paper.experiments import selective
 from uqprism.paper.fits import Training
 from uqprism.paper.runner import produce
-from uqprism.training.checkpoints import Checkpoints
-from uqprism.training.state import State
+from uqprism.training.checkpoints import Checkpoints, State
 
 EPOCHS = 12  # a checkpoint after ten of them, and one at the end
 TRAINING = Training(channels=(2, 2, 2), hidden=4, n_members=2, max_epochs=EPOCHS, patience=EPOCHS)

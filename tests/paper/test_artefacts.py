@@ -107,7 +107,7 @@ def test_an_ensemble_goes_on_from_its_checkpoint_and_half_a_training_is_none(
     store, wanted = Store(tmp_path), Artefact("members", Key())
     inputs = np.linspace(-1.0, 1.0, 40)[:, None]
     given = {"n_members": 2, "max_epochs": 20, "patience": None, "network": training.MLP(hidden=(4,))}
-    real, epochs = trainer.Run._epoch, []
+    real, epochs = trainer.Trainer._epoch, []
 
     def interrupted(run: object) -> None:
         epochs.append(1)
@@ -115,7 +115,7 @@ def test_an_ensemble_goes_on_from_its_checkpoint_and_half_a_training_is_none(
             raise KeyboardInterrupt
         real(run)
 
-    monkeypatch.setattr(trainer.Run, "_epoch", interrupted)
+    monkeypatch.setattr(trainer.Trainer, "_epoch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         trained(store, wanted, inputs, inputs[:, 0], **given)
     assert wanted not in store

@@ -114,13 +114,13 @@ def test_a_killed_training_goes_on_from_its_checkpoint_to_the_same_result(
     plan = Run.of(run_selective.EXPERIMENT, "tiny", out=out).plan()
     assert list(plan.taken) == ["dots, seed 1"]
     assert len(list(out.glob("_work/unfinished/*/*.safetensors"))) == 1
-    epoch, begun = trainer.Run._epoch, []
+    epoch, begun = trainer.Trainer._epoch, []
 
-    def counted(run: trainer.Run) -> None:
+    def counted(run: trainer.Trainer) -> None:
         begun.append(run.state.epoch)
         epoch(run)
 
-    monkeypatch.setattr(trainer.Run, "_epoch", counted)
+    monkeypatch.setattr(trainer.Trainer, "_epoch", counted)
     resumed = produce(run_selective.EXPERIMENT, "tiny", out=out, progress=False)
     assert begun == [10, 11, *range(12)]
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps

@@ -133,7 +133,7 @@ def test_each_report_has_its_sentences_and_pictures(detected: Outcome, selected:
 
 
 def test_a_large_network_is_trained_anew_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from uqprism.training.networks.resnet18 import ResNet18
+    from uqprism.training.networks.convolutional import ResNet18
 
     how = dataclasses.replace(SMALL, network="resnet18", max_epochs=1)
     assert how.architecture() == ResNet18()
@@ -148,7 +148,7 @@ def test_a_large_network_is_trained_anew_and_not_kept(tmp_path: Path, monkeypatc
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> fits.Fit:
     """An ensemble that is not kept, and of which each training comes out otherwise, as on a GPU."""
-    from uqprism.training.networks.resnet18 import ResNet18
+    from uqprism.training.networks.convolutional import ResNet18
 
     monkeypatch.setattr(Training, "architecture", lambda _: ResNet18(stem=3, width=2))
     TRAINED.clear()

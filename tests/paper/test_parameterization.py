@@ -150,7 +150,7 @@ def test_half_a_training_is_no_result(tmp_path: Path, monkeypatch: pytest.Monkey
     """The trainer answers Ctrl-C with what it has so far; here that is an interruption."""
     from uqprism.training import trainer
 
-    real, epochs = trainer.Run._epoch, []
+    real, epochs = trainer.Trainer._epoch, []
 
     def interrupted(run: object) -> None:
         epochs.append(1)
@@ -158,7 +158,7 @@ def test_half_a_training_is_no_result(tmp_path: Path, monkeypatch: pytest.Monkey
             raise KeyboardInterrupt
         real(run)
 
-    monkeypatch.setattr(trainer.Run, "_epoch", interrupted)
+    monkeypatch.setattr(trainer.Trainer, "_epoch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         produce(SMOKE, "tiny", out=tmp_path)
     assert not (tmp_path / "result.json").exists()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uqprism.training.trainer import Run
+from uqprism.training.trainer import Trainer
 
 if TYPE_CHECKING:
     import pytest
@@ -30,12 +30,12 @@ def images(n: int = 24, size: int = 8, channels: int = 1, seed: int = 0) -> tupl
 
 def cut_off(monkeypatch: pytest.MonkeyPatch, epochs: int, error: BaseException) -> None:
     """Training raises this error after so many epochs."""
-    epoch, done = Run._epoch, []
+    epoch, done = Trainer._epoch, []
 
-    def counted(self: Run) -> None:
+    def counted(self: Trainer) -> None:
         if len(done) == epochs:
             raise error
         done.append(1)
         epoch(self)
 
-    monkeypatch.setattr(Run, "_epoch", counted)
+    monkeypatch.setattr(Trainer, "_epoch", counted)

@@ -100,13 +100,12 @@ def test_dropout_passes_are_members() -> None:
 
 
 def test_dropout_leaves_out_the_stated_share_and_keeps_the_mean() -> None:
-    from uqprism.training.randomness import member_seeds
-    from uqprism.training.techniques import Draw
+    from uqprism.training.randomness import DropoutMasks, member_seeds
 
     for per_row in (True, False):
-        draw = Draw(member_seeds(0, 40), torch.arange(40), per_row=per_row)
+        draw = DropoutMasks(member_seeds(0, 40), torch.arange(40), per_row=per_row)
         x = torch.ones(40, 8, 500)
-        found = draw.dropped(x, 0.3, 1)
+        found = draw.apply(x, 0.3, 1)
         assert_allclose((found == 0).double().mean(), 0.3, atol=0.02)
         assert_allclose(found.mean(), 1.0, atol=0.03)
         assert bool((found[:, 0] == found[:, 1]).all()) is not per_row
@@ -160,15 +159,6 @@ def nan_at(which: int) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def test_settings_are_those_that_training_takes() -> None:
-    import inspect
-
-    from uqprism.training import Settings, TrainingOptions, fit
-
-    taken = [name for name, p in inspect.signature(fit._train).parameters.items() if p.kind is p.KEYWORD_ONLY and name != "rows"]
-    assert list(Settings.__annotations__) == taken + list(TrainingOptions.__annotations__)
-
-
 X, Y = waves(20)
 REFUSED = {
     "NaN in inputs": (lambda: train(*nan_at(0), **FAST), r"inputs must be finite: 1 of 20 rows .* first is row 7"),
@@ -186,7 +176,7 @@ REFUSED = {
     "text": (lambda: train([["a"], ["b"]], [0.0, 1.0], **FAST), "must be numbers"),
     "numbers as text": (lambda: train(X, Y.astype(str), **FAST), "targets must be numbers"),
     "validation shape": (lambda: train(X, Y, validation=(X[:, :2], Y), **FAST), r"rows of shape \(3,\)"),
-    "setting": (lambda: train(X, Y, epochs=3), "unknown training setting 'epochs'; did you mean 'max_epochs'"),
+    "setting": (lambda: train(X, Y, epochs=3), "unknown training option 'epochs'; did you mean 'max_epochs'"),
     "members": (lambda: train(X, Y, n_members=0), "n_members must be a positive integer"),
     "epochs": (lambda: train(X, Y, max_epochs=0), "max_epochs must be a positive integer"),
     "rate": (lambda: train(X, Y, learning_rate=float("nan")), "learning_rate must be positive"),
@@ -197,8 +187,8 @@ REFUSED = {
     "negative seed": (lambda: train(X, Y, seed=-1), "seed must be an integer that is not negative"),
     "too many seeds": (lambda: train_many(X, Y, [[0, 1]], seed=[1, 2]), "for each of 1 experiments"),
     "rows": (lambda: train_many(X, Y, [[0, 1, 20]], **FAST), "rows must lie between 0 and 19"),
-    "rows' axes": (lambda: train_many(X, Y, [0, 1], **FAST), r"rows must be row indices \(experiments, n\)"),
-    "a mask for rows": (lambda: train_many(X, Y, np.ones((2, 20), bool), **FAST), "of a mask, take np.flatnonzero"),
+    "rows' axes": (lambda: train_many(X, Y, [0, 1], **FAST), r"rows must be row numbers \(experiments, n\)"),
+    "a mask for rows": (lambda: train_many(X, Y, np.ones((2, 20), bool), **FAST), "use np.flatnonzero on a mask"),
     "parts of rows": (lambda: train_many(X, Y, [[0.5, 1.5]], **FAST), "rows must be row numbers"),
     "ragged rows": (lambda: train_many(X, Y, [[0, 1], [2]], **FAST), "rows must be an array of numbers"),
     "epochs None": (lambda: train(X, Y, max_epochs=None), "max_epochs must be a positive integer, got None"),
@@ -214,7 +204,7 @@ REFUSED = {
     "passes": (lambda: train(X, Y, **FAST).predict_ensemble(X, passes=3), "needs a network with dropout"),
     "predicted shape": (lambda: train(X, Y, **FAST).predict_ensemble(X[:, :2]), r"inputs must be \(rows, 3\)"),
     "predicted NaN": (lambda: train(X, Y, **FAST).predict_ensemble(nan_at(0)[0]), "inputs must be finite"),
-    "evidence": (lambda: train(X, Y, **FAST).predict_evidential(X), "predicts no evidence"),
+    "evidence": (lambda: train(X, Y, **FAST).predict_evidential(X), "does not predict evidence"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pickle
 import subprocess
@@ -21,6 +22,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import uqprism as up
+from uqprism.training import MLP, Evidential, TrainingOptions, networks
 
 from .problems import images, waves
 
@@ -169,7 +171,7 @@ def test_tensors_in_tensors_out_of_every_kind() -> None:
 
 @pytest.mark.parametrize("settings", [{"dropout": 0.0}, {"hidden": ()}, {"network": flat, "hidden": HIDDEN}])
 def test_nothing_to_drop_is_refused_before_training(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uqprism.training.trainer.Run._epoch", lambda _: pytest.fail("trained first"))
+    monkeypatch.setattr("uqprism.training.trainer.Trainer._epoch", lambda _: pytest.fail("trained first"))
     with pytest.raises(up.UqprismError, match="MC dropout needs"):
         quick(up.MCDropoutRegressor, **settings).fit(*waves(20))
 
@@ -191,6 +193,24 @@ def test_targets_as_text_are_refused_even_if_they_are_numbers(kind: type) -> Non
     targets = np.array(["1.5", "2.5", "3.5", "0.5"], dtype=kind)
     with pytest.raises(up.UqprismError, match="y must be numbers, got text"):
         quick(up.DeepEnsembleRegressor).fit(np.zeros((4, 2)), targets)
+
+
+def test_estimators_take_the_training_options_with_their_defaults() -> None:
+    """The estimators state their arguments, as scikit-learn requires; names and defaults are those of `TrainingOptions`."""
+    options = {field.name: field.default for field in dataclasses.fields(TrainingOptions)}
+    without = {"validation", "seed", "member_seeds", "technique"}  # random_state is in place of the seeds
+    for kind in KINDS:
+        given = kind().get_params()
+        own = {"hidden", "activation", "random_state", "dropout", "evidence_weight"}
+        assert set(given) - own <= set(options) - without
+        one_network = kind is not up.DeepEnsembleRegressor
+        assert set(options) - without - set(given) <= ({"bootstrap", "head"} if one_network else set())
+        changed = {name for name, value in given.items() if name in options and value != options[name]}
+        assert changed == ({"network", "n_members"} if one_network else {"network"})
+        assert given["network"] is None  # which stands for the default network with these arguments
+        assert MLP(given["hidden"], given["activation"]) == networks.resolve(options["network"])
+    assert up.EvidentialRegressor().get_params()["evidence_weight"] == Evidential().weight
+    assert up.EvidentialRegressor().n_members == Evidential().n_members
 
 
 def test_unfitted_and_one_row_are_refused() -> None:

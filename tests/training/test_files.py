@@ -19,8 +19,8 @@ import torch
 from numpy.testing import assert_array_equal
 
 import uqprism as up
-from uqprism.training import MLP, Evidential, Natural, ResNet18, SmallCNN, TrainingWarning, files, train
-from uqprism.training.checkpoints import KIND
+from uqprism.training import MLP, Evidential, Natural, ResNet18, SmallCNN, TrainingWarning, checkpoints, train
+from uqprism.training.checkpoints import KIND, read_tensors, write_tensors
 
 from .problems import FAST, cut_off, images, waves
 from .test_trainer import Explosive, rows_of
@@ -66,11 +66,11 @@ def saved(folder: Path) -> Path:
 
 
 def rewritten(path: Path, change: object) -> None:
-    header, tensors = files.read(path, "DeepEnsemble")
+    header, tensors = read_tensors(path, "DeepEnsemble")
     kind, version = header.pop("format"), header.pop("version")
     change(header, tensors)  # type: ignore[operator]
-    files.write(path, kind, header, tensors)
-    assert version == files.VERSION
+    write_tensors(path, kind, header, tensors)
+    assert version == checkpoints.VERSION
 
 
 def test_a_cut_off_file_is_refused(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_cut_off_file_is_refused(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for length in (0, 5, 100, len(whole) - 1):
         path.write_bytes(whole[:length])
-        with pytest.raises(up.UqprismError, match="no readable safetensors file, or is cut off"):
+        with pytest.raises(up.UqprismError, match="is not a readable safetensors file, or is incomplete"):
             up.DeepEnsemble.load(path)
 
 
@@ -102,11 +102,11 @@ def test_files_of_others_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     safetensors.torch.save_file({"rows": torch.zeros(2)}, path)
     with pytest.raises(up.UqprismError, match="was not written by uqprism"):
         up.DeepEnsemble.load(path)
-    files.write(path, "something else", {}, {"rows": torch.zeros(2)})
+    write_tensors(path, "something else", {}, {"rows": torch.zeros(2)})
     with pytest.raises(up.UqprismError, match="holds a something else, not a DeepEnsemble"):
         up.DeepEnsemble.load(path)
-    monkeypatch.setattr(files, "VERSION", 2)
-    files.write(path, "DeepEnsemble", {}, {"rows": torch.zeros(2)})
+    monkeypatch.setattr(checkpoints, "VERSION", 2)
+    write_tensors(path, "DeepEnsemble", {}, {"rows": torch.zeros(2)})
     monkeypatch.undo()
     with pytest.raises(up.UqprismError, match="format version 2, this version of uqprism reads 1; load it with the uqprism"):
         up.DeepEnsemble.load(path)
@@ -115,7 +115,7 @@ def test_files_of_others_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_own_networks_must_be_given_again(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     train(*waves(30), **FAST, network=own_network).save(path)
-    with pytest.raises(up.UqprismError, match="give it again as network="):
+    with pytest.raises(up.UqprismError, match="pass it again as network="):
         up.DeepEnsemble.load(path)
     with pytest.raises(up.UqprismError, match="the parameters do not fit"):
         up.DeepEnsemble.load(path, network=MLP((7,)))
@@ -137,15 +137,15 @@ def test_a_file_that_is_replaced_while_it_is_read_is_one_or_the_other(tmp_path: 
     def replace() -> None:
         count = 0
         while not stop.is_set():
-            files.write(path, "counter", {"count": count}, {"count": torch.full((1000,), count)})
+            write_tensors(path, "counter", {"count": count}, {"count": torch.full((1000,), count)})
             count += 1
 
-    files.write(path, "counter", {"count": -1}, {"count": torch.full((1000,), -1)})
+    write_tensors(path, "counter", {"count": -1}, {"count": torch.full((1000,), -1)})
     writer = threading.Thread(target=replace)
     writer.start()
     try:
         for _ in range(100):
-            header, tensors = files.read(path, "counter")
+            header, tensors = read_tensors(path, "counter")
             assert int(tensors["count"][0]) == header["count"]
     finally:
         stop.set()
@@ -167,7 +167,7 @@ train(*waves(100), network=MLP((12,), dropout=0.2), n_members=4, max_epochs={epo
 
 def epoch_of(folder: Path) -> int:
     found = list(folder.glob("[!.]*.safetensors"))
-    return int(files.read(found[0], KIND)[0]["epoch"]) if found else 0
+    return int(read_tensors(found[0], KIND)[0]["epoch"]) if found else 0
 
 
 def test_a_killed_run_goes_on_and_ends_with_the_same_members(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_finished_run_is_not_trained_again(tmp_path: Path, monkeypatch: pytest
     x, y = waves(30)
     settings = {**FAST, "network": MLP((4,)), "checkpoint": tmp_path, "checkpoint_every": 2}
     first = train(x, y, **settings)
-    monkeypatch.setattr("uqprism.training.trainer.Run._epoch", lambda _: pytest.fail("trained again"))
+    monkeypatch.setattr("uqprism.training.trainer.Trainer._epoch", lambda _: pytest.fail("trained again"))
     assert_array_equal(rows_of(train(x, y, **settings)), rows_of(first))
 
 
@@ -240,14 +240,14 @@ def test_own_networks_are_told_apart_by_what_they_compute(function: str, tmp_pat
             assert_array_equal(rows_of(found), rows_of(train(x, y, **FAST, network=second)))
         else:
             train(x, y, **FAST, network=first).save(tmp_path / "model")
-            with pytest.raises(up.UqprismError, match="they predict something else"):
+            with pytest.raises(up.UqprismError, match="they predict other values"):
                 up.DeepEnsemble.load(tmp_path / "model", network=second)
 
 
 def test_places_that_cannot_be_written_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     path.touch()
-    monkeypatch.setattr("uqprism.training.trainer.Run._epoch", lambda _: pytest.fail("trained first"))
+    monkeypatch.setattr("uqprism.training.trainer.Trainer._epoch", lambda _: pytest.fail("trained first"))
     with pytest.raises(up.UqprismError, match="checkpoint must be a folder"):
         train(*waves(30), **FAST, checkpoint=path)
     monkeypatch.undo()
@@ -266,7 +266,7 @@ def test_a_head_without_a_name_of_its_own_is_not_saved_as_another(tmp_path: Path
         pass
 
     ensemble = train(*waves(30), **FAST, head=Mine())
-    with pytest.raises(up.UqprismError, match="Mine has no name of its own"):
+    with pytest.raises(up.UqprismError, match="Mine is not registered"):
         ensemble.save(tmp_path / "model")
 
 

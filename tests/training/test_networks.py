@@ -204,7 +204,7 @@ BAD = {
     "another width": (lambda: build(lambda *_: nn.Linear(7, 2), (3,)), r"network cannot take rows of shape \(3,\)"),
     "outputs": (lambda: build(lambda *_: nn.Linear(3, 5), (3,)), r"must return \(rows, 2\)"),
     "technique": (lambda: build(SmallCNN(), (1, 8, 8), "matmul"), "'matmul' needs a torch.nn.Sequential"),
-    "a lazy module": (lambda: build(lambda *_: nn.LazyLinear(2), (3,)), "not lazy ones"),
+    "a lazy module": (lambda: build(lambda *_: nn.LazyLinear(2), (3,)), "must not build lazy modules"),
     "two tensors": (lambda: build(lambda *_: Two(), (3,)), "must return one tensor .* returned a tuple"),
     "one argument": (
         lambda: networks.resolve(lambda n: n),

@@ -9,12 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 
 import uqprism as up
-from uqprism.training import MLP, ResNet18, SmallCNN, TrainingWarning, WarmUp, train, train_many
-from uqprism.training.heads import Natural
+from uqprism.training import MLP, Natural, ResNet18, SmallCNN, TrainingWarning, WarmUp, train, train_many
+from uqprism.training.data import Scaling
+from uqprism.training.device import Threads, torch_threads
 from uqprism.training.randomness import ORDER, drawn_rows, member_seeds, orders, uniform
-from uqprism.training.scaling import Scaling
-from uqprism.training.threads import Threads, kept
-from uqprism.training.trainer import Run
+from uqprism.training.trainer import Trainer
 
 from .problems import FAST, cut_off, images, waves
 
@@ -204,15 +203,15 @@ class Fading(nn.Module):
 def test_an_interrupt_after_a_restart_keeps_the_best_of_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Member 0 diverges in its sixth epoch, and the interrupt comes before its new life has one."""
     x, y = waves(40)
-    epoch, calls = Run._epoch, []
+    epoch, calls = Trainer._epoch, []
 
-    def stop(self: Run) -> None:
+    def stop(self: Trainer) -> None:
         calls.append(1)
         if self.state.events:
             raise KeyboardInterrupt
         epoch(self)
 
-    monkeypatch.setattr(Run, "_epoch", stop)
+    monkeypatch.setattr(Trainer, "_epoch", stop)
     settings = {**FAST, "n_members": 6, "max_epochs": 20, "network": Fading, "seed": 1, "batch_size": 18, "patience": None}
     with pytest.warns(TrainingWarning, match="diverged|interrupted"):
         ensemble = train(x, y, **settings)
@@ -280,7 +279,7 @@ def test_the_number_of_threads_changes_nothing(network: MLP) -> None:
 def test_threads_are_chosen_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads are fast, then suddenly slow: after a while one is used; when that has passed, two again."""
     now, cost, used = [0.0], {1: 2.0, 2: 1.0}, []
-    monkeypatch.setattr("uqprism.training.threads.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("uqprism.training.device.time.perf_counter", lambda: now[0])
 
     def step(_: object) -> None:
         used.append(torch.get_num_threads())
@@ -308,7 +307,7 @@ def test_threads_are_chosen_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_threads_are_not_chosen_where_numbers_depend_on_them() -> None:
     """Convolutions are not trained with one thread now and two then: two runs would differ."""
     used: list[int] = []
-    with kept(2):
+    with torch_threads(2):
         threads = Threads("loop")
         for _ in range(120):
             threads(lambda _: used.append(torch.get_num_threads()), None)

@@ -30,7 +30,7 @@ from uqprism.tasks.prediction_error import prediction_error
 
 if TYPE_CHECKING:
     from uqprism.training import DeepEnsemble
-    from uqprism.training.networks.base import Factory
+    from uqprism.training.networks import Factory
 
 Array = Any
 TEST = "test"
@@ -64,8 +64,7 @@ class Training:
 
     def architecture(self) -> Factory:
         """What builds one network."""
-        from uqprism.training.networks.resnet18 import ResNet18
-        from uqprism.training.networks.small_cnn import SmallCNN
+        from uqprism.training import ResNet18, SmallCNN
 
         return ResNet18() if self.network == LARGE else SmallCNN(channels=self.channels, hidden=self.hidden)
 
@@ -151,9 +150,9 @@ class Fitted:
         With one thread, since the last digits of convolutions depend on their number: so a run comes to the same numbers with
         any number of processes, which is what keeps the cores busy.
         """
-        from uqprism.training.threads import kept
+        from uqprism.training.device import torch_threads
 
-        with kept(1):
+        with torch_threads(1):
             return self.ensemble.predict_ensemble(images)
 
     def record(self) -> Findings:

@@ -1,25 +1,18 @@
-"""Training: heads and losses, networks, and a trainer for all members at once. Needs the extra `deep`."""
+"""Training: networks, heads and losses, and a trainer for all members at once. It needs the extra `deep`."""
 
 from __future__ import annotations
 
+from uqprism.training.data import Scaling
 from uqprism.training.deep_ensemble import DeepEnsemble
-from uqprism.training.fit import train, train_many
-from uqprism.training.heads import (
-    BetaNLL,
-    CRPSHead,
-    Evidential,
-    Head,
-    LaplaceHead,
-    MeanVariance,
-    Natural,
-    WarmUp,
-)
+from uqprism.training.fit import StackedFit, train, train_many
+from uqprism.training.heads import Head
+from uqprism.training.heads.evidential import Evidential
+from uqprism.training.heads.gaussian import BetaNLL, CRPSHead, MeanVariance, Natural, WarmUp
+from uqprism.training.heads.laplace import LaplaceHead
 from uqprism.training.history import Event, History, TrainingWarning
-from uqprism.training.networks import MLP, ResNet18, SmallCNN
+from uqprism.training.networks.convolutional import ResNet18, SmallCNN
+from uqprism.training.networks.mlp import MLP
 from uqprism.training.options import TrainingOptions
-from uqprism.training.scaling import Scaling
-from uqprism.training.settings import Settings
-from uqprism.training.stacked_fit import StackedFit
 
 __all__ = [
     "MLP",
@@ -35,7 +28,6 @@ __all__ = [
     "Natural",
     "ResNet18",
     "Scaling",
-    "Settings",
     "SmallCNN",
     "StackedFit",
     "TrainingOptions",

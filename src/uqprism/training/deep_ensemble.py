@@ -1,4 +1,4 @@
-"""`DeepEnsemble`: fitted networks, their head and their scaling; from inputs to an `EnsemblePrediction`."""
+"""`DeepEnsemble`: fitted networks with their head and standardisation, which predict an `EnsemblePrediction`."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from typing import Any
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError
 from uqprism.support.optional import require
-from uqprism.training import files, heads, networks
+from uqprism.training import heads, networks
+from uqprism.training.checkpoints import read_tensors, write_tensors
+from uqprism.training.data import Scaling, as_tensor, check_finite, feature_names
+from uqprism.training.device import full_precision
 from uqprism.training.heads import Head
 from uqprism.training.history import History
-from uqprism.training.networks.base import Factory
-from uqprism.training.problem import as_tensor, check_finite, feature_names
-from uqprism.training.randomness import member_seeds, own_generator
-from uqprism.training.scaling import Scaling
+from uqprism.training.networks import Factory
+from uqprism.training.randomness import DropoutMasks, keep_generators, member_seeds
 from uqprism.training.stack import Stack, initialised
-from uqprism.training.step import full_precision
-from uqprism.training.techniques import DROPOUT, Draw
+from uqprism.training.techniques import DROPOUT
 
 torch = require("torch", extra="deep")
 
 Tensor = Any
 KIND = "DeepEnsemble"
-# These bound the memory of a prediction: numbers in the widest layer of all members, and rows; an image counts as many times as
-# an early convolution may have channels.
+# Limits on the memory of a prediction: numbers in the widest layer of all members, and rows. An image counts this many times,
+# because a first convolution may have so many channels.
 VALUES_AT_ONCE, ROWS_AT_ONCE, IMAGE_CHANNELS = 2**25, 8192, 32
 
 
 @dataclass(frozen=True)
 class DeepEnsemble:
-    """Members that were trained together, ready to predict in the user's units.
+    """Networks that were trained together; they predict in the user's units.
 
     Attributes:
         stack: the networks.
         head: what their outputs mean.
-        input_scaling: how inputs are standardised.
-        target_scaling: how targets were.
-        network: what built them.
-        history: how training went.
-        features: the names of the columns, where it was trained on a table; tables with others are refused.
+        input_scaling: the standardisation of the inputs.
+        target_scaling: the standardisation of the targets.
+        network: the function that built them.
+        history: the record of training.
+        features: the names of the columns, if it was trained on a table; tables with other columns are refused.
     """
 
     stack: Stack
@@ -55,7 +55,7 @@ class DeepEnsemble:
 
     @property
     def n_members(self) -> int:
-        """How many networks."""
+        """The number of networks."""
         return len(self.stack)
 
     def __repr__(self) -> str:
@@ -63,10 +63,12 @@ class DeepEnsemble:
         return f"<DeepEnsemble: {self.n_members} networks of {parameters:,} parameters, {self.head.name} head>"
 
     def predict_ensemble(self, inputs: Any, *, passes: int | None = None, seed: int = 0) -> EnsemblePrediction:
-        """The members' predictive distributions for inputs (rows, ...), as float64; MLPs are also run in double precision.
+        """The members' predictive distributions in float64; MLPs are also computed in double precision.
 
-        With `passes`, dropout stays on and every network predicts so many times (MC dropout): networks * passes members. Tensors
-        in, tensors out, on their device; anything else gives NumPy arrays.
+        Args:
+            inputs: (rows, ...). For a tensor the prediction has tensors on the same device, otherwise NumPy arrays.
+            passes: for MC dropout: each network predicts this many times with dropout on, which gives networks * passes members.
+            seed: of the dropout masks.
         """
         parameters = self.parameters(inputs, passes=passes, seed=seed)
         if not isinstance(inputs, torch.Tensor):
@@ -74,14 +76,14 @@ class DeepEnsemble:
         return self.head.ensemble(parameters)
 
     def predict_evidential(self, inputs: Any) -> Any:
-        """The `EvidentialPrediction` of an evidential head: one network's without, several with a first axis of networks."""
+        """The `EvidentialPrediction` of an evidential head; with several networks, they are the first axis."""
         if self.head.family != "evidential":
-            raise UnsupportedError(f"the {self.head.name} head predicts no evidence; train with head='evidential'")
+            raise UnsupportedError(f"the {self.head.name} head does not predict evidence; train with head='evidential'")
         parameters = self.parameters(inputs)
         return self.head.evidence(parameters if self.n_members > 1 else {name: value[0] for name, value in parameters.items()})  # type: ignore[attr-defined]
 
     def parameters(self, inputs: Any, *, passes: int | None = None, seed: int = 0) -> dict[str, Tensor]:
-        """The head's parameters by name, (members, rows), in the user's units, on the device of the inputs."""
+        """The parameters of the predicted distributions by name, (members, rows), on the device of the inputs."""
         values = as_tensor(inputs, "inputs")
         expected = self.stack.input_shape
         if tuple(values.shape[1:]) != expected or values.ndim < 2:
@@ -90,7 +92,7 @@ class DeepEnsemble:
         self._check_features(inputs)
         self._check_passes(passes)
         with torch.inference_mode(False), torch.no_grad(), full_precision(self.stack.rows.device):
-            # Matrix products round by the size of the batch: in double precision a row does not depend on its company.
+            # Matrix products round by the size of the batch; in double precision a row does not depend on the other rows.
             stack = self.stack.double() if self.stack.technique == "matmul" else self.stack
             raw = torch.cat([self._predict(stack, block, passes, seed) for block in self._blocks(values)], dim=1)
             mean, scale = (x.to(raw.device) for x in (self.target_scaling.mean, self.target_scaling.scale))
@@ -108,10 +110,10 @@ class DeepEnsemble:
         if passes < 1:
             raise ArgumentError(f"passes must be at least 1, got {passes}")
         if not any(isinstance(module, DROPOUT) for module in self.stack.template.modules()):
-            raise ArgumentError("passes needs a network with dropout; this one has none, so every pass would be the same")
+            raise ArgumentError("passes needs a network with dropout; this one has none, so all passes would be equal")
 
     def _blocks(self, values: Tensor) -> Iterator[Tensor]:
-        """Rows that are predicted at once: as many as bounded memory has room for their activations."""
+        """Blocks of rows whose activations fit into the memory limit."""
         widest = max(value.shape[1] for value in self.stack.parameters.values() if value.ndim > 1)
         row = math.prod(values.shape[1:]) * (IMAGE_CHANNELS if values.ndim > 2 else 1)
         yield from values.split(max(min(VALUES_AT_ONCE // (self.n_members * max(row, widest)), ROWS_AT_ONCE), 1))
@@ -124,18 +126,18 @@ class DeepEnsemble:
             return stack(inputs)
         seeds = member_seeds(seed, len(stack)).to(inputs.device)
         counts = [torch.full_like(seeds, count) for count in range(passes)]
-        with own_generator(inputs.device):
-            return torch.cat([stack(inputs, draw=Draw(seeds, count, per_row=False)) for count in counts])
+        with keep_generators(inputs.device):
+            return torch.cat([stack(inputs, masks=DropoutMasks(seeds, count, per_row=False)) for count in counts])
 
     def to(self, device: Any) -> DeepEnsemble:
-        """The same on another device."""
+        """The same ensemble on another device."""
         scalings = self.input_scaling.to(device), self.target_scaling.to(device)
         return DeepEnsemble(self.stack.to(device), self.head, *scalings, self.network, self.history, self.features)
 
     # Files ------------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one safetensors file with a JSON header, whole or not at all; read it back with `load`."""
+        """Write one safetensors file with a JSON header; read it with `load`."""
         tensors = {"rows": self.stack.rows}
         tensors |= {f"buffer.{name}": value for name, value in self.stack.buffers.items()}
         tensors["sample"] = self.stack.sample()
@@ -149,14 +151,14 @@ class DeepEnsemble:
             "history": self.history.to_dict(),
             "features": self.features,
         }
-        files.write(path, KIND, header, tensors)
+        write_tensors(path, KIND, header, tensors)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, network: Factory | None = None, device: Any = "cpu") -> DeepEnsemble:
-        """Read what `save` wrote; a network of one's own must be given again, as the function that builds it."""
-        header, tensors = files.read(path, KIND)
+        """Read a file that `save` wrote; pass `network=` again if the networks were built by a function of your own."""
+        header, tensors = read_tensors(path, KIND)
         if header["network"] is None and network is None:
-            raise ArgumentError(f"{os.fspath(path)} holds networks built by a function of your own: give it again as network=")
+            raise ArgumentError(f"{os.fspath(path)} holds networks built by a function of your own: pass it again as network=")
         factory = networks.from_dict(header["network"]) if network is None else networks.resolve(network)
         head = heads.from_dict(header["head"])
         tensors = {name: value.to(device) for name, value in tensors.items()}
@@ -170,8 +172,8 @@ class DeepEnsemble:
         stack = Stack(template, rows, buffers, torch.zeros(2, *shape).to(rows))
         if not torch.allclose(stack.sample(), tensors["sample"], rtol=1e-3, atol=1e-4):
             raise InvalidValueError(
-                f"network builds other networks than those in {os.fspath(path)}: with the same parameters they predict something "
-                "else. (What a module computes with must be a parameter or a buffer.)"
+                f"network builds other networks than those in {os.fspath(path)}: they predict other values with the same "
+                "parameters. (All numbers that a module computes with must be parameters or buffers.)"
             )
         inputs, targets = (Scaling(tensors[f"{name}.mean"], tensors[f"{name}.scale"]) for name in ("input", "target"))
         features = None if header["features"] is None else tuple(header["features"])

@@ -1,148 +1,139 @@
-"""The doors of training: `train` for one ensemble, `train_many` for many on training sets of their own, as one stack."""
+"""`train` for one ensemble, `train_many` for one ensemble per training set, and `StackedFit` for active learning."""
 
 from __future__ import annotations
 
-import dataclasses
 import numbers
-import os
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from uqprism.errors import ArgumentError
-from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.training import heads, networks
-from uqprism.training.checkpoints import Checkpoints
+from uqprism.training.checkpoints import Checkpoints, State, fingerprint
+from uqprism.training.data import TrainingData, as_tensor, feature_names, prepare
 from uqprism.training.deep_ensemble import DeepEnsemble
+from uqprism.training.device import full_precision, training_device
 from uqprism.training.heads import Head
-from uqprism.training.networks.base import Factory
-from uqprism.training.options import TrainingOptions, positive_integer
-from uqprism.training.plan import Plan
-from uqprism.training.problem import as_tensor, feature_names, prepare
-from uqprism.training.progress import bar
-from uqprism.training.randomness import member_seeds, own_generator
-from uqprism.training.settings import Settings
+from uqprism.training.history import progress_of
+from uqprism.training.networks import Factory
+from uqprism.training.options import TrainingOptions
+from uqprism.training.randomness import keep_generators, member_seeds
 from uqprism.training.stack import Stack
-from uqprism.training.state import State
-from uqprism.training.step import full_precision
-from uqprism.training.trainer import Run
+from uqprism.training.trainer import Trainer
 
 torch = require("torch", extra="deep")
 
-
-def train(inputs: Any, targets: Any, **settings: Unpack[Settings]) -> DeepEnsemble:
-    """Train an ensemble on inputs (rows, features) or (rows, channels, height, width) and one target per row.
-
-    Args:
-        inputs: a table, an array or a tensor of numbers, all finite.
-        targets: likewise, (rows,).
-        settings: see `Settings`: `n_members`, `network`, `head`, `seed`, `device`, `checkpoint`, `max_epochs`, ...
-    """
-    with torch.inference_mode(False), torch.enable_grad():
-        return _train(inputs, targets, rows=None, **settings)[0]
+Tensor = Any
+SEEDS = ("seed", "member_seeds")
 
 
-def train_many(inputs: Any, targets: Any, rows: Any, **settings: Unpack[Settings]) -> list[DeepEnsemble]:
-    """Train one ensemble for each training set, all as one stack.
+def train(inputs: Any, targets: Any, options: TrainingOptions | None = None, **settings: Any) -> DeepEnsemble:
+    """Train an ensemble.
 
     Args:
-        inputs: the shared data, (rows, ...).
-        targets: (rows,).
-        rows: indices into them, (experiments, n): the training set of each experiment, all of one length. Each experiment is
-            standardised by its own rows, and equals what `train` gives on them, up to rounding.
-        settings: see `Settings`.
+        inputs: a table, array or tensor of finite numbers, (rows, features) or (rows, channels, height, width).
+        targets: one finite number per row, (rows,).
+        options: see `TrainingOptions`, which has the defaults.
+        settings: options by name, such as `n_members`, `network`, `head` or `max_epochs`; they replace those in `options`.
     """
     with torch.inference_mode(False), torch.enable_grad():
-        return _train(inputs, targets, rows=rows, **settings)
+        return _train(inputs, targets, None, (options or TrainingOptions()).replace(settings))[0]
 
 
-def _train(
-    inputs: Any,
-    targets: Any,
-    *,
-    rows: Any,
-    n_members: int = 10,
-    network: str | Factory = "mlp",
-    head: str | Head = "natural",
-    validation: tuple[Any, Any] | None = None,
-    seed: int | Sequence[int] = 0,
-    member_seeds: Any = None,
-    device: Any = None,
-    dtype: str = "float32",
-    technique: str = "auto",
-    checkpoint: str | os.PathLike[str] | None = None,
-    checkpoint_every: int = 10,
-    progress: bool | None = None,
-    **options: Any,
+def train_many(
+    inputs: Any, targets: Any, rows: Any, options: TrainingOptions | None = None, **settings: Any
 ) -> list[DeepEnsemble]:
-    given = _options(options)
-    n_members = positive_integer("n_members", n_members)
-    if dtype not in {"float32", "float64"}:
-        raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
-    factory, means = networks.resolve(network), heads.resolve(head)
+    """Train one ensemble for each of several training sets, all in one stack.
+
+    Each ensemble is standardised by its own rows and equals what `train` gives on these rows, up to rounding.
+
+    Args:
+        inputs: the data that the training sets share, as for `train`.
+        targets: (rows,).
+        rows: row numbers (experiments, n): the training set of each experiment, all of the same size.
+        options: see `TrainingOptions`.
+        settings: options by name; they replace those in `options`.
+    """
+    with torch.inference_mode(False), torch.enable_grad():
+        return _train(inputs, targets, rows, (options or TrainingOptions()).replace(settings))
+
+
+class StackedFit:
+    """A `fit` function for active learning: `fit(inputs, targets)` calls `train`, `fit.many(...)` calls `train_many`.
+
+    Args:
+        settings: options of `TrainingOptions` by name, except the seeds: those come with each call.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        for name in SEEDS:
+            if name in settings:
+                raise ArgumentError(f"{name} is no option of StackedFit: its caller, such as ActiveLearner, gives the seeds")
+        self.options, self.settings = TrainingOptions().replace(settings), settings
+
+    def __call__(self, inputs: Any, targets: Any, seed: int = 0) -> DeepEnsemble:
+        """An ensemble trained on all rows."""
+        return train(inputs, targets, self.options, seed=seed)
+
+    def many(self, inputs: Any, targets: Any, rows: Any, seeds: Sequence[int]) -> list[DeepEnsemble]:
+        """An ensemble for each training set `rows` (experiments, n) with its own seed.
+
+        Each equals what a call on these rows with this seed gives, up to rounding.
+        """
+        return train_many(inputs, targets, rows, self.options, seed=list(seeds))
+
+    def __repr__(self) -> str:
+        return f"StackedFit({', '.join(f'{name}={value!r}' for name, value in self.settings.items())})"
+
+
+def _train(inputs: Any, targets: Any, rows: Any, options: TrainingOptions) -> list[DeepEnsemble]:
+    factory, head = networks.resolve(options.network), heads.resolve(options.head)
     n_experiments = 1 if rows is None else len(as_tensor(rows, "rows"))
-    seeds = _seeds(seed, member_seeds, (n_experiments, n_members)).flatten()
-    where = _device(device)
-    problem = prepare(
-        inputs,
-        targets,
-        validation=validation,
-        rows=rows,
-        seeds=seeds,
-        n_experiments=n_experiments,
-        options=given,
-        device=where,
-        dtype=getattr(torch, dtype),
-    )
-    example = problem.inputs[:2].to(getattr(torch, dtype))
-    with own_generator(where), full_precision(where):
-        stack = Stack.build(factory, example, means.n_outputs, seeds.tolist(), technique)
+    seeds = _seeds(options, n_experiments).flatten()
+    device = training_device(options.device)
+    data = prepare(inputs, targets, rows, seeds=seeds, n_experiments=n_experiments, options=options, device=device)
+    example = data.inputs[:2].to(getattr(torch, options.dtype))
+    with keep_generators(device), full_precision(device):
+        stack = Stack.build(factory, example, head.n_outputs, seeds.tolist(), options.technique)
         state = State.of(stack, seeds.tolist())
-        plan = Plan(problem, factory, means, given)
-        name = "" if checkpoint is None else plan.fingerprint(stack.technique, stack.signature(), stack.rows, stack.sample())
-        checkpoints = Checkpoints(checkpoint, positive_integer("checkpoint_every", checkpoint_every), name)
+        checkpoints = _checkpoints(data, factory, head, options, stack)
         checkpoints.restore(state)
         for member in (i for i, restarts in enumerate(state.restarts) if restarts):
-            problem.split_again(member, state.seeds[member], given)
-        run = Run(plan, checkpoints, stack, state)
-        with bar(given.max_epochs, progress) as tell:
-            trained, history = run.finish(tell)
+            data.split_again(member, state.seeds[member], options)
+        trainer = Trainer(data, factory, head, options, checkpoints, stack, state)
+        with progress_of(options.max_epochs, options.progress) as show:
+            trained, history = trainer.run(show)
     ensembles = []
-    for i, scalings in enumerate(problem.scalings):
-        part = slice(i * n_members, (i + 1) * n_members)
+    for i, scalings in enumerate(data.scalings):
+        part = slice(i * options.n_members, (i + 1) * options.n_members)
         own = trained.take(range(*part.indices(len(trained))))
-        ensembles.append(DeepEnsemble(own, means, *scalings, factory, history.part(part), feature_names(inputs)))
+        ensembles.append(DeepEnsemble(own, head, *scalings, factory, history.part(part), feature_names(inputs)))
     return ensembles
 
 
-def _device(name: Any) -> Any:
-    try:
-        device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
-    except RuntimeError:
-        raise ArgumentError(f"device must be 'cpu' or 'cuda', got {name!r}") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ArgumentError(f"device {name!r} was asked for, but PyTorch finds no CUDA device here")
-    return device
+def _checkpoints(data: TrainingData, factory: Factory, head: Head, options: TrainingOptions, stack: Stack) -> Checkpoints:
+    """The checkpoints of this run: the name of the file follows from everything that determines the result."""
+    name = ""
+    if options.checkpoint is not None:
+        parts = [networks.to_dict(factory), heads.to_dict(head), options.schedule(), data.inputs, data.targets, data.training]
+        parts += [] if data.validation is None else [data.validation]
+        # A network of the user has no description: its initial weights and a sample of its outputs stand for it.
+        name = fingerprint(*parts, stack.technique, stack.signature(), stack.rows, stack.sample())
+    return Checkpoints(options.checkpoint, options.checkpoint_every, name)
 
 
-def _options(given: dict[str, Any]) -> TrainingOptions:
-    known = {field.name for field in dataclasses.fields(TrainingOptions)}
-    for name in given:
-        if name not in known:
-            raise unknown("training setting", name, Settings.__annotations__)
-    return TrainingOptions(**given)
-
-
-def _seeds(seed: Any, given: Any, shape: tuple[int, int]) -> Any:
+def _seeds(options: TrainingOptions, n_experiments: int) -> Tensor:
     """The seed of each member, (experiments, members)."""
+    shape, given = (n_experiments, options.n_members), options.member_seeds
+    seed: Any = options.seed
     if given is None:
         each = list(seed) if isinstance(seed, Sequence | np.ndarray) else [seed]
-        right = all(isinstance(one, numbers.Integral) and int(one) >= 0 for one in each)
-        if not right or len(each) not in {1, shape[0]}:
+        valid = all(isinstance(one, numbers.Integral) and int(one) >= 0 for one in each)
+        if not valid or len(each) not in {1, n_experiments}:
             raise ArgumentError(
-                f"seed must be an integer that is not negative, or one for each of {shape[0]} experiments, got {seed!r}"
+                f"seed must be an integer that is not negative, or one for each of {n_experiments} experiments, got {seed!r}"
             )
         return torch.stack([member_seeds(int(one), shape[1]) for one in each]).expand(shape)
     seeds = torch.as_tensor(given, dtype=torch.int64)

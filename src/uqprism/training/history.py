@@ -1,28 +1,37 @@
-"""What happened in training, member by member."""
+"""The record of a training run, and its progress bar."""
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uqprism.support.progress import progress_bar
+
+if TYPE_CHECKING:
+    from uqprism.training.checkpoints import State
+
+SHOWN = 12  # the most members whose losses are shown one by one; for more, the range is shown
+
 
 class TrainingWarning(UserWarning):
-    """Training did not go as planned: a member started again, or the run was cut short."""
+    """A member was restarted, or training was interrupted."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that did not go as planned.
+    """A restart or an interruption.
 
     Attributes:
         kind: `restarted` or `interrupted`.
-        member: which, or None for all.
-        epoch: the member's own, or that of the run.
-        message: in a sentence.
+        member: the number of the member, or None for all.
+        epoch: of the member, or of the run for an interruption.
+        message: one sentence for the user.
     """
 
     kind: str
@@ -31,14 +40,14 @@ class Event:
     message: str
 
     def warn(self) -> Event:
-        """Tell the user now; the history tells it later."""
+        """Emit the message as a `TrainingWarning`."""
         warnings.warn(self.message, TrainingWarning, stacklevel=2)
         return self
 
 
 @dataclass
 class Curves:
-    """Losses per epoch of one member; a restart begins them anew."""
+    """One member's losses by epoch, since its last restart."""
 
     training: list[float] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
@@ -49,11 +58,11 @@ class History:
     """The record of a training run.
 
     Attributes:
-        seeds: of the members; each with its data makes the member.
+        seeds: of the members.
         curves: each member's mean loss by epoch, in standardised units.
-        best_epochs: the epoch, from 1, whose weights each member has.
+        best_epochs: the epoch, counted from 1, whose weights each member has.
         events: restarts and interruptions.
-        technique: how the members ran together.
+        technique: how the members ran together: matmul, vmap or loop.
     """
 
     seeds: tuple[int, ...]
@@ -64,16 +73,16 @@ class History:
 
     @property
     def training_loss(self) -> Any:
-        """(epochs, members), NaN after a member's end."""
+        """Losses (epochs, members), NaN after a member stopped."""
         return _padded([curve.training for curve in self.curves])
 
     @property
     def validation_loss(self) -> Any:
-        """(epochs, members), NaN after a member's end; no epochs where there was no validation."""
+        """Losses (epochs, members), NaN after a member stopped; no epochs without validation."""
         return _padded([curve.validation for curve in self.curves])
 
     def part(self, members: slice) -> History:
-        """That of some of the members."""
+        """The history of some of the members."""
         inside = range(*members.indices(len(self.seeds)))
         events = tuple(
             dataclasses.replace(event, member=inside.index(event.member) if event.member is not None else None)
@@ -83,12 +92,12 @@ class History:
         return History(self.seeds[members], self.curves[members], self.best_epochs[members], events, self.technique)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
+        """The history as plain data."""
         return dataclasses.asdict(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> History:
-        """What `to_dict` gave."""
+        """The history that `to_dict` wrote."""
         return cls(
             seeds=tuple(data["seeds"]),
             curves=tuple(Curves(**curve) for curve in data["curves"]),
@@ -101,3 +110,22 @@ class History:
 def _padded(lists: list[list[float]]) -> Any:
     length = max(len(values) for values in lists)
     return np.array([values + [np.nan] * (length - len(values)) for values in lists]).T.reshape(length, len(lists))
+
+
+@contextmanager
+def progress_of(max_epochs: int, shown: bool | None) -> Iterator[Callable[[State], None]]:
+    """Show a progress bar and give a function to call with the state after every epoch."""
+    with progress_bar("epoch", max_epochs, shown=shown, extra="deep") as progress:
+        yield lambda state: progress.update(completed=min(max(state.ages), max_epochs), text=_latest_losses(state))
+
+
+def _latest_losses(state: State) -> str:
+    """The latest loss of each member, or the best loss of a member that has stopped."""
+    latest = []
+    for member, curve in enumerate(state.curves):
+        curve_now = curve.validation or curve.training
+        stopped = not state.learning[member]
+        latest.append(state.best_losses[member] if stopped and curve.validation else curve_now[-1] if curve_now else float("nan"))
+    if len(latest) > SHOWN:
+        return f"{sum(state.learning)} of {len(latest)} learning, losses {min(latest):.3f} to {max(latest):.3f}"
+    return "loss " + " ".join(f"{loss:.3f}{'' if state.learning[i] else '.'}" for i, loss in enumerate(latest))

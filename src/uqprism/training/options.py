@@ -1,30 +1,68 @@
-"""How to train: the numbers a user may set, checked once."""
+"""The options of training, described and checked in one place."""
 
 from __future__ import annotations
 
+import dataclasses
 import numbers
 import operator
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uqprism.errors import ArgumentError
+from uqprism.registry import unknown
+
+if TYPE_CHECKING:
+    from uqprism.training.heads import Head
+    from uqprism.training.networks import Factory
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
-    """How long, how fast and on what part of the data.
+    """How an ensemble is trained.
+
+    `train` and `train_many` take these options as keyword arguments or as one object; the estimators have arguments of the
+    same names and defaults.
 
     Attributes:
+        n_members: networks per ensemble.
+        network: `mlp`, `small_cnn`, `resnet18`, a specification such as `MLP(hidden=(50,))`, or a function
+            (input_shape, n_outputs) or () that returns a `torch.nn.Module` with fresh weights.
+        head: what the networks predict, and the loss: `natural`, `mean_variance`, `beta_nll`, `warm_up`, `crps`, `laplace`,
+            `evidential`, or a `Head`.
+        validation: (inputs, targets) for early stopping; by default each member keeps `validation_fraction` of its rows.
+        seed: a number from which the members' seeds follow, or one for each experiment. Experiments with the same seed start
+            from the same weights.
+        member_seeds: the seeds of the members, (n_members,) or (experiments, n_members), in place of `seed`.
+        device: `cpu` or `cuda`; by default CUDA if there is a device.
+        dtype: `float32` or `float64`, the precision of the networks.
+        technique: how the members run together: `auto`, `matmul`, `vmap` or `loop`.
+        checkpoint: a folder for checkpoints; an interrupted run continues from its checkpoint in this folder.
+        checkpoint_every: epochs between two checkpoints.
+        progress: whether to show a progress bar; by default on a terminal only.
         max_epochs: passes over the training rows, at most.
-        batch_size: rows per step and member, at most: the rows are cut evenly, so that no batch is small.
+        batch_size: rows per step and member, at most; the rows are divided evenly, so that no batch is much smaller.
         learning_rate: of Adam.
         weight_decay: decoupled from the gradient, as in AdamW.
         patience: epochs without a better validation loss after which a member stops; None trains all epochs.
-        validation_fraction: of the rows, kept out of training to stop on, others for each member; 0 for none.
-        bootstrap: each member draws its training rows with replacement.
-        max_gradient: longest allowed gradient of a member's mean loss; longer ones are shortened. None leaves them.
+        validation_fraction: share of the rows that each member keeps out of training for early stopping; 0 for none.
+        bootstrap: whether each member draws its training rows with replacement.
+        max_gradient: largest norm of the gradient of a member's mean loss; longer gradients are scaled down. None for no limit.
     """
 
+    n_members: int = 10
+    network: str | Factory = "mlp"
+    head: str | Head = "natural"
+    validation: tuple[Any, Any] | None = None
+    seed: int | Sequence[int] = 0
+    member_seeds: Any = None
+    device: Any = None
+    dtype: str = "float32"
+    technique: str = "auto"
+    checkpoint: str | os.PathLike[str] | None = None
+    checkpoint_every: int = 10
+    progress: bool | None = None
     max_epochs: int = 200
     batch_size: int = 64
     learning_rate: float = 1e-3
@@ -35,9 +73,11 @@ class TrainingOptions:
     max_gradient: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("max_epochs", "batch_size", "patience"):
+        for name in ("n_members", "max_epochs", "batch_size", "checkpoint_every", "patience"):
             if (value := getattr(self, name)) is not None or name != "patience":
                 object.__setattr__(self, name, positive_integer(name, value))
+        if self.dtype not in {"float32", "float64"}:
+            raise ArgumentError(f"dtype must be float32 or float64, got {self.dtype!r}")
         for name in ("learning_rate", "max_gradient"):
             if (value := getattr(self, name)) is None and name == "max_gradient":
                 continue
@@ -47,6 +87,20 @@ class TrainingOptions:
             raise ArgumentError(f"weight_decay must not be negative, got {self.weight_decay!r}")
         if not _is_real(self.validation_fraction) or not 0 <= self.validation_fraction < 1:
             raise ArgumentError(f"validation_fraction must lie in [0, 1), got {self.validation_fraction!r}")
+
+    def replace(self, settings: dict[str, Any]) -> TrainingOptions:
+        """These options with some of them replaced; an unknown name is an error that suggests the nearest."""
+        for name in settings:
+            if name not in OPTIONS:
+                raise unknown("training option", name, OPTIONS)
+        return dataclasses.replace(self, **settings)
+
+    def schedule(self) -> dict[str, Any]:
+        """The options from `max_epochs` on: with the data, the network, the head and the seeds they determine the result."""
+        return {name: getattr(self, name) for name in OPTIONS[OPTIONS.index("max_epochs") :]}
+
+
+OPTIONS = tuple(field.name for field in dataclasses.fields(TrainingOptions))
 
 
 def positive_integer(name: str, value: Any) -> int:

@@ -1,13 +1,14 @@
-"""Random numbers by counting: a member's numbers depend on its own seed and on where they are used, not on who trains beside it.
+"""Random numbers as hashes of (seed, purpose, position), as in counter-based generators.
 
-Each number is a hash of (seed, where, position), so that a member trained in a stack sees the data order and the dropout
-masks that it would see alone, a resumed run sees those of the run that was cut off, and nothing needs to be stored.
+A member trained in a stack therefore has the data order and the dropout masks that it would have alone, a resumed run has
+those of the interrupted one, and no generator state is stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,19 @@ from uqprism.support.optional import require
 torch = require("torch", extra="deep")
 
 Tensor = Any
-# Multipliers of splitmix64 (Steele, Lea and Flood 2014), as the signed integers that PyTorch has.
+# Multipliers of splitmix64 (Steele, Lea and Flood 2014), as signed integers because PyTorch has no others of 64 bits.
 GOLDEN, FIRST, SECOND = (value - 2**64 for value in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-ORDER, MASK, SPLIT, BOOTSTRAP, RESTART = range(5)  # what numbers are used for: the first coordinate
+ORDER, MASK, SPLIT, BOOTSTRAP, RESTART = range(5)  # purposes: the first coordinate of a hash
 
 
 def member_seeds(seed: int, n_members: int) -> Tensor:
-    """One seed per member from one for all; the first members keep theirs when more are added."""
+    """Seeds of the members from one seed; the first ones stay the same when members are added."""
     state = np.random.SeedSequence(seed).generate_state(n_members, np.uint64)
     return torch.from_numpy((state >> np.uint64(1)).astype(np.int64))  # `torch.manual_seed` wants them positive
 
 
 def hashed(seeds: Tensor, *where: Tensor | int) -> Tensor:
-    """64 random bits per element of the arguments broadcast together."""
+    """64 random bits for each element of the arguments, which broadcast."""
     value = _mixed(seeds)
     for coordinate in where:
         value = _mixed(value + _wrapped((coordinate + 1) * GOLDEN))
@@ -37,37 +38,64 @@ def hashed(seeds: Tensor, *where: Tensor | int) -> Tensor:
 
 
 def fresh_seed(seed: int, restart: int) -> int:
-    """The seed of a member that starts again, for the so-manieth time."""
+    """The seed of a member for its restart of this number."""
     return int(hashed(torch.tensor(seed), RESTART, restart)) & (2**63 - 1)
 
 
 def orders(seeds: Tensor, purpose: int, ages: Tensor | int, length: int) -> Tensor:
-    """A permutation of 0..length-1 for each seed, another for each age: (seeds, length)."""
+    """A permutation of 0..length-1 for each seed and age, (seeds, length)."""
     positions = torch.arange(length, device=seeds.device)
     ages = ages[:, None] if isinstance(ages, torch.Tensor) else ages
     return hashed(seeds[:, None], purpose, ages, positions).argsort(dim=1)
 
 
 def drawn_rows(seeds: Tensor, length: int) -> Tensor:
-    """For each seed as many draws with replacement from 0..length-1: (seeds, length)."""
+    """For each seed, `length` draws with replacement from 0..length-1, (seeds, length)."""
     positions = torch.arange(length, device=seeds.device)
     return (hashed(seeds[:, None], BOOTSTRAP, positions) & (2**63 - 1)) % length
 
 
 def uniform(seeds: Tensor, *where: Tensor | int) -> Tensor:
-    """Numbers from [0, 1) with 24 bits."""
+    """Uniform numbers in [0, 1) with 24 bits."""
     return ((hashed(seeds, *where) >> 40) & 0xFFFFFF).float() * 2.0**-24
 
 
+@dataclass(frozen=True)
+class DropoutMasks:
+    """The dropout masks that follow from each member's seed and count.
+
+    Attributes:
+        seeds: one per member.
+        counts: one per member: its optimiser step, or the number of a stochastic pass.
+        per_row: a mask for every row, as in training; otherwise one for all rows, so that a pass is one smaller network.
+    """
+
+    seeds: Tensor
+    counts: Tensor
+    per_row: bool = True
+
+    def apply(self, x: Tensor, probability: float, layer: int) -> Tensor:
+        """Units (members, rows, units) with a share set to zero and the rest scaled up."""
+        rows = x.shape[1] if self.per_row else 1
+        positions = torch.arange(rows * x.shape[2], device=x.device).view(rows, x.shape[2])
+        keys = hashed(self.seeds, MASK, self.counts, layer)[:, None, None]
+        kept = (uniform(keys, positions) >= probability).to(x.dtype)
+        return x * kept / (1.0 - probability) if probability < 1.0 else torch.zeros_like(x)
+
+    def generator_seed(self) -> int:
+        """One seed for all masks, for networks with PyTorch's own dropout."""
+        return int(hashed(self.seeds, MASK, self.counts).sum()) & (2**63 - 1)
+
+
 @contextmanager
-def own_generator(device: Any) -> Iterator[None]:
-    """A block that leaves PyTorch's generators, of the processor and of this device, as they were."""
+def keep_generators(device: Any) -> Iterator[None]:
+    """Restore PyTorch's generators of the CPU and of this device after the block."""
     with torch.random.fork_rng(devices=[device] if torch.device(device).type == "cuda" else []):
         yield
 
 
 def seed_generator(device: Any, seed: int) -> None:
-    """Seed PyTorch's generators of the processor and of this device; `torch.manual_seed` would seed all devices."""
+    """Seed PyTorch's generators of the CPU and of this device; `torch.manual_seed` would seed all devices."""
     torch.default_generator.manual_seed(seed)
     if torch.device(device).type == "cuda":
         with torch.cuda.device(device):
@@ -75,7 +103,7 @@ def seed_generator(device: Any, seed: int) -> None:
 
 
 def _wrapped(x: Tensor | int) -> Tensor | int:
-    """Python's integers as 64-bit ones, as tensors do by themselves."""
+    """Wrap Python integers to 64 bits, as tensors do."""
     return (x + 2**63) % 2**64 - 2**63 if isinstance(x, int) else x
 
 
@@ -86,5 +114,5 @@ def _mixed(z: Tensor) -> Tensor:
 
 
 def _shifted(z: Tensor, by: int) -> Tensor:
-    """To the right with zeros moving in; PyTorch's own shift copies the sign."""
+    """Shift right and fill with zeros; PyTorch's shift copies the sign."""
     return (z >> by) & ((1 << (64 - by)) - 1)

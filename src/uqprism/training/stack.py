@@ -1,7 +1,7 @@
-"""Members as the rows of one matrix.
+"""Networks of one architecture as the rows of one matrix.
 
-All parameters of member i are row i of `rows`; each layer's stacked parameter is a view into it. The optimiser then updates
-one tensor, keeping the best epoch of a member is copying a row, and a checkpoint is a handful of matrices.
+All parameters of member i are row i of `rows`; each layer's stacked parameter is a view of this matrix. The optimiser updates
+one tensor, keeping a member's best epoch copies one row, and a checkpoint consists of a few matrices.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 from uqprism.errors import ArgumentError, ShapeError
 from uqprism.support.optional import require
 from uqprism.training import techniques
-from uqprism.training.networks.base import Factory
-from uqprism.training.randomness import own_generator, seed_generator
+from uqprism.training.networks import Factory
+from uqprism.training.randomness import DropoutMasks, keep_generators, seed_generator
 
 torch = require("torch", extra="deep")
 
@@ -25,10 +25,10 @@ class Stack:
     """Networks of one architecture that run together.
 
     Attributes:
-        template: one network, for its structure; its own numbers are not used.
+        template: one network, for its structure; its parameters are not used.
         rows: the parameters, (members, parameters of one).
-        buffers: what networks keep besides, such as batch norm's running statistics, by name, each (members, ...).
-        technique: how they run together: matmul, vmap or loop.
+        buffers: such as batch norm's running statistics, and parameters that are not trained, by name, each (members, ...).
+        technique: how the members run together: matmul, vmap or loop.
     """
 
     def __init__(self, template: Any, rows: Tensor, buffers: dict[str, Tensor], example: Tensor, technique: str = "auto") -> None:
@@ -37,20 +37,20 @@ class Stack:
         self.technique, self._run = techniques.choose(technique, template, example, self.parameters, buffers)
 
     def views(self, rows: Tensor) -> dict[str, Tensor]:
-        """A matrix like `rows`, theirs or of gradients, as the stacked parameters by name, each (members, ...)."""
+        """The stacked parameters, by name, each (members, ...), as views of a matrix like `rows`."""
         parameters = _trained(self.template)
         parts = rows.detach().split([parameter.numel() for parameter in parameters.values()], dim=1)
         return {name: part.view(len(rows), *parameters[name].shape) for name, part in zip(parameters, parts, strict=True)}
 
     @property
     def input_shape(self) -> tuple[int, ...]:
-        """The shape of one row."""
+        """The shape of one row of inputs."""
         return tuple(self._example.shape[1:])
 
     @classmethod
     def build(cls, factory: Factory, example: Tensor, n_outputs: int, seeds: Sequence[int], technique: str = "auto") -> Stack:
-        """Freshly initialised members, one per seed, for rows like `example` (rows, ...), which says device and precision."""
-        distinct = {seed: place for place, seed in enumerate(dict.fromkeys(seeds))}  # experiments side by side often share seeds
+        """Initialise one member per seed, with the device, precision and input shape of `example` (rows, ...)."""
+        distinct = {seed: place for place, seed in enumerate(dict.fromkeys(seeds))}  # experiments often share seeds
         modules = [initialised(factory, tuple(example.shape[1:]), n_outputs, seed).to(example) for seed in distinct]
         at = torch.tensor([distinct[seed] for seed in seeds], device=example.device)
         template = copy.deepcopy(modules[0])
@@ -58,7 +58,7 @@ class Stack:
             raise ArgumentError("the network has no parameters to train")
         try:
             rows = torch.stack([row_of(module) for module in modules])[at]
-            states = [held(module) for module in modules]
+            states = [buffers_of(module) for module in modules]
             buffers = {name: torch.stack([state[name] for state in states])[at] for name in states[0]}
         except (RuntimeError, KeyError):
             raise ShapeError("members must be networks of one architecture, with parameters of the same shapes") from None
@@ -69,14 +69,14 @@ class Stack:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __call__(self, x: Tensor, *, training: bool = False, draw: techniques.Draw | None = None) -> Tensor:
-        """Outputs (members, rows, outputs) for inputs (members, rows, ...); dropout only with a `draw`."""
+    def __call__(self, x: Tensor, *, training: bool = False, masks: DropoutMasks | None = None) -> Tensor:
+        """Outputs (members, rows, outputs) for inputs (members, rows, ...); outside training, dropout only with `masks`."""
         self.template.train(training)
-        if not training and draw is not None:
+        if not training and masks is not None:
             for module in self.template.modules():
                 if isinstance(module, techniques.DROPOUT):
                     module.train()
-        return self._run(self.parameters, self.buffers, x, draw)
+        return self._run(self.parameters, self.buffers, x, masks)
 
     def take(self, members: Sequence[int]) -> Stack:
         """A copy of some of the members."""
@@ -85,7 +85,7 @@ class Stack:
         return Stack(self.template, self.rows[index], buffers, self._example, self.technique)
 
     def to(self, device: Any) -> Stack:
-        """The same members on another device, by the technique that is best there."""
+        """The same members on another device, with the technique that is best there."""
         template = copy.deepcopy(self.template).to(device)
         buffers = {name: value.to(device) for name, value in self.buffers.items()}
         return Stack(template, self.rows.to(device), buffers, self._example.to(device))
@@ -94,28 +94,28 @@ class Stack:
         """The same members in double precision."""
         example = self._example.double()
         buffers = {name: value.to(example) if value.is_floating_point() else value for name, value in self.buffers.items()}
-        # For matrix products the template says only which layers there are, and a copy would cost more than a small prediction.
+        # For matmul the template gives only the layers; copying it would cost more than a small prediction.
         template = self.template if self.technique == "matmul" else copy.deepcopy(self.template).double()
         return Stack(template, self.rows.double(), buffers, example, self.technique)
 
     def with_rows(self, rows: Tensor, buffers: dict[str, Tensor]) -> Stack:
-        """The same architecture with other numbers."""
+        """The same architecture with other parameters and buffers."""
         return Stack(self.template, rows, buffers, self._example, self.technique)
 
     def signature(self) -> dict[str, Any]:
-        """What tells one architecture from another: its layers as they print, and the shapes of what it holds."""
+        """A description that tells architectures apart: the printed layers, and the shapes of parameters and buffers."""
         shapes = {name: list(value.shape[1:]) for name, value in (self.parameters | self.buffers).items()}
         return {"layers": str(self.template), "shapes": shapes}
 
     def sample(self) -> Tensor:
-        """Outputs for two made-up rows, (members, 2, outputs): what tells one forward pass from another."""
+        """Outputs for two fixed rows, (members, 2, outputs), which tell forward passes apart."""
         size = self._example[:1].numel()
         rows = torch.linspace(-1.0, 1.0, 2 * size).view(2, *self.input_shape).to(self.rows)
         with torch.no_grad():
             return self(rows.expand(len(self), *rows.shape))
 
     def module(self, member: int) -> Any:
-        """One member as an ordinary `torch.nn.Module`, in standardised units on both sides."""
+        """One member as a `torch.nn.Module`, with standardised inputs and outputs."""
         module = copy.deepcopy(self.template)
         state = self.parameters | self.buffers
         with torch.no_grad():
@@ -124,8 +124,8 @@ class Stack:
         return module.eval()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the views and closures, which `__setstate__` makes again: so that estimators can be pickled and copied."""
-        here = self.to("cpu")  # or a model from a machine with a GPU could not be opened on one without
+        """Leave out views and closures, which `__setstate__` makes again, so that estimators can be pickled and copied."""
+        here = self.to("cpu")  # a model from a machine with a GPU must open on one without
         return {name: getattr(here, name) for name in ("template", "rows", "buffers", "_example", "technique")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -133,19 +133,19 @@ class Stack:
 
 
 def initialised(factory: Factory, input_shape: tuple[int, ...], n_outputs: int, seed: int) -> Any:
-    """A network whose initial weights depend on the seed alone, the same on every device."""
-    with own_generator("cpu"):
+    """A network whose initial weights depend only on the seed, on every device."""
+    with keep_generators("cpu"):
         seed_generator("cpu", seed)
         module = factory(input_shape, n_outputs)
     if not isinstance(module, torch.nn.Module):
         raise ArgumentError(f"network must build a torch.nn.Module, it built a {type(module).__name__}")
     if any(isinstance(p, torch.nn.UninitializedParameter) for p in module.parameters()):
-        raise ArgumentError("network must build modules that know their shapes, not lazy ones; input_shape tells them")
+        raise ArgumentError("network must not build lazy modules; it is called with the input shape")
     return module
 
 
 def row_of(module: Any) -> Tensor:
-    """All trained parameters of a network, one after the other."""
+    """All trained parameters of a network as one vector."""
     return torch.cat([parameter.detach().reshape(-1) for parameter in _trained(module).values()])
 
 
@@ -153,8 +153,8 @@ def _trained(module: Any) -> dict[str, Any]:
     return {name: p for name, p in module.named_parameters() if p.requires_grad}
 
 
-def held(module: Any) -> dict[str, Tensor]:
-    """What a network holds besides: buffers, and parameters that are not trained."""
+def buffers_of(module: Any) -> dict[str, Tensor]:
+    """The buffers of a network, and its parameters that are not trained."""
     frozen = {name: p.detach() for name, p in module.named_parameters() if not p.requires_grad}
     return frozen | dict(module.named_buffers())
 

@@ -1,38 +1,111 @@
-"""One optimisation step of all members: eager on a CPU, a recorded CUDA graph on a GPU."""
+"""One optimisation step of all members with Adam: eager on a CPU, a recorded CUDA graph on a GPU."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from uqprism.support.optional import require
-from uqprism.training.optimiser import Moments, adam_step, shorten
-from uqprism.training.plan import Plan
+from uqprism.training.data import TrainingData
+from uqprism.training.heads import Head
+from uqprism.training.options import TrainingOptions
+from uqprism.training.randomness import DropoutMasks
 from uqprism.training.stack import Stack
-from uqprism.training.techniques import Draw
 
 torch = require("torch", extra="deep")
+adam = require("torch.optim.adam", extra="deep").adam
 
 Tensor = Any
-WARM_UP = 3  # steps before a recording, in which libraries allocate and choose their kernels
+WARM_UP = 3  # steps before a graph is recorded, in which libraries allocate memory and choose kernels
+
+
+@dataclass
+class Moments:
+    """Adam's running means, in the shape of the rows.
+
+    Attributes:
+        first: of the gradients.
+        second: of their squares.
+        steps: the steps that each member has made, float32 as PyTorch's fused kernel requires.
+    """
+
+    first: Tensor
+    second: Tensor
+    steps: Tensor
+
+    @classmethod
+    def zeros(cls, rows: Tensor) -> Moments:
+        """The moments before the first step."""
+        return cls(torch.zeros_like(rows), torch.zeros_like(rows), torch.zeros(len(rows), device=rows.device))
+
+    def take(self, members: Tensor) -> Moments:
+        """A copy of the moments of some members."""
+        return Moments(self.first[members], self.second[members], self.steps[members])
+
+
+def adam_step(
+    rows: Tensor, gradient: Tensor, moments: Moments, *, learning_rate: float, weight_decay: float, together: bool
+) -> None:
+    """Update the rows in place.
+
+    All operations are by element and the bias correction uses the member's own steps: each row moves as if it were alone.
+    With `together`, all members have made the same number of steps, and one call updates all of them.
+    """
+    if weight_decay:
+        rows.mul_(1.0 - learning_rate * weight_decay)
+    if together:
+        tensors = [[rows], [gradient], [moments.first], [moments.second]]
+        steps = [moments.steps[0]]
+    else:
+        tensors = [list(x) for x in (rows, gradient, moments.first, moments.second)]
+        steps = list(moments.steps)
+    adam(
+        *tensors,
+        [],
+        steps,
+        fused=True,
+        amsgrad=False,
+        beta1=0.9,
+        beta2=0.999,
+        lr=learning_rate,
+        weight_decay=0.0,
+        eps=1e-8,
+        maximize=False,
+    )
+    if together:
+        moments.steps[1:] = moments.steps[0]
+
+
+def clip_gradients(gradient: Tensor, longest: float) -> None:
+    """Scale each row that is longer than this down to this length."""
+    lengths = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)
+    gradient.mul_((longest / lengths.clamp_min(1e-30)).clamp_max(1.0))
 
 
 class Stepper:
     """Trains a stack on batches of rows.
 
-    The loss is the sum over members of each one's mean, so that no member's gradient knows of the others.
+    The loss is the sum over members of each one's mean, so that a member's gradient does not depend on the others.
 
     Attributes:
-        losses: each member's loss, summed over the rows seen since `begin`.
+        losses: each member's loss, summed over the rows since `begin`.
     """
 
-    def __init__(self, stack: Stack, moments: Moments, models: Tensor, seeds: Tensor, plan: Plan) -> None:
+    def __init__(
+        self,
+        stack: Stack,
+        moments: Moments,
+        *,
+        members: Tensor,
+        seeds: Tensor,
+        data: TrainingData,
+        head: Head,
+        options: TrainingOptions,
+    ) -> None:
         self._stack, self._moments = stack, moments
-        self._problem, self._head, self._options = plan.problem, plan.head, plan.options
-        self._models = models if plan.problem.shift is not None else None
-        self._draw = Draw(seeds, torch.zeros_like(seeds))
+        self._data, self._head, self._options = data, head, options
+        self._members = members if data.own_scaling is not None else None
+        self._masks = DropoutMasks(seeds, torch.zeros_like(seeds))
         self._together = bool((moments.steps == moments.steps[0]).all())
         self._gradient = torch.zeros_like(stack.rows)
         self._views = list(stack.views(self._gradient).values())
@@ -41,17 +114,17 @@ class Stepper:
         self._graphs: dict[int, tuple[Any, Tensor] | None] = {}
 
     def begin(self, ages: Tensor) -> None:
-        """A new epoch, of members that have finished so many."""
+        """Start an epoch of members that have finished `ages` epochs."""
         self.losses.zero_()
         self._ages.copy_(ages[:, None])
 
     def __call__(self, rows: Tensor) -> None:
-        """One step on row indices (members, batch)."""
+        """Make one step on row numbers (members, batch)."""
         batch = rows.shape[1]
         if rows.is_cuda and batch not in self._graphs:
             self._graphs[batch] = self._record(rows)
         recorded = self._graphs.get(batch)
-        if recorded is None:  # a CPU, or a network that looks at its numbers
+        if recorded is None:  # on a CPU, or for a network that cannot be recorded
             self._step(rows)
             return
         graph, slot = recorded
@@ -60,9 +133,9 @@ class Stepper:
 
     def _step(self, rows: Tensor) -> None:
         stack, options = self._stack, self._options
-        inputs, targets = self._problem.batch(rows, self._models)
-        self._draw.counts.copy_(self._moments.steps)
-        raw = stack(inputs, training=True, draw=self._draw)
+        inputs, targets = self._data.batch(rows, self._members)
+        self._masks.counts.copy_(self._moments.steps)
+        raw = stack(inputs, training=True, masks=self._masks)
         losses = self._head.loss(raw, targets, self._ages)
         gradients = torch.autograd.grad(losses.mean(1).sum(), list(stack.parameters.values()), allow_unused=True)
         with torch.no_grad():
@@ -71,7 +144,7 @@ class Stepper:
                     view.copy_(gradient)
             self.losses += losses.sum(1)
             if options.max_gradient is not None:
-                shorten(self._gradient, options.max_gradient)
+                clip_gradients(self._gradient, options.max_gradient)
             adam_step(
                 stack.rows,
                 self._gradient,
@@ -82,9 +155,9 @@ class Stepper:
             )
 
     def _record(self, rows: Tensor) -> tuple[Any, Tensor] | None:
-        """A graph of one step, and the slot that its row indices are read from; leaves everything as it was.
+        """The graph of one step and the tensor that it reads row numbers from; changes nothing else.
 
-        None for a network that cannot be recorded, because it asks the device for a number.
+        None for a network that cannot be recorded because it reads a number from the device.
         """
         slot = rows.clone()
         changing = [self._stack.rows, self._moments.first, self._moments.second, self._moments.steps, self.losses]
@@ -108,50 +181,16 @@ class Stepper:
         return None if graph is None else (graph, slot)
 
 
-def validation_losses(stack: Stack, models: Tensor, plan: Plan, rows_at_once: int = 2048) -> list[float] | None:
-    """Each member's mean loss on its validation rows; None where there are none."""
-    problem, head = plan.problem, plan.head
-    if problem.validation is None:
+def validation_losses(
+    stack: Stack, members: Tensor, data: TrainingData, head: Head, rows_at_once: int = 2048
+) -> list[float] | None:
+    """Each member's mean loss on its validation rows; None without validation rows."""
+    if data.validation is None:
         return None
-    rows = problem.validation.expand(len(problem.training), -1)[models]
+    rows = data.validation.expand(len(data.training), -1)[members]
     total = torch.zeros(len(stack), device=stack.rows.device, dtype=torch.float64)
     with torch.no_grad():
         for part in rows.split(max(rows_at_once // len(stack), 64), dim=1):
-            inputs, targets = problem.batch(part, models if problem.shift is not None else None)
+            inputs, targets = data.batch(part, members if data.own_scaling is not None else None)
             total += head.validation_loss(stack(inputs), targets).double().sum(1)
     return (total / rows.shape[1]).tolist()
-
-
-_in_use, _lock = [0], threading.Lock()
-_before: list[tuple[Any, str, Any]] = []
-
-
-@contextmanager
-def full_precision(device: Any) -> Iterator[None]:
-    """No TF32 in matrix products or convolutions on a GPU, whatever the process has set, until the last such block ends."""
-    if torch.device(device).type != "cuda":
-        yield
-        return
-    with _lock:
-        _in_use[0] += 1
-        if _in_use[0] == 1:
-            _before.extend((where, name, getattr(where, name)) for where, name in _precisions())
-            for where, name, _ in _before:
-                setattr(where, name, "ieee" if name == "fp32_precision" else False)
-    try:
-        yield
-    finally:
-        with _lock:
-            _in_use[0] -= 1
-            if _in_use[0] == 0:
-                for where, name, value in _before:
-                    setattr(where, name, value)
-                _before.clear()
-
-
-def _precisions() -> list[tuple[Any, str]]:
-    """Where PyTorch keeps these settings: each operator has its own since 2.9, which must not be mixed with the older ones."""
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    if hasattr(matmul, "fp32_precision") and hasattr(cudnn, "conv"):
-        return [(matmul, "fp32_precision"), (cudnn.conv, "fp32_precision")]
-    return [(matmul, "allow_tf32"), (cudnn, "allow_tf32")]

@@ -1,4 +1,4 @@
-"""Training all members together: epochs, early stopping, restarts, checkpoints."""
+"""The training loop of all members: epochs, early stopping, restarts, checkpoints."""
 
 from __future__ import annotations
 
@@ -9,28 +9,42 @@ from typing import Any
 
 from uqprism.errors import TrainingError
 from uqprism.support.optional import require
-from uqprism.training.checkpoints import Checkpoints
+from uqprism.training.checkpoints import Checkpoints, State
+from uqprism.training.data import TrainingData
+from uqprism.training.device import Threads, torch_threads
+from uqprism.training.heads import Head
 from uqprism.training.history import Event, History
-from uqprism.training.optimiser import Moments
-from uqprism.training.plan import Plan
+from uqprism.training.networks import Factory
+from uqprism.training.options import TrainingOptions
 from uqprism.training.randomness import ORDER, fresh_seed, hashed, orders, seed_generator
-from uqprism.training.stack import Stack, held, initialised, row_of
-from uqprism.training.state import State
-from uqprism.training.step import Stepper, validation_losses
-from uqprism.training.threads import Threads, kept
+from uqprism.training.stack import Stack, buffers_of, initialised, row_of
+from uqprism.training.step import Moments, Stepper, validation_losses
 
 torch = require("torch", extra="deep")
 
 Tensor = Any
 MOST_RESTARTS = 5
-REPACK = 0.75  # when this part of the stack or less is still learning, the others leave it
+REPACK = 0.75  # once this share of the stack or less is still learning, the other members are removed from it
 
 
 @dataclass
-class Run:
-    """One training run: the state of all members, and the stack of those at work."""
+class Trainer:
+    """One training run: the state of all members, and the stack of those that are running.
 
-    plan: Plan
+    Attributes:
+        data: the data and each member's rows.
+        factory: the function that builds a network.
+        head: what the networks predict, and the loss.
+        options: the options of training.
+        checkpoints: where checkpoints are written.
+        stack: the members that are running.
+        state: the state of all members.
+    """
+
+    data: TrainingData
+    factory: Factory
+    head: Head
+    options: TrainingOptions
     checkpoints: Checkpoints
     stack: Stack
     state: State
@@ -39,14 +53,14 @@ class Run:
         self._template, self.threads = self.stack, Threads(self.stack.technique)
         self._pack()
 
-    def finish(self, tell: Callable[[State], None]) -> tuple[Stack, History]:
-        """Train until every member has stopped; Ctrl-C keeps the best so far."""
+    def run(self, show: Callable[[State], None]) -> tuple[Stack, History]:
+        """Train until every member has stopped; Ctrl-C keeps the best epochs so far."""
         state = self.state
         try:
-            with kept():
+            with torch_threads():
                 while any(state.learning):
                     self._epoch()
-                    tell(state)
+                    show(state)
                     self._save()
         except KeyboardInterrupt:
             self._interrupted()
@@ -55,48 +69,50 @@ class Run:
         return self._template.with_rows(state.best_rows, state.best_buffers), history
 
     def _save(self) -> None:
-        """A checkpoint after every so many epochs, and at the end."""
+        """Write a checkpoint if one is due, and at the end."""
         if self.checkpoints.due(self.state.epoch) or not any(self.state.learning):
             self.state.keep(self.stack, self.moments)
             self.checkpoints.save(self.state)
 
     def _pack(self) -> None:
-        """Put the members that are running into one stack of their own."""
+        """Put the running members into a stack of their own."""
         state = self.state
         at = torch.tensor(state.running, device=state.rows.device)
         buffers = {name: value[at] for name, value in state.buffers.items()}
         self.stack = self._template.with_rows(state.rows[at].clone(), buffers)
         self.moments: Moments = state.moments.take(at)
-        self.models = at
+        self.members = at
         self.seeds = torch.tensor([state.seeds[i] for i in state.running], device=at.device)
-        self.stepper = Stepper(self.stack, self.moments, at, self.seeds, self.plan)
+        self.stepper = Stepper(
+            self.stack, self.moments, members=at, seeds=self.seeds, data=self.data, head=self.head, options=self.options
+        )
 
     def _epoch(self) -> None:
-        """One pass over each member's rows, in an order of its own, and what follows from the losses."""
+        """Pass once over each member's rows, in its own order, and act on the losses."""
         state, running = self.state, self.state.running
-        ages = torch.tensor([state.ages[i] for i in running], device=self.models.device)
-        rows = self.plan.problem.training[self.models]
+        ages = torch.tensor([state.ages[i] for i in running], device=self.members.device)
+        rows = self.data.training[self.members]
         order = torch.gather(rows, 1, orders(self.seeds, ORDER, ages, rows.shape[1]))
-        # PyTorch's own dropout draws from its generator: a resumed run must find it as the first one did.
-        seed_generator(self.models.device, int(hashed(self.seeds, ORDER, ages).sum()) & (2**63 - 1))
+        # PyTorch's own dropout draws from this generator: a resumed run must draw what the first one drew.
+        seed_generator(self.members.device, int(hashed(self.seeds, ORDER, ages).sum()) & (2**63 - 1))
         self.stepper.begin(ages)
-        for batch in order.tensor_split(-(-rows.shape[1] // self.plan.options.batch_size), dim=1):
+        for batch in order.tensor_split(-(-rows.shape[1] // self.options.batch_size), dim=1):
             self.threads(self.stepper, batch)
         training = (self.stepper.losses / rows.shape[1]).tolist()
-        validation = validation_losses(self.stack, self.models, self.plan)
+        validation = validation_losses(self.stack, self.members, self.data, self.head)
         finite = torch.isfinite(self.stack.rows).all(1).tolist()
         state.epoch += 1
         self._judge(training, validation, finite)
 
     def _judge(self, training: list[float], validation: list[float] | None, finite: list[bool]) -> None:
-        """Which members improved, stopped or diverged."""
+        """Note which members improved, stopped or diverged."""
         state = self.state
         losses = training if validation is None else validation
         places = {member: place for place, member in enumerate(state.running) if state.learning[member]}
         sound = {m: p for m, p in places.items() if finite[p] and math.isfinite(training[p]) and math.isfinite(losses[p])}
-        warming = {m for m in sound if state.ages[m] < self.plan.head.warm_up_epochs}
+        warming = {m for m in sound if state.ages[m] < self.head.warm_up_epochs}
         better = {m for m, p in sound.items() if validation is None or m in warming or losses[p] < state.best_losses[m]}
-        state.keep_best(self.stack, sorted(better))  # before it is noted: Ctrl-C may come between
+        state.keep_best(self.stack, sorted(better))  # before the state says so, in case of Ctrl-C in between
         for member, place in sound.items():
             state.ages[member] += 1
             state.curves[member].training.append(training[place])
@@ -110,13 +126,13 @@ class Run:
         self._repack([member for member in places if member not in sound])
 
     def _finished(self, member: int, validated: bool) -> bool:
-        """True after the last epoch, or without progress for too long."""
-        state, options = self.state, self.plan.options
-        tired = validated and options.patience is not None and state.waiting[member] >= options.patience
-        return tired or state.ages[member] >= options.max_epochs
+        """Whether a member has trained all epochs, or has not improved for `patience` epochs."""
+        state, options = self.state, self.options
+        stopped = validated and options.patience is not None and state.waiting[member] >= options.patience
+        return stopped or state.ages[member] >= options.max_epochs
 
     def _repack(self, diverged: list[int]) -> None:
-        """Start the diverged again; once enough members have stopped, leave them out."""
+        """Restart the diverged members, and remove stopped members from the stack once they are many."""
         state = self.state
         still = [member for member in state.running if state.learning[member]]
         if diverged or (still and len(still) <= REPACK * len(state.running)):
@@ -127,26 +143,26 @@ class Run:
             self._pack()
 
     def _restart(self, member: int) -> None:
-        """Fresh weights and another seed for a member whose loss is no longer a number."""
+        """Restart a member whose loss is not finite, with fresh weights and another seed."""
         state = self.state
         if state.restarts[member] >= MOST_RESTARTS:
             raise TrainingError(
                 f"member {member} diverged {MOST_RESTARTS + 1} times, each time from fresh weights; lower learning_rate "
-                f"(now {self.plan.options.learning_rate:g}), set max_gradient, or look for extreme rows in the data"
+                f"(now {self.options.learning_rate:g}), set max_gradient, or look for extreme rows in the data"
             )
         epoch = state.ages[member] + 1
         seed = fresh_seed(state.seeds[member], state.restarts[member])
-        shape = tuple(self.plan.problem.inputs.shape[1:])
-        module = initialised(self.plan.factory, shape, self.plan.head.n_outputs, seed).to(state.rows)
-        state.begin_again(member, seed, row_of(module), held(module))
-        self.plan.problem.split_again(member, seed, self.plan.options)
+        shape = tuple(self.data.inputs.shape[1:])
+        module = initialised(self.factory, shape, self.head.n_outputs, seed).to(state.rows)
+        state.restart(member, seed, row_of(module), buffers_of(module))
+        self.data.split_again(member, seed, self.options)
         message = f"member {member} diverged in epoch {epoch} (its loss was not finite) and was restarted with a fresh seed"
         state.events.append(Event("restarted", member, epoch, message).warn())
 
     def _interrupted(self) -> None:
-        """Keep what was reached; where a member has finished no epoch there is nothing to keep, and the interrupt goes on."""
+        """Record the interruption; if a member has not finished an epoch, raise it again."""
         state = self.state
         if 0 in state.best_epochs:
             raise KeyboardInterrupt from None
-        message = f"training was interrupted after {state.epoch} epochs: each member has its best weights so far"
+        message = f"training was interrupted after {state.epoch} epochs: each member keeps its best epoch so far"
         state.events.append(Event("interrupted", None, state.epoch, message).warn())

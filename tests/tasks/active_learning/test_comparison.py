@@ -226,10 +226,10 @@ def test_stacked_fits_of_many_are_those_of_each() -> None:
 
 
 def test_stacked_fits_take_settings_but_no_seeds() -> None:
-    with pytest.raises(UqprismError, match="seed is no setting of StackedFit"):
+    with pytest.raises(UqprismError, match="seed is no option of StackedFit"):
         StackedFit(seed=3)
-    with pytest.raises(UqprismError, match="unknown training setting 'n_member'; did you mean 'n_members'"):
-        StackedFit(n_member=3)  # type: ignore[call-arg]
+    with pytest.raises(UqprismError, match="unknown training option 'n_member'; did you mean 'n_members'"):
+        StackedFit(n_member=3)
     assert repr(StackedFit(n_members=3, head="crps")) == "StackedFit(n_members=3, head='crps')"
 
 

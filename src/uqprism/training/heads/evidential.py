@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 from uqprism.arrays import to_numpy
 from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.evidential import EvidentialPrediction
 from uqprism.errors import ArgumentError
 from uqprism.support.optional import require
-from uqprism.training.heads.base import SMALLEST, Head, Tensor, heads, softplus
+from uqprism.training.heads import SMALLEST, Head, Tensor, heads, softplus
 
 torch = require("torch", extra="deep")
 
@@ -21,11 +22,11 @@ class Evidential(Head):
     """gamma = f1, nu = softplus(f2), alpha = softplus(f3) + 1, beta = softplus(f4), each of the last three plus 1e-6.
 
     The loss is the negative log-likelihood of the Student t distribution they imply, plus weight * |y - gamma| (2 nu + alpha),
-    which takes evidence away from rows that are predicted wrongly. One network then speaks for a whole posterior.
+    which lowers the evidence of rows that are predicted wrongly.
 
     Attributes:
-        weight: lambda of the paper; with none of it, evidence grows without bound.
-        n_members: how many Gaussian members stand for the posterior in `predict_ensemble`.
+        weight: lambda of the paper; with 0, evidence grows without bound.
+        n_members: how many Gaussian members represent the distribution in `predict_ensemble`.
     """
 
     name: ClassVar[str] = "evidential"
@@ -52,18 +53,21 @@ class Evidential(Head):
         return student_nll(**given, target=target) + self.weight * penalty
 
     def validation_loss(self, raw: Tensor, target: Tensor) -> Tensor:
-        """The likelihood alone: the penalty is no measure of fit."""
+        """The likelihood alone: the penalty does not measure the fit."""
         return student_nll(**self.parameters(raw), target=target)
 
-    def evidence(self, parameters: dict[str, Tensor]) -> Any:
-        """The prediction as it is: an `EvidentialPrediction`, one distribution per point and network."""
-        from uqprism.ensemble.evidential import EvidentialPrediction
+    def to_units(self, parameters: dict[str, Tensor], mean: Tensor, scale: Tensor) -> dict[str, Tensor]:
+        """The parameters for mean + scale * Y, in double precision; nu and alpha count observations and do not change."""
+        given = {name: value.double() for name, value in parameters.items()}
+        return given | {"gamma": mean + scale * given["gamma"], "beta": scale**2 * given["beta"]}
 
+    def evidence(self, parameters: dict[str, Tensor]) -> Any:
+        """The `EvidentialPrediction`, one distribution for each point and network."""
         arrays = {name: to_numpy(value) for name, value in parameters.items()}
         return EvidentialPrediction(**arrays, networks=arrays["gamma"].ndim > 1)
 
     def ensemble(self, parameters: dict[str, Tensor]) -> EnsemblePrediction:
-        """Gaussian members that stand for it."""
+        """Gaussian members that represent the predicted distributions."""
         found = self.evidence(parameters).as_ensemble(self.n_members)
         if not isinstance(parameters["gamma"], torch.Tensor):
             return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from uqprism.training.heads.base import SMALLEST, Head, Tensor, heads, softplus
+from uqprism.training.heads import SMALLEST, Head, Tensor, heads, softplus
 
 
 @heads.register("laplace")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from uqprism.errors import ArgumentError, ShapeError
 from uqprism.registry import unknown
 from uqprism.support.optional import require
-from uqprism.training.networks.base import networks
+from uqprism.training.networks import networks
 from uqprism.training.options import positive_integer
 
 torch = require("torch", extra="deep")
@@ -23,9 +23,9 @@ class MLP:
     """Fully connected layers; rows of any shape are flattened.
 
     Attributes:
-        hidden: the widths of the hidden layers, from the input on, or one width; () is a linear model.
-        activation: relu, silu or gelu.
-        dropout: the probability that a hidden unit is left out.
+        hidden: widths of the hidden layers in order, or one width; () is a linear model.
+        activation: `relu`, `silu` or `gelu`.
+        dropout: the probability that a hidden unit is set to zero in training.
     """
 
     name: ClassVar[str] = "mlp"
@@ -44,7 +44,7 @@ class MLP:
         object.__setattr__(self, "hidden", widths)
 
     def __call__(self, input_shape: tuple[int, ...], n_outputs: int) -> Any:
-        """A fresh network."""
+        """Build a network with fresh weights."""
         nn = torch.nn
         width = 1
         for length in input_shape:

@@ -32,7 +32,6 @@ from uqprism.paper.training import trained
 
 if TYPE_CHECKING:
     from uqprism import EnsemblePrediction, MeasureTable
-    from uqprism.training import Settings
 
 OUTSIDE = ((-8.0, -5.5), (5.5, 8.0))
 TEST_REGIONS = (OUTSIDE[0], TWO_CURVES_REGION, OUTSIDE[1])
@@ -108,8 +107,8 @@ class Trial:
         """Likewise, in all regions."""
         return two_curves(self.config.n_test, self.seeds.test, regions=TEST_REGIONS)
 
-    def settings(self) -> Settings:
-        """Of the training."""
+    def settings(self) -> dict[str, Any]:
+        """The options of training."""
         from uqprism.training import MLP
 
         return {

@@ -1,7 +1,9 @@
-"""What is trained on: one shared data tensor, standardised, and for each model the rows it learns from and stops on."""
+"""Training data: checked, standardised, on the device, and divided into training and validation rows of each member."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,57 +13,104 @@ from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.support.optional import require
 from uqprism.training.options import TrainingOptions
 from uqprism.training.randomness import SPLIT, drawn_rows, orders
-from uqprism.training.scaling import Scaling
 
 torch = require("torch", extra="deep")
 
 Tensor = Any
-CONSTANT = 1e-6  # the relative spread with which constant targets are learned: next to none
-SMALLEST, LARGEST = 1e-140, 1e140  # spreads of targets whose squares are ordinary numbers
+ROWS_AT_ONCE = 4096
+CONSTANT = 1e-6  # the relative spread that constant targets are given
+SMALLEST, LARGEST = 1e-140, 1e140  # limits of the spread of targets, whose squares must not overflow
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Data on its device, and who uses which part of it.
+class Scaling:
+    """The standardisation x -> (x - mean) / scale, computed in double precision.
 
     Attributes:
-        inputs: (rows, ...), standardised over all rows; in double precision where models have a standardisation of their own.
-        targets: (rows,), likewise.
-        training: row indices, (models, n).
-        validation: row indices, (models, n) or (1, n) for all; None where nothing is kept out.
-        shift: per model, what remains to be subtracted from inputs and targets and divided by, where models have training
-            sets of their own; None where the shared standardisation is theirs.
-        scalings: inputs' and targets' standardisation in the user's units, one pair per experiment.
+        mean: of each column of a table, of each channel of images (rows, channels, ...), or of the targets.
+        scale: the standard deviation; for constant values a share of their size, or of 1 if they are zero.
+    """
+
+    mean: Tensor
+    scale: Tensor
+
+    @classmethod
+    def of(cls, values: Tensor, constant_spread: float = 1.0) -> Scaling:
+        """Fit to rows (n, *features); constant values get the scale `constant_spread` times their size."""
+        axes = (0,) if values.ndim <= 2 else (0, *range(2, values.ndim))
+        count = values.shape[0] * math.prod(values.shape[2:])
+        # Relative to the first value and the largest distance from it, so that a constant column has a spread of exactly zero
+        # and squares neither overflow nor underflow.
+        origin = values[0].double() if values.ndim <= 2 else values[0].double().flatten(1)[:, 0]
+        blocks = values.split(ROWS_AT_ONCE)
+        span = torch.zeros_like(origin)
+        for block in blocks:
+            span = torch.maximum(span, (block.double() - _aligned(origin, values.ndim)).abs().amax(axes))
+        unit = torch.where(span > 0, span, torch.ones_like(span))
+
+        def mean_of(function: Callable[[Tensor], Tensor]) -> Tensor:
+            parts = [function((b.double() - _aligned(origin, b.ndim)) / _aligned(unit, b.ndim)).sum(axes) for b in blocks]
+            return torch.stack(parts).sum(0) / count
+
+        mean = mean_of(lambda x: x)
+        variance = mean_of(lambda x: (x - _aligned(mean, values.ndim)) ** 2)
+        # A spread of a few rounding errors counts as constant.
+        constant = span <= 4 * torch.finfo(torch.float64).eps * origin.abs()
+        size = constant_spread * torch.where(origin == 0, torch.ones_like(origin), origin.abs())
+        return cls((origin + unit * mean).cpu(), torch.where(constant, size, unit * variance.sqrt()).cpu())
+
+    def apply(self, values: Tensor, dtype: Any) -> Tensor:
+        """The standardised values, in this precision."""
+        mean, scale = (_aligned(x.to(values.device), values.ndim) for x in (self.mean, self.scale))
+        blocks = [((block.double() - mean) / scale).to(dtype) for block in values.split(ROWS_AT_ONCE)]
+        return torch.cat(blocks) if len(blocks) != 1 else blocks[0]
+
+    def to(self, device: Any) -> Scaling:
+        """The same on another device."""
+        return Scaling(self.mean.to(device), self.scale.to(device))
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Data on its device, and the rows that each member uses. A stack has experiments * n_members members.
+
+    Attributes:
+        inputs: (rows, ...), standardised over all rows; in double precision if there is an `own_scaling`.
+        targets: (rows,), standardised over all rows, in the same precision.
+        training: row numbers, (members, n).
+        validation: row numbers, (members, n), or (1, n) for all members; None without validation.
+        own_scaling: each member's standardisation on top of the shared one, if experiments have different training sets.
+        scalings: the standardisation of inputs and of targets from the user's units, one pair per experiment.
         sets: the rows that each experiment may learn from, (experiments, n), for `split_again`.
-        validation_given: whether the validation rows are the user's own.
+        validation_given: whether the user gave the validation rows.
     """
 
     inputs: Tensor
     targets: Tensor
     training: Tensor
     validation: Tensor | None
-    shift: Shift | None
+    own_scaling: OwnScaling | None
     scalings: list[tuple[Scaling, Scaling]]
     sets: Tensor
     validation_given: bool = False
 
-    def batch(self, rows: Tensor, models: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Inputs (models, n, ...) and targets (models, n) for row indices (models, n)."""
+    def batch(self, rows: Tensor, members: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Inputs (members, n, ...) and targets (members, n) for row numbers (members, n)."""
         inputs, targets = self.inputs[rows], self.targets[rows]
-        return (inputs, targets) if self.shift is None else self.shift.apply(inputs, targets, models)
+        return (inputs, targets) if self.own_scaling is None else self.own_scaling.apply(inputs, targets, members)
 
-    def split_again(self, model: int, seed: int, options: TrainingOptions) -> None:
-        """Give a model the rows that another seed would have given it."""
-        own = self.sets[model * len(self.sets) // len(self.training)][None]
+    def split_again(self, member: int, seed: int, options: TrainingOptions) -> None:
+        """Divide a member's rows into training and validation by another seed."""
+        own = self.sets[member * len(self.sets) // len(self.training)][None]
         training, kept = _split(own, torch.tensor([seed]), options, self.validation_given)
-        self.training[model] = training[0].to(self.training.device)
+        self.training[member] = training[0].to(self.training.device)
         if kept is not None and self.validation is not None:
-            self.validation[model] = kept[0].to(self.validation.device)
+            self.validation[member] = kept[0].to(self.validation.device)
 
 
 @dataclass(frozen=True)
-class Shift:
-    """A model's own standardisation on top of the shared one, in double precision; each array starts with the models."""
+class OwnScaling:
+    """The members' own standardisation on top of the shared one, in double precision; the first axis is the members."""
 
     input_mean: Tensor
     input_scale: Tensor
@@ -69,11 +118,11 @@ class Shift:
     target_scale: Tensor
     dtype: Any
 
-    def apply(self, inputs: Tensor, targets: Tensor, models: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Batches in each model's own units."""
-        chosen = [x if models is None else x[models] for x in (self.input_mean, self.input_scale)]
+    def apply(self, inputs: Tensor, targets: Tensor, members: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Batches in each member's units."""
+        chosen = [x if members is None else x[members] for x in (self.input_mean, self.input_scale)]
         mean, scale = (x.view(x.shape[0], 1, x.shape[1], *(1,) * (inputs.ndim - 3)) for x in chosen)
-        own = [x if models is None else x[models] for x in (self.target_mean, self.target_scale)]
+        own = [x if members is None else x[members] for x in (self.target_mean, self.target_scale)]
         moved = (targets - own[0][:, None]) / own[1][:, None]
         return ((inputs - mean) / scale).to(self.dtype), moved.to(self.dtype)
 
@@ -81,44 +130,43 @@ class Shift:
 def prepare(
     inputs: Any,
     targets: Any,
-    *,
-    validation: tuple[Any, Any] | None,
     rows: Any,
+    *,
     seeds: Tensor,
     n_experiments: int,
     options: TrainingOptions,
     device: Any,
-    dtype: Any,
-) -> Problem:
-    """Check the data once, split it for each member, standardise it and put it on the device."""
+) -> TrainingData:
+    """Check the data, divide it for each member, standardise it and move it to the device."""
     x, y = checked(inputs, targets, "")
+    validation, dtype = options.validation, getattr(torch, options.dtype)
     count = len(y)
     if validation is not None:
-        held_x, held_y = checked(*validation, "validation ")
-        if held_x.shape[1:] != x.shape[1:]:
-            raise ShapeError(f"validation inputs must have rows of shape {tuple(x.shape[1:])}, got {tuple(held_x.shape[1:])}")
-        x, y = _joined(x, held_x), _joined(y, held_y)
+        x_kept, y_kept = checked(*validation, "validation ")
+        if x_kept.shape[1:] != x.shape[1:]:
+            raise ShapeError(f"validation inputs must have rows of shape {tuple(x.shape[1:])}, got {tuple(x_kept.shape[1:])}")
+        x, y = _joined(x, x_kept), _joined(y, y_kept)
     sets = _training_sets(rows, count, n_experiments)
     if sets.shape[1] < 2:
         raise InvalidValueError(f"cannot learn a spread from n_samples={sets.shape[1]}: give at least 2 rows")
     training, kept = _split(sets.repeat_interleave(len(seeds) // n_experiments, 0), seeds, options, validation is not None)
     if validation is not None:
         kept = torch.arange(count, len(y))[None]
-    # Statistics of what may be learned from: a set of one's own where sets differ, without validation rows given apart.
+    # Validation rows that the user gave do not enter the standardisation.
     shared = Scaling.of(x[:count]), Scaling.of(y[:count], CONSTANT)
-    scalings, shift = [shared], None
+    scalings, own_scaling = [shared], None
     if rows is not None:
         scalings = [(Scaling.of(x[each]), Scaling.of(y[each], CONSTANT)) for each in sets]
-        shift = _relative(shared, scalings, len(seeds) // n_experiments, device, dtype)
+        own_scaling = _relative(shared, scalings, len(seeds) // n_experiments, device, dtype)
     for _, scaling in scalings:
         _check_size(float(scaling.scale))
-    precision = dtype if shift is None else torch.float64
-    return Problem(
+    precision = dtype if own_scaling is None else torch.float64
+    return TrainingData(
         inputs=shared[0].apply(x.to(device), precision),
         targets=shared[1].apply(y.to(device), precision),
         training=training.to(device).contiguous(),
         validation=None if kept is None else kept.to(device),
-        shift=shift,
+        own_scaling=own_scaling,
         scalings=scalings,
         sets=sets,
         validation_given=validation is not None,
@@ -126,7 +174,7 @@ def prepare(
 
 
 def as_tensor(values: Any, name: str) -> Tensor:
-    """Tables, lists and arrays as a tensor; a tensor stays where it is."""
+    """A table, list or array as a tensor on the CPU; a tensor stays on its device."""
     if isinstance(values, torch.Tensor):
         if values.is_complex() or values.layout != torch.strided:
             raise InvalidValueError(f"{name} must be real numbers in a dense tensor, got {values.dtype}, {values.layout}")
@@ -143,18 +191,20 @@ def as_tensor(values: Any, name: str) -> Tensor:
         raise InvalidValueError(f"{name} must be an array of numbers, all rows of one length{_not_numbers(values)}") from None
     if array.dtype.kind not in "fiub":
         raise InvalidValueError(f"{name} must be numbers, got dtype {array.dtype}{_not_numbers(values)}")
-    return torch.from_numpy(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))  # a copy: theirs may be read-only
+    return torch.from_numpy(
+        np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
+    )  # a copy, because the user's array may be read-only
 
 
 def _not_numbers(values: Any) -> str:
-    """The columns of a table that hold something else, to be told in an error."""
+    """The columns of a table that are not numbers, for an error message."""
     dtypes: Any = getattr(values, "dtypes", None)
     odd = [str(c) for c, kind in dtypes.items() if getattr(kind, "kind", "O") not in "fiub"] if hasattr(dtypes, "items") else []
     return f"; columns {', '.join(odd)} are not: encode or drop them" if odd else ""
 
 
 def feature_names(values: Any) -> tuple[str, ...] | None:
-    """The names of a table's columns, None for an array or for columns without names."""
+    """The names of a table's columns; None for arrays and for columns whose names are not text."""
     names = tuple(getattr(values, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
 
@@ -178,7 +228,7 @@ def checked(inputs: Any, targets: Any, which: str) -> tuple[Tensor, Tensor]:
 
 
 def check_finite(values: Tensor, name: str) -> None:
-    """An error that says where the first number is that is none."""
+    """Raise an error that names the first row with NaN or infinity, if there is one."""
     if values.is_floating_point() and not bool(torch.isfinite(values).all()):
         bad = (~torch.isfinite(values)).flatten(1).any(1) if values.ndim > 1 else ~torch.isfinite(values)
         row = int(bad.nonzero()[0])
@@ -189,22 +239,22 @@ def check_finite(values: Tensor, name: str) -> None:
 
 
 def _training_sets(rows: Any, count: int, n_experiments: int) -> Tensor:
-    """The rows each experiment may learn from, (experiments, n)."""
+    """The rows that each experiment may learn from, (experiments, n)."""
     if rows is None:
         return torch.arange(count).expand(n_experiments, count)
     sets = as_tensor(rows, "rows").cpu()
     if sets.is_floating_point() or sets.dtype == torch.bool:
-        raise ArgumentError(f"rows must be row numbers, got {sets.dtype}; of a mask, take np.flatnonzero")
+        raise ArgumentError(f"rows must be row numbers, got {sets.dtype}; use np.flatnonzero on a mask")
     sets = sets.long()
     if sets.ndim != 2 or len(sets) != n_experiments:
-        raise ShapeError(f"rows must be row indices (experiments, n), got shape {tuple(sets.shape)}")
+        raise ShapeError(f"rows must be row numbers (experiments, n), got shape {tuple(sets.shape)}")
     if sets.numel() and (int(sets.min()) < 0 or int(sets.max()) >= count):
         raise ArgumentError(f"rows must lie between 0 and {count - 1}, got {int(sets.min())} to {int(sets.max())}")
     return sets
 
 
 def _split(sets: Tensor, seeds: Tensor, options: TrainingOptions, given: bool) -> tuple[Tensor, Tensor | None]:
-    """Training and validation rows of each member, by its own seed."""
+    """Training and validation rows of each member, by its seed."""
     length = sets.shape[1]
     kept = 0 if given else round(options.validation_fraction * length)
     if options.validation_fraction and not given:
@@ -218,17 +268,18 @@ def _split(sets: Tensor, seeds: Tensor, options: TrainingOptions, given: bool) -
 
 def _relative(
     shared: tuple[Scaling, Scaling], own: list[tuple[Scaling, Scaling]], members: int, device: Any, dtype: Any
-) -> Shift:
+) -> OwnScaling:
+    """Each member's standardisation, in units of the shared one."""
     parts = []
     for which, common in enumerate(shared):
         means = torch.stack([(pair[which].mean - common.mean) / common.scale for pair in own])
         scales = torch.stack([pair[which].scale / common.scale for pair in own])
         parts += [x.repeat_interleave(members, 0).to(device) for x in (means, scales)]
-    return Shift(parts[0], parts[1], parts[2], parts[3], dtype)
+    return OwnScaling(parts[0], parts[1], parts[2], parts[3], dtype)
 
 
 def _joined(first: Tensor, second: Tensor) -> Tensor:
-    """Both in the precision that holds both: integers must not cut off what validation has behind the point."""
+    """Both in a dtype that holds both: integer training targets must not truncate the validation targets."""
     dtype = torch.promote_types(first.dtype, second.dtype)
     return torch.cat([first.to(dtype), second.to(first.device, dtype)])
 
@@ -236,3 +287,8 @@ def _joined(first: Tensor, second: Tensor) -> Tensor:
 def _check_size(scale: float) -> None:
     if not SMALLEST < scale < LARGEST:
         raise InvalidValueError(f"targets spread over {scale:.2g}, and their squares leave double precision; change their units")
+
+
+def _aligned(statistic: Tensor, ndim: int) -> Tensor:
+    """Numbers per column or channel, shaped to broadcast against rows (n, columns) or (n, channels, ...)."""
+    return statistic.reshape(statistic.shape + (1,) * (ndim - 2)) if ndim > 2 else statistic

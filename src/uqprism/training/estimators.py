@@ -1,0 +1,236 @@
+"""Regressors with the interface of scikit-learn. They need the extras `deep` and `sklearn`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.evidential import EvidentialPrediction
+from uqprism.errors import ArgumentError, InvalidValueError
+from uqprism.evaluation import evaluate
+from uqprism.measures import Measure
+from uqprism.support.optional import require
+from uqprism.training.deep_ensemble import DeepEnsemble
+from uqprism.training.fit import train
+from uqprism.training.heads import Head
+from uqprism.training.heads.evidential import Evidential
+from uqprism.training.networks import Factory, resolve
+from uqprism.training.networks.mlp import MLP
+from uqprism.training.options import OPTIONS, TrainingOptions
+from uqprism.training.techniques import DROPOUT
+
+torch = require("torch", extra="deep")
+require("sklearn", extra="sklearn")
+
+from sklearn.base import BaseEstimator, RegressorMixin  # noqa: E402  `require` names the extra if it is missing
+from sklearn.utils import check_random_state  # noqa: E402
+from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
+
+MEASURE = "crps.excess.members.members"
+DEFAULTS, NETWORK, WEIGHTED = TrainingOptions(), MLP(), Evidential()
+
+
+@dataclass(eq=False, repr=False)  # for __init__, which only sets attributes, as scikit-learn requires
+class EnsembleRegressor(RegressorMixin, BaseEstimator):
+    """The base class of the regressors, whose prediction is an ensemble of distributions.
+
+    Inputs may be arrays, pandas tables, images (rows, channels, height, width) or PyTorch tensors on any device. Parameters that
+    are not listed here are described in `TrainingOptions`.
+
+    Attributes:
+        n_members: members of the prediction.
+        hidden: see `MLP`.
+        activation: see `MLP`.
+        network: used in place of an `MLP` with `hidden` and `activation`; see `TrainingOptions`.
+        random_state: an integer makes the result reproducible.
+        ensemble_: the fitted `DeepEnsemble`, with its `history`, `save` and `load`.
+    """
+
+    n_members: int = DEFAULTS.n_members
+    _: KW_ONLY
+    hidden: tuple[int, ...] = NETWORK.hidden
+    activation: str = NETWORK.activation
+    network: str | Factory | None = None
+    max_epochs: int = DEFAULTS.max_epochs
+    batch_size: int = DEFAULTS.batch_size
+    learning_rate: float = DEFAULTS.learning_rate
+    weight_decay: float = DEFAULTS.weight_decay
+    patience: int | None = DEFAULTS.patience
+    validation_fraction: float = DEFAULTS.validation_fraction
+    max_gradient: float | None = DEFAULTS.max_gradient
+    device: Any = DEFAULTS.device
+    dtype: str = DEFAULTS.dtype
+    checkpoint: str | None = None
+    checkpoint_every: int = DEFAULTS.checkpoint_every
+    progress: bool | None = DEFAULTS.progress
+    random_state: Any = None
+
+    @abstractmethod
+    def _training(self) -> tuple[str | Factory, str | Head, int]:
+        """The network, the head, and how many networks to train."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train on inputs (rows, ...) and one target per row."""
+        inputs, targets = self._checked_pair(X, y)
+        network, head, n_networks = self._training()
+        if self.checkpoint is not None and self.random_state is None:
+            raise ArgumentError("checkpoint needs random_state: without it every run has other seeds and none can be continued")
+        given = {name: getattr(self, name) for name in OPTIONS if hasattr(self, name)}
+        given |= {"network": network, "head": head, "n_members": n_networks}
+        given["seed"] = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self.ensemble_: DeepEnsemble = train(inputs, targets, **given)
+        if hasattr(self, "feature_names_in_"):
+            self.ensemble_ = replace(self.ensemble_, features=tuple(self.feature_names_in_))
+        self.n_iter_ = max(len(curve.training) for curve in self.ensemble_.history.curves)
+        return self
+
+    def predict_ensemble(self, X: Any) -> EnsemblePrediction:
+        """The predictive distributions, (members, rows)."""
+        return self._fitted().predict_ensemble(self._checked(X))
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The mean of the prediction; with `return_std` also its standard deviation, noise and disagreement together."""
+        prediction = self.predict_ensemble(X).matched
+        return (prediction.mean, prediction.scale) if return_std else prediction.mean
+
+    def uncertainty(self, X: Any, measure: str | Measure | Sequence[str | Measure] = MEASURE) -> Any:
+        """A measure for each row, by default the excess risk of the CRPS; for several measures a `MeasureTable`."""
+        single = isinstance(measure, str | Measure)
+        table = evaluate(self.predict_ensemble(X), [measure] if single else list(measure))  # type: ignore[list-item, arg-type]
+        return next(iter(table.values())) if single else table
+
+    def _network(self, **settings: Any) -> str | Factory:
+        """The user's network, or an MLP."""
+        if self.network is not None:
+            ignored = [n for n in ("hidden", "activation", *settings) if getattr(self, n) != getattr(type(self), n)]
+            if ignored:
+                raise ArgumentError(f"network has its own {' and '.join(ignored)}: set one or the other")
+            return self.network
+        return MLP(self.hidden, self.activation, **settings)
+
+    def _fitted(self) -> DeepEnsemble:
+        check_is_fitted(self, "ensemble_")
+        return self.ensemble_
+
+    def _checked(self, X: Any) -> Any:
+        """Inputs to predict for, checked by scikit-learn; tensors are returned as they are, on their device."""
+        self._fitted()
+        # NaN and infinity are found later, by a check that names the row.
+        return X if isinstance(X, torch.Tensor) else validate_data(self, X, reset=False, allow_nd=True, ensure_all_finite=False)
+
+    def _checked_pair(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Inputs and targets to train on, checked by scikit-learn; tensors are returned as they are."""
+        if isinstance(X, torch.Tensor):
+            self.n_features_in_ = X.shape[1] if X.ndim > 1 else 0
+            self.__dict__.pop("feature_names_in_", None)
+            return X, y
+        y = y.detach().cpu().numpy() if isinstance(y, torch.Tensor) else y
+        if _is_text(y):  # scikit-learn would convert it to numbers
+            raise InvalidValueError("y must be numbers, got text; convert it, as with y.astype(float)")
+        return validate_data(self, X, y, y_numeric=True, allow_nd=True, ensure_min_samples=2, ensure_all_finite=False)
+
+
+@dataclass(eq=False, repr=False)
+class DeepEnsembleRegressor(EnsembleRegressor):
+    """A deep ensemble: networks trained from different seeds, each of which is a member (Lakshminarayanan et al. 2017).
+
+    Parameters that are not listed here are described in `EnsembleRegressor` and `TrainingOptions`.
+
+    Attributes:
+        head: see `TrainingOptions`.
+        bootstrap: see `TrainingOptions`.
+    """
+
+    head: str | Head = field(default=DEFAULTS.head, kw_only=True)
+    bootstrap: bool = field(default=DEFAULTS.bootstrap, kw_only=True)
+
+    def _training(self) -> tuple[str | Factory, str | Head, int]:
+        return self._network(), self.head, self.n_members
+
+
+@dataclass(eq=False, repr=False)
+class MCDropoutRegressor(EnsembleRegressor):
+    """MC dropout: one network whose dropout stays on in prediction; every pass is a member (Gal and Ghahramani 2016).
+
+    The masks of the passes are drawn once, in `fit`: a row's prediction does not depend on the other rows. Networks of your
+    own use PyTorch's dropout, whose masks depend on the batch. Parameters that are not listed here are described in
+    `EnsembleRegressor` and `TrainingOptions`.
+
+    Attributes:
+        n_members: the number of passes.
+        dropout: see `MLP`; a `network` has its own.
+        head: see `TrainingOptions`.
+    """
+
+    n_members: int = 50
+    dropout: float = field(default=0.1, kw_only=True)
+    head: str | Head = field(default=DEFAULTS.head, kw_only=True)
+
+    def _training(self) -> tuple[str | Factory, str | Head, int]:
+        if self.network is None and not (self.dropout and self.hidden):
+            raise ArgumentError(
+                f"MC dropout needs units to drop, got dropout={self.dropout!r} and hidden={self.hidden!r}; "
+                "use DeepEnsembleRegressor for networks without dropout"
+            )
+        network = self._network(dropout=self.dropout)
+        return network if self.network is None else partial(_with_dropout, resolve(network)), self.head, 1
+
+    def predict_ensemble(self, X: Any) -> EnsemblePrediction:
+        """The predictive distributions of the passes, (members, rows)."""
+        ensemble = self._fitted()
+        return ensemble.predict_ensemble(self._checked(X), passes=self.n_members, seed=ensemble.history.seeds[0])
+
+
+@dataclass(eq=False, repr=False)
+class EvidentialRegressor(EnsembleRegressor):
+    """Deep evidential regression: one network that predicts a distribution over Gaussians (Amini et al. 2020).
+
+    Its split into noise and disagreement is unreliable: the data determine the sum, not the ratio (Meinert et al. 2023), and
+    far from the data `uncertainty` may fall where that of a deep ensemble rises. Parameters that are not listed here are
+    described in `EnsembleRegressor` and `TrainingOptions`.
+
+    Attributes:
+        n_members: see `Evidential`.
+        evidence_weight: the `weight` of `Evidential`.
+    """
+
+    n_members: int = WEIGHTED.n_members
+    evidence_weight: float = field(default=WEIGHTED.weight, kw_only=True)
+
+    def _training(self) -> tuple[str | Factory, str | Head, int]:
+        return self._network(), Evidential(self.evidence_weight, self.n_members), 1
+
+    def predict_evidential(self, X: Any) -> EvidentialPrediction:
+        """The four parameters for each row, with `aleatoric` and `epistemic` in closed form."""
+        return self._fitted().predict_evidential(self._checked(X))
+
+    def predict_ensemble(self, X: Any) -> EnsemblePrediction:
+        """Members that represent the predicted distribution, (members, rows)."""
+        return replace(self._fitted(), head=Evidential(self.evidence_weight, self.n_members)).predict_ensemble(self._checked(X))
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The mean; with `return_std` also the standard deviation, in closed form."""
+        found = self.predict_evidential(X)
+        mean, scale = found.gamma, np.sqrt(found.aleatoric + found.epistemic)
+        if isinstance(X, torch.Tensor):
+            mean, scale = (torch.from_numpy(x).to(X.device) for x in (mean, scale))
+        return (mean, scale) if return_std else mean
+
+
+def _with_dropout(network: Factory, input_shape: tuple[int, ...], n_outputs: int) -> Any:
+    """The network that the user's function builds, which must have dropout; checked before training."""
+    module = network(input_shape, n_outputs)
+    if not any(isinstance(part, DROPOUT) for part in module.modules()):
+        raise ArgumentError("MC dropout needs a network with dropout layers, but the given network has none")
+    return module
+
+
+def _is_text(values: Any) -> bool:
+    array = np.asarray(values)
+    return array.dtype.kind in "UST" or (array.dtype == object and any(isinstance(each, str) for each in array.flat))
