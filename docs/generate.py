@@ -259,7 +259,7 @@ ROOMS = {
     "measures": ("Measures", ("uqprism.measures.risks",)),
     "rules": ("Rules", ()),
     "families": ("Families", ("uqprism.families.functionals",)),
-    "training": ("Training", ("uqprism.training.estimators.base.EnsembleRegressor",)),
+    "training": ("Training", ("uqprism.training.estimators.EnsembleRegressor",)),
     "tasks": ("Tasks", ()),
     "plots": ("Figures", ()),
     "files": ("Files and clusters", ()),

@@ -14,6 +14,8 @@ from uqprism.support.optional import require
 
 torch = require("torch", extra="deep")
 
+__all__ = ["Head", "from_dict", "heads", "resolve", "to_dict"]
+
 Tensor = Any
 SMALLEST = 1e-6  # of a variance or scale in standardised units, as in Lakshminarayanan et al. 2017
 

@@ -11,6 +11,8 @@ from typing import Any, ClassVar, Protocol
 from uqprism.errors import ArgumentError
 from uqprism.registry import Registry
 
+__all__ = ["Factory", "Network", "from_dict", "networks", "resolve", "to_dict"]
+
 
 class Network(Protocol):
     """A frozen dataclass that builds networks; every call builds one with fresh weights."""
