@@ -22,6 +22,8 @@ from uqprism.measures import published
 from uqprism.paper.base import Claim
 from uqprism.paper.overview import overview
 from uqprism.paper.report import claims_table
+from uqprism.tasks.recommendation import RECOMMENDATIONS
+from uqprism.tasks.task import Task, all_tasks
 
 DOCS = Path(__file__).parent
 EXAMPLES = DOCS.parent / "examples"
@@ -29,21 +31,16 @@ EXAMPLES = DOCS.parent / "examples"
 EVIDENCE = ("<!-- evidence: written by docs/generate.py -->", "<!-- end of the evidence -->")
 STORED = ("<!-- stored: written by docs/generate.py -->", "<!-- end of what is stored -->")
 STORED_IN = sorted(path.parent for path in DOCS.glob("results/*/result.json"))
-EXPERIMENTS = {"selective_prediction": "selective", "ood_detection": "ood", "active_learning": "active"}
 
 FIRST = {"plot_decomposition"}  # in the gallery; the others by name
 
 # The page that tells more about a command.
 TOLD_IN = {
-    "active": "active_learning.md",
+    **{task.command: task.page for task in all_tasks() if task.page},
     "catalogue": "catalogue.md",
-    "correlation": "rank_correlation.md",
-    "ood": "ood_detection.md",
     "recommend": "choose.md",
     "reproduce": "reproduce.md",
     "score": "files.md",
-    "select": "choose.md#ask-your-own-data",
-    "selective": "selective_prediction.md",
 }
 
 
@@ -119,19 +116,18 @@ def choose_page() -> str:
     page = (DOCS / "choose.md").read_text()
     before, rest = page.split(f"{EVIDENCE[0]}\n", 1)
     _, after = rest.split(f"{EVIDENCE[1]}\n", 1)
-    tables = "\n".join(_evidence(task) for task in EXPERIMENTS)
+    tables = "\n".join(_evidence(task) for task in all_tasks() if task.name in RECOMMENDATIONS)
     return f"{before}{EVIDENCE[0]}\n\n{tables}\n{EVIDENCE[1]}\n{after}"
 
 
-def _evidence(task: str) -> str:
+def _evidence(task: Task) -> str:
     """What the paper found, beside what our own run of it found, where one is stored."""
-    advice = up.recommend(task)
-    folder = DOCS / "results" / EXPERIMENTS[task]
+    advice = up.recommend(task.name)
+    folder = DOCS / "results" / task.command
     ours: dict[str, float] = {}
     if (folder / "result.json").exists():
         ours = {row["measure"]: row["ours"] for row in _means(json.loads((folder / "result.json").read_text())["tables"])}
-    title = task.replace("_", " ").replace("ood", "out-of-distribution").capitalize()
-    lines = [f"*{title}.* {advice.metric}.", "", "| measure | the paper |", "|---|---|"]
+    lines = [f"*{task.title}.* {advice.metric}.", "", "| measure | the paper |", "|---|---|"]
     rows = [f"| `{each.measure}` | {each.value:.3f} ± {each.spread:.3f} |" for each in advice.evidence]
     if ours:
         page = f"[our run](results/{folder.name}.md)"

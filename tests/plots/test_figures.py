@@ -26,6 +26,7 @@ from uqprism.report.charts import WIDTH
 from uqprism.tasks import TaskResult, ood_detection, prediction_error, selective_prediction
 from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
 
+PRR_TITLE = "PRR: the paper's prediction rejection ratio, 0: oracle, 1: random (lower is better)"
 DEFAULT, PAIRWISE = "crps.total.members.members", "log.excess.members.members"
 
 
@@ -93,7 +94,7 @@ def test_the_oracle_lies_below_all_and_is_black(selective: TaskResult) -> None:
 def test_the_legend_tells_each_value_and_what_it_means(selective: TaskResult) -> None:
     ax = figures.retention_curves(selective, DEFAULT)
     assert legend(ax)[0] == f"{DEFAULT} (PRR {selective[DEFAULT]:.3f})"
-    assert ax.get_legend().get_title().get_text() == "PRR: prediction rejection ratio, 0: oracle, 1: random"
+    assert ax.get_legend().get_title().get_text() == PRR_TITLE
     assert ax.get_xlabel() == "points kept, the most certain first (%)"
     assert ax.get_ylabel() == "mean error of the points kept"
 
@@ -102,7 +103,7 @@ def test_an_error_at_a_share_is_told_in_words(selective: TaskResult) -> None:
     metric = {"metric": "error_at_80", "measured": selective.metrics["error_at_80"], "metrics": {}}
     ax = figures.retention_curves(dataclasses.replace(selective, **metric), DEFAULT)
     assert legend(ax)[0] == f"{DEFAULT} (error at 80 % {selective.metrics['error_at_80'][DEFAULT]:.3f})"
-    assert ax.get_legend().get_title().get_text() == "error at 80 %: mean error of the 80 % most certain points"
+    assert ax.get_legend().get_title().get_text() == "error at 80 %: mean error of the 80 % most certain points (lower is better)"
 
 
 def test_by_default_the_recommended_measure_and_the_best_of_each_risk(selective: TaskResult) -> None:
@@ -172,7 +173,7 @@ def test_intervals_are_in_order_with_the_best_on_top(selective: TaskResult) -> N
     ends = {int(low[1]): (low[0], high[0]) for lot in ax.collections for low, high in lot.get_segments()}
     assert [ends[row] for row in range(12)] == [selective.interval()[name] for name in names]
     assert ax.get_title(loc="left") == f"the best 12 of {len(selective)} measures"
-    assert ax.get_xlabel().replace("\n", " ") == "PRR: prediction rejection ratio, 0: oracle, 1: random (lower is better)"
+    assert ax.get_xlabel().replace("\n", " ") == PRR_TITLE
 
 
 def test_intervals_in_colour_are_not_worse_than_the_best(selective: TaskResult) -> None:

@@ -120,10 +120,10 @@ def test_the_numbers_are_those_of_the_functions(written: Report, page: Page) -> 
     d = up.decompose(ens)
     noise, removable = d.aleatoric.mean(), d.epistemic.mean()
     assert f"{noise:.2f} minutes of it ({100 * noise / (noise + removable):.0f} %) is noise" in page.text
-    measures = list(written.findings.results["selective"])
+    measures = list(written.findings.results["selective_prediction"])
     table = up.evaluate(ens, measures)
     selective = selective_prediction(table, error=prediction_error(ens, y), resamples=RESAMPLES)
-    assert written.findings.results["selective"].rows() == selective.rows()
+    assert written.findings.results["selective_prediction"].rows() == selective.rows()
     best = selective.best()
     assert f"{best} total uncertainty" in page.text or best.split(".")[1] != "total"
     low, high = selective.interval()[best]
@@ -134,11 +134,11 @@ def test_the_numbers_are_those_of_the_functions(written: Report, page: Page) -> 
     }
     detection = ood_detection(table, outside, resamples=RESAMPLES)
     assert f"{detection[detection.best()]:.3f}" in page.text
-    assert written.findings.results["ood"].rows() == detection.rows()
-    np.testing.assert_array_equal(written.findings.results["correlation"].matrix, rank_correlation(table).matrix)
+    assert written.findings.results["ood_detection"].rows() == detection.rows()
+    np.testing.assert_array_equal(written.findings.results["rank_correlation"].matrix, rank_correlation(table).matrix)
     assert f"hold {100 * up.calibration(ens, y).coverage(0.9)[0]:.1f} %" in page.text
     chosen = up.select_measure(table, error=prediction_error(ens, y), resamples=RESAMPLES)
-    assert written.findings.choices["selective"].measure == chosen.measure
+    assert written.findings.choices["selective_prediction"].measure == chosen.measure
 
 
 def test_the_most_uncertain_rows_are_in_the_tables(written: Report) -> None:
@@ -297,15 +297,15 @@ def test_measures_of_a_table_are_named_by_patterns(undrawn: None, tmp_path: Path
     table = {**up.evaluate(ensemble(40)[0]), "mine, too": np.arange(40.0)}
     found = up.write_report(table, tmp_path / "page", measures=["crps.*.members", "mine, too"], resamples=0)
     names = {name for name in table if name.startswith("crps.") and name.endswith(".members")} | {"mine, too"}
-    assert set(found.findings.results["correlation"].names) == names
+    assert set(found.findings.results["rank_correlation"].names) == names
 
 
 def test_errors_of_an_ensemble_may_be_given(undrawn: None, tmp_path: Path) -> None:
     ens, y = ensemble(60)
     own = np.abs(ens.mixture.mean - y) ** 3
     found = up.write_report(ens, tmp_path / "page", error=own, resamples=0)
-    measures = up.evaluate(ens, list(found.findings.results["selective"]))
-    assert found.findings.results["selective"].rows() == selective_prediction(measures, error=own, resamples=0).rows()
+    measures = up.evaluate(ens, list(found.findings.results["selective_prediction"]))
+    assert found.findings.results["selective_prediction"].rows() == selective_prediction(measures, error=own, resamples=0).rows()
     page = Page(found.path.read_text())
     assert "errors known" in page.text
     assert "targets known" not in page.text
@@ -330,12 +330,12 @@ def test_a_table_of_measures_has_no_calibration_and_says_why(undrawn: None, tmp_
     assert found.findings.calibration is None
     assert "needs the targets (--target) and the columns of the members" in page.text
     assert "none, since no resamples were asked for" in page.text
-    assert len(found.findings.results["selective"]) == 144
+    assert len(found.findings.results["selective_prediction"]) == 144
 
 
 def test_without_targets_there_are_neither_errors_nor_intervals(undrawn: None, tmp_path: Path) -> None:
     found = up.write_report(ensemble(60)[0], tmp_path / "page")
-    assert set(found.findings.results) == {"correlation"}
+    assert set(found.findings.results) == {"rank_correlation"}
     assert list(found.sentences) == ["split", "kinds", "rows"]
     page = Page(found.path.read_text())
     assert {"summary", "rows", "correlation", "advice", "methods"} <= set(page.ids)

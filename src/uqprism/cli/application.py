@@ -12,6 +12,7 @@ import typer
 
 from uqprism.errors import ArgumentError, UnknownNameError
 from uqprism.support.versions import __version__
+from uqprism.tasks.task import all_tasks
 
 app = typer.Typer(
     name="uqprism",
@@ -29,12 +30,8 @@ OVERVIEW = {
     "score": "Add measures of uncertainty to every row of files.",
     "report": "Write a page on how uncertain predictions are, and why.",
     "app": "Open a local page to drop a file of predictions on.",
-    "select": "Choose a measure by your own validation data.",
     "recommend": "Say which measure the paper advises for a task.",
-    "selective": "How well does each measure find large errors?",
-    "ood": "How well does each measure find points from elsewhere?",
-    "correlation": "Which measures rank the points alike?",
-    "active": "Which way to choose points to label learns fastest?",
+    **{task.command: task.summary for task in all_tasks()},
     "catalogue": "List the measures, with their labels in the paper.",
     "reproduce": "Run an experiment of the paper, check its statements.",
     "cite": "Print how to cite the paper and this package.",

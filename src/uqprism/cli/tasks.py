@@ -1,10 +1,10 @@
-"""The tasks as commands: each is made from what its module says in `COMMAND`."""
+"""The tasks as commands: each is made from the task's description."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -29,8 +29,8 @@ from uqprism.cli.columns import (
 )
 from uqprism.cli.output import Format, Output, Plot, Top, check, draw, write
 from uqprism.errors import ArgumentError
-from uqprism.tasks.command import Command, Kind, commands
 from uqprism.tasks.resampling import RESAMPLES
+from uqprism.tasks.task import Kind, Task, all_tasks
 
 Parameter = tuple[Any, Any]  # its annotation and its default
 ALIKE = "Of measures that are not worse and rank the points alike one is shown; `rank alike` counts them."
@@ -73,36 +73,36 @@ COMMON: dict[str, Parameter] = {
 }
 
 
-def _add(command: Command) -> None:
-    parameters = {name: each for kind in command.reads.values() for name, each in READS[kind].items()}
-    if command.metrics:
-        choice = typer.Option(metavar="NAME", help=f"What to rank measures by: {', '.join(command.metrics)}.")
-        parameters["metric"] = (Annotated[str, choice], command.metrics[0])
-    parameters |= {name: OPTIONS[name] for name in command.options} | COMMON
+def _add(task: Task, reads: Mapping[str, Kind]) -> None:
+    parameters = {name: each for kind in reads.values() for name, each in READS[kind].items()}
+    if task.metrics:
+        choice = typer.Option(metavar="NAME", help=f"What to rank measures by: {', '.join(each.name for each in task.metrics)}.")
+        parameters["metric"] = (Annotated[str, choice], task.metrics[0].name)
+    parameters |= {name: OPTIONS[name] for name in task.options} | COMMON
 
     def run(**given: Any) -> None:
         kind = check(given["format"], given["output"], given["plot"])
         with interruptible("nothing was written"):
-            _check_choice(command, given)
-            arguments = {name: READERS[kind](given) for name, kind in command.reads.items()}
-            arguments = _complete(arguments, command) if given["on_bad"] == "drop" else arguments
-            arguments |= {name: given[name] for name in ("metric", *command.options) if name in given}
-            _announce(next(arguments[name] for name, kind in command.reads.items() if kind == "table"))
-            result = command.function(**{name: value for name, value in arguments.items() if value is not None})
+            _check_choice(reads, given)
+            arguments = {name: READERS[kind](given) for name, kind in reads.items()}
+            arguments = _complete(arguments, reads) if given["on_bad"] == "drop" else arguments
+            arguments |= {name: given[name] for name in ("metric", *task.options) if name in given}
+            _announce(next(arguments[name] for name, kind in reads.items() if kind == "table"))
+            result = task.function(**{name: value for name, value in arguments.items() if value is not None})
             draw(result, given["plot"])
         write(result, kind, given["output"], top=given["top"], note=_note(result))
 
-    run.__name__, run.__doc__ = command.name, inspect.getdoc(command.function).split("\n")[0]  # type: ignore[union-attr]
+    run.__name__, run.__doc__ = task.command, task.help
     run.__annotations__ = {name: kind for name, (kind, _) in parameters.items()}
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=d, annotation=k) for name, (k, d) in parameters.items()]
     )
-    app.command(command.name)(run)
+    app.command(task.command)(run)
 
 
-def _check_choice(command: Command, given: dict[str, Any]) -> None:
+def _check_choice(reads: Mapping[str, Kind], given: dict[str, Any]) -> None:
     """Where errors and points from outside are both optional, one of them decides what is compared."""
-    if {"error?", "tables?"} <= set(command.reads.values()):
+    if {"error?", "tables?"} <= set(reads.values()):
         by_error, by_outside = bool(given["error_column"] or given["target"]), bool(given["ood"])
         if by_error == by_outside:
             raise ArgumentError(
@@ -157,10 +157,10 @@ def _error_if_given(given: dict[str, Any]) -> Any:
     return _error(given) if given["error_column"] or given["target"] else None
 
 
-def _complete(arguments: dict[str, Any], command: Command) -> dict[str, Any]:
+def _complete(arguments: dict[str, Any], reads: Mapping[str, Kind]) -> dict[str, Any]:
     """The same without rows in which a number is missing; the rows of a table and of its errors are the same."""
     found = dict(arguments)
-    own = {name: kind for name, kind in command.reads.items() if arguments[name] is not None}
+    own = {name: kind for name, kind in reads.items() if arguments[name] is not None}
     for name, kind in own.items():
         if kind in {"tables", "tables?"}:
             several = isinstance(next(iter(found[name].values())), dict)
@@ -190,8 +190,9 @@ READERS: dict[Kind, Callable[[dict[str, Any]], Any]] = {
     "error?": _error_if_given,
 }
 
-for _each in commands():
-    _add(_each)
+for _each in all_tasks():
+    if _each.reads:
+        _add(_each, _each.reads)
 
 
 @app.command()

@@ -10,25 +10,25 @@ from uqprism.errors import InvalidValueError, ShapeError
 from uqprism.plots.axes import scaled
 from uqprism.plots.errors import ErrorWords
 from uqprism.plots.style import BLUE, GREY, axes_or_new
-from uqprism.tasks.calibration import LEVELS, Calibration
 
 FEWEST = 20  # points of a group: of fewer, an interval of their mean error would promise too much
 BAND = {"color": GREY, "alpha": 0.25, "linewidth": 0}
 
 
-def coverage(calibration: Calibration, ax: Any = None) -> Any:
+def coverage(calibration: Any, ax: Any = None) -> Any:
     """The share of targets that central intervals of each level hold, beside the level itself and what chance allows.
 
     Args:
         calibration: of `uqprism.calibration`.
         ax: axes to draw on; None for a new figure.
     """
-    levels = np.array(LEVELS)
-    low, high = calibration.by_chance(levels)
+    levels, covered, low, high = (
+        np.array([row[name] for row in calibration.rows()]) for name in ("level", "coverage", "low", "high")
+    )
     with axes_or_new(ax, 4.2) as axes:
         axes.fill_between(100.0 * levels, 100.0 * low, 100.0 * high, label="by chance, 95 times in 100 at each level", **BAND)
         axes.plot([0, 100], [0, 100], color="black", linestyle=(0, (5, 3)), linewidth=1.0, label="as promised")
-        found = 100.0 * calibration.coverage(levels)
+        found = 100.0 * covered
         axes.plot(100.0 * levels, found, color=BLUE, marker="o", markersize=3.5, linewidth=1.4, label="found")
         axes.set(xlim=(0, 100), ylim=(0, 100))
         axes.set_xlabel("level of the interval (%)")
@@ -37,7 +37,7 @@ def coverage(calibration: Calibration, ax: Any = None) -> Any:
     return axes
 
 
-def pit_histogram(calibration: Calibration, bins: int = 20, ax: Any = None) -> Any:
+def pit_histogram(calibration: Any, bins: int = 20, ax: Any = None) -> Any:
     """In which part of their predicted distributions targets fell: level if predictions are right, U-shaped if too narrow.
 
     Args:

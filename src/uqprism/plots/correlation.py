@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from uqprism.plots.style import PAGE_WIDTH, RISK_COLOURS, axes_or_new, matplotlib
-from uqprism.tasks.rank_correlation import RankCorrelation
 
 MOST_NAMES = 60  # beyond, they would be too small to read
 NO_ORDER = "#C0C0C0"
 
 
-def rank_correlation(correlation: RankCorrelation, ax: Any = None) -> Any:
+def rank_correlation(correlation: Any, ax: Any = None) -> Any:
     """A heat map of tau-b in the order of `correlation.order()`: blue for the same order, red for the opposite, grey for none.
 
     Up to 60 measures have their names on the axes; among more a strip at the side tells total, Bayes and excess risks apart.

@@ -12,10 +12,7 @@ import numpy as np
 from uqprism.errors import ArgumentError
 from uqprism.measures import RISKS, Measure
 from uqprism.measures.vocabulary import measure_in_words
-from uqprism.plots.labels import explained, meaning, short
 from uqprism.plots.style import OTHER_COLOURS, RISK_COLOURS, axes_or_new
-from uqprism.tasks.recommendation import recommend
-from uqprism.tasks.result import TaskResult
 
 Names = str | Iterable[str | Measure] | None
 
@@ -26,7 +23,7 @@ DASHED, DOTTED = (0, (5, 3)), (0, (1, 1.5))
 STROKES = ("solid", DOTTED, "dashdot")  # dashes are for chance
 
 
-def retention_curves(result: TaskResult, measures: Names = None, ax: Any = None, *, error: str = "mean error") -> Any:
+def retention_curves(result: Any, measures: Names = None, ax: Any = None, *, error: str = "mean error") -> Any:
     """The mean error of the points kept, as the most uncertain ones are handed on, beside the oracle and a random order.
 
     Args:
@@ -37,19 +34,19 @@ def retention_curves(result: TaskResult, measures: Names = None, ax: Any = None,
         error: what the mean is called, with its unit.
     """
     kept = 100.0 * _curve(result, "retention")
-    chosen = _chosen(result, measures, recommended=recommend("selective_prediction").measure)
+    chosen = _chosen(result, measures)
     with axes_or_new(ax, 4.2) as axes:
         for name, look in zip(chosen, _looks(chosen), strict=True):
-            axes.plot(kept, _curve(result, name), label=_label(name, f"{short(result.metric)} {result[name]:.3f}"), **look)
+            axes.plot(kept, _curve(result, name), label=_label(name, f"{result.describe().short} {result[name]:.3f}"), **look)
         axes.plot(kept, _curve(result, "random order"), color="black", linestyle=DASHED, linewidth=1.0, label="random order")
         axes.plot(kept, _curve(result, "oracle order"), color="black", linewidth=1.0, label="oracle: largest errors go first")
         axes.set(xlabel="points kept, the most certain first (%)", xlim=(0, 100))
         axes.set_ylabel(f"{error}{' ' if len(error) < 20 else NEW_LINE}of the points kept")
-        _legend_above(axes, explained(result.metric))
+        _legend_above(axes, result.describe().title)
     return axes
 
 
-def roc_curves(result: TaskResult, measures: Names = None, ax: Any = None) -> Any:
+def roc_curves(result: Any, measures: Names = None, ax: Any = None) -> Any:
     """The share of points from outside that are flagged, for each share of known points flagged, beside chance.
 
     Args:
@@ -58,7 +55,7 @@ def roc_curves(result: TaskResult, measures: Names = None, ax: Any = None) -> An
         ax: axes to draw on; None for a new figure.
     """
     alarms = 100.0 * _curve(result, "false_positive_rate")
-    chosen = _chosen(result, measures, recommended=recommend("ood_detection").measure)
+    chosen = _chosen(result, measures)
     auroc = result.metrics.get("auroc", result)
     with axes_or_new(ax, 4.8) as axes:
         for name, look in zip(chosen, _looks(chosen), strict=True):
@@ -67,11 +64,11 @@ def roc_curves(result: TaskResult, measures: Names = None, ax: Any = None) -> An
         axes.set(xlim=(0, 100), ylim=(0, 101))
         axes.set_xlabel("known points flagged by mistake (%): false positive rate")
         axes.set_ylabel("points from outside found (%): true positive rate")
-        _legend_above(axes, explained("auroc"))
+        _legend_above(axes, result.describe("auroc").title)
     return axes
 
 
-def learning_curves(comparison: TaskResult, acquisitions: Names = None, ax: Any = None) -> Any:
+def learning_curves(comparison: Any, acquisitions: Names = None, ax: Any = None) -> Any:
     """The test error as labels are bought, a line for each way to choose the points.
 
     Shaded is one standard deviation between runs to either side, where there are several.
@@ -85,7 +82,7 @@ def learning_curves(comparison: TaskResult, acquisitions: Names = None, ax: Any 
     chosen = comparison.ranked()[:5] if acquisitions is None else _listed(comparison, acquisitions)
     if acquisitions is None and "random" in comparison and "random" not in chosen:
         chosen.append("random")
-    looks = _looks([name for name in chosen if name != "random"])
+    looks, about = _looks([name for name in chosen if name != "random"]), comparison.describe()
     with axes_or_new(ax, 3.6) as axes:
         for name in chosen:
             look: Mapping[str, Any] = next(looks) if name != "random" else {"color": "black", "linestyle": DASHED}
@@ -93,7 +90,7 @@ def learning_curves(comparison: TaskResult, acquisitions: Names = None, ax: Any 
             if spread is not None:
                 axes.fill_between(labelled, mean - spread, mean + spread, color=look["color"], alpha=0.15, linewidth=0)
             axes.plot(labelled, mean, label=name, **look)
-        axes.set(xlabel="labelled points", ylabel=f"{meaning(comparison.metric)} of the test set")
+        axes.set(xlabel="labelled points", ylabel=f"{about.meaning or about.short} of the test set")
         axes.margins(x=0.0)
         _legend_above(axes, "shaded: one standard deviation between runs" if axes.collections else None)
     return axes
@@ -106,14 +103,14 @@ def _legend_above(axes: Any, title: str | None) -> None:
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), title=title, alignment="left", borderaxespad=0.2)
 
 
-def _curve(result: TaskResult, name: str) -> np.ndarray:
+def _curve(result: Any, name: str) -> np.ndarray:
     if name not in result.curves:
         parts = f"; draw one of its parts: {', '.join(map(repr, list(result.parts)[:5]))}" if result.parts else ""
         raise ArgumentError(f"result must have a curve {name!r} for this figure, got a result of {result.task}{parts}")
     return np.asarray(result.curves[name])
 
 
-def _spread(result: TaskResult, name: str) -> np.ndarray | None:
+def _spread(result: Any, name: str) -> np.ndarray | None:
     """The standard deviation of a curve: as the result says or, failing that, between its parts; None for a single run."""
     if f"{name} spread" in result.curves:
         return np.asarray(result.curves[f"{name} spread"])
@@ -133,14 +130,14 @@ def _looks(names: Iterable[str]) -> Iterator[dict[str, Any]]:
         yield {"color": look[1], "linestyle": look[0], "linewidth": 1.4}
 
 
-def _listed(result: TaskResult, names: str | Iterable[str | Measure]) -> list[str]:
+def _listed(result: Any, names: str | Iterable[str | Measure]) -> list[str]:
     wanted = [str(name) for name in ([names] if isinstance(names, str) else names)]
     for name in wanted:
         result[name]  # an unknown one raises and suggests the nearest
     return wanted
 
 
-def _chosen(result: TaskResult, names: Names, *, recommended: str) -> list[str]:
+def _chosen(result: Any, names: Names) -> list[str]:
     """The measures to draw, the best first if nobody said which: the recommended one and the best of each risk."""
     if names is not None:
         return _listed(result, names)
@@ -148,7 +145,7 @@ def _chosen(result: TaskResult, names: Names, *, recommended: str) -> list[str]:
     best_of: dict[str, str] = {}
     for name in filter(_tells, ranked):
         best_of.setdefault(_kind(name), name)
-    chosen = [recommended] if recommended in result else []
+    chosen = [name for name in [result.recommended] if name in result]
     for name in list(best_of.values())[:BEST]:
         if not any(_alike(_curve(result, name), _curve(result, other)) for other in chosen):
             chosen.append(name)

@@ -6,14 +6,12 @@ import textwrap
 from typing import Any
 
 from uqprism.errors import InvalidValueError
-from uqprism.plots.labels import with_direction
 from uqprism.plots.style import BLUE, GREY, axes_or_new
-from uqprism.tasks.result import TaskResult
 
 GOOD, WORSE = "not significantly worse than the best", "significantly worse"
 
 
-def intervals(result: TaskResult, top: int = 20, ax: Any = None) -> Any:
+def intervals(result: Any, top: int = 20, ax: Any = None) -> Any:
     """The metric of the best measures with its 95 % interval, the best on top; in colour those not worse than the best.
 
     Without resamples there are dots only, all alike.
@@ -38,8 +36,7 @@ def intervals(result: TaskResult, top: int = 20, ax: Any = None) -> Any:
                 axes.plot(values, rows, "o", color=colour, markerfacecolor=face, markersize=5, label=label)
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
-        title = with_direction(result.metric, higher_is_better=result.higher_is_better)
-        axes.set_xlabel(textwrap.fill(title, 60))  # the axis is narrower than the figure: names stand beside it
+        axes.set_xlabel(textwrap.fill(result.describe().title, 60))  # the axis is narrower than the figure: names stand beside it
         if len(names) < len(result):
             axes.set_title(f"the best {len(names)} of {len(result)} measures", loc="left", pad=20 if result.has_spread else None)
         if result.has_spread:

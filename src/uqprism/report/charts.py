@@ -18,6 +18,7 @@ from uqprism.report.subject import Subject
 from uqprism.report.tables import details
 from uqprism.report.words import SPACE, count, number
 from uqprism.tasks.rank_correlation import RankCorrelation
+from uqprism.tasks.task import Task
 
 WIDTH = 4.4  # inches
 BEST_OF_EACH = (
@@ -136,10 +137,10 @@ def distributions(subject: Subject) -> Chart:
     )
 
 
-def of_result(command: str, result: Any, subject: Subject) -> Chart:
+def of_result(task: Task, result: Any, subject: Subject) -> Chart:
     """What a task found, as the result draws itself."""
     words = subject.error_words
-    if command == "selective":
+    if task.name == "selective_prediction":
         return chart(
             "retention",
             "The error of the rows that are kept",
@@ -151,15 +152,15 @@ def of_result(command: str, result: Any, subject: Subject) -> Chart:
         named = len(result.names) <= plots.MOST_NAMES
         size = {"width": 7.2, "height": 5.4} if named else {"width": 5.4, "height": 4.0}
         return chart(
-            command, "Kendall's tau between all pairs of measures", "", lambda ax: result.plot(ax=ax), wide=named, **size
+            task.command, "Kendall's tau between all pairs of measures", "", lambda ax: result.plot(ax=ax), wide=named, **size
         )
-    title = "Rows from outside found, for each share of false alarms" if command == "ood" else ""
-    return chart(command, title, BEST_OF_EACH if command == "ood" else "", lambda ax: result.plot(ax=ax), height=5.4)
+    title = "Rows from outside found, for each share of false alarms" if task.name == "ood_detection" else ""
+    return chart(task.command, title, BEST_OF_EACH if title else "", lambda ax: result.plot(ax=ax), height=5.4)
 
 
 def errors(subject: Subject, findings: Findings) -> Chart:
     """The error where the uncertainty is low, and where it is high."""
-    measure = lead(findings.results["selective"], subject)
+    measure = lead(findings.results["selective_prediction"], subject)
     groups = plots.group_count(subject.n_rows)
     told = measure_in_words(measure)
     how: dict[str, Any] = {

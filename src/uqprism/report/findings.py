@@ -17,10 +17,10 @@ from uqprism.report.sentences import Parts
 from uqprism.report.steps import lead, missed, steps, tied_tenth
 from uqprism.report.subject import Outside, Subject
 from uqprism.tasks.calibration import Calibration, calibration
-from uqprism.tasks.command import Command, commands
 from uqprism.tasks.prediction_error import Kind, prediction_error
 from uqprism.tasks.scores import as_scores, errors_of
 from uqprism.tasks.selection import FEWEST, Selection, choose
+from uqprism.tasks.task import Task, all_tasks
 
 Tell = Callable[[str], None]
 QUICK: dict[str, Kind] = {"crps": "crps", "squared_error": "squared"}  # rules with closed forms of the models' average
@@ -33,7 +33,7 @@ class Findings:
     Attributes:
         parts: noise and removable part.
         outside: the same of rows from outside, by the name of their data set.
-        results: of the tasks that could be done, by the name of their command.
+        results: of the tasks that could be done, by the name of the task.
         missing: why others could not, likewise.
         calibration: of the mixture, where targets and members are known.
         average: the mean penalty of predicting with the average of the models, where it is known or cheap to know.
@@ -66,16 +66,16 @@ def find(subject: Subject, *, resamples: int, seed: int, tell: Tell = lambda _: 
     outside = {name: _parts(subject, each) for name, each in subject.elsewhere.items()}
     results: dict[str, Any] = {}
     missing: dict[str, str] = {}
-    for command in commands():
-        arguments = _arguments(command, subject)
-        if command.section is None or arguments is None:
+    for task in all_tasks():
+        arguments = _arguments(task, subject)
+        if task.section is None or arguments is None:
             continue
-        tell(command.function.__name__.replace("_", " "))
-        arguments |= {name: value for name, value in (("resamples", resamples), ("seed", seed)) if name in command.options}
+        tell(task.name.replace("_", " "))
+        arguments |= {name: value for name, value in (("resamples", resamples), ("seed", seed)) if name in task.options}
         try:
-            results[command.name] = command.function(**arguments)
+            results[task.name] = task.function(**arguments)
         except InvalidValueError as error:
-            missing[command.name] = str(error)
+            missing[task.name] = str(error)
     found = None
     if subject.ensemble is not None and subject.target is not None and subject.n_rows > 1:
         tell("calibration")
@@ -131,21 +131,22 @@ def _check(subject: Subject) -> None:
         raise InvalidValueError(f"{subject.title}: the only row has no finite measures")
 
 
-def _arguments(command: Command, subject: Subject) -> dict[str, Any] | None:
+def _arguments(task: Task, subject: Subject) -> dict[str, Any] | None:
     """What the task reads, or None where the subject lacks it."""
     outside = next(iter(subject.outside.values())) if len(subject.outside) == 1 else dict(subject.outside) or None
     known = {"table": subject.measures if subject.n_rows > 1 else None, "tables": outside, "error": subject.error}
-    found = {name: known[kind.rstrip("?")] for name, kind in command.reads.items()}
-    needed = [name for name, kind in command.reads.items() if not kind.endswith("?")]
+    reads = task.reads or {}
+    found = {name: known[kind.rstrip("?")] for name, kind in reads.items()}
+    needed = [name for name, kind in reads.items() if not kind.endswith("?")]
     return None if any(found[name] is None for name in needed) else {k: v for k, v in found.items() if v is not None}
 
 
 def _choices(subject: Subject, results: Mapping[str, Any], seed: int) -> dict[str, Selection]:
     found = {}
-    for name in ("selective", "ood"):
+    for name in ("selective_prediction", "ood_detection"):
         result = results.get(name)
         if result is not None and result.has_spread and subject.n_rows >= FEWEST:
-            outside = None if name == "selective" else _tables(subject)
+            outside = None if name == "selective_prediction" else _tables(subject)
             found[name] = choose(as_scores(subject.measures), result, ood=outside, seed=seed)
     return found
 
@@ -162,17 +163,19 @@ def _sentences(
         "kinds": sentences.rows_of_each_kind(parts),
         "rows": sentences.rows_to_look_at(parts),
     }
-    if "selective" in results:
-        measure = lead(results["selective"], subject)
-        told["errors"] = sentences.handing_over(results["selective"], measure, subject.error_words)
+    if "selective_prediction" in results:
+        measure = lead(results["selective_prediction"], subject)
+        told["errors"] = sentences.handing_over(results["selective_prediction"], measure, subject.error_words)
         told["errors"] += tied_tenth(subject.measures[measure])
     if subject.n_rows < 2 and subject.target is not None:
         told["errors"] = sentences.ALONE
     if found is not None:
         told["calibration"] = sentences.calibrated(found)
     told["elsewhere"] = sentences.elsewhere(parts, outside)
-    if "ood" in results:
-        told["outside"] = sentences.detected(results["ood"], lead(results["ood"], subject), next(iter(subject.outside)))
+    if "ood_detection" in results:
+        told["outside"] = sentences.detected(
+            results["ood_detection"], lead(results["ood_detection"], subject), next(iter(subject.outside))
+        )
     told["missed"] = missed(subject, results)
     told["left_out"] = sentences.left_out(subject.n_given - subject.n_rows, subject.n_given)
     return {name: sentence for name, sentence in told.items() if sentence}

@@ -16,13 +16,11 @@ from uqprism.report.tables import Column, Name, Table
 from uqprism.report.words import count
 from uqprism.support.citation import citation
 from uqprism.support.versions import versions
-from uqprism.tasks.command import commands
 from uqprism.tasks.recommendation import recommend
+from uqprism.tasks.task import Task, all_tasks
 
 NOT_FROM_THESE = "Whether the predicted intervals hold as many targets as they say cannot be told from {}: that needs {}."
 KEPT = "the columns of the members, which uqprism score keeps with --keep-members"
-ORDER = {"selective": 0, "ood": 1, "correlation": 9}
-SHORT = {"selective": "Errors", "ood": "Outside", "correlation": "Measures alike"}
 
 
 @dataclass(frozen=True)
@@ -55,12 +53,11 @@ class Section:
 def all_sections(subject: Subject, findings: Findings, *, resamples: int, seed: int, command: str) -> list[Section]:
     """In the order of the page."""
     found = [Section("summary", "Summary", "In short"), _split(subject, findings)]
-    order = sorted((each for each in commands() if each.section is not None), key=lambda each: ORDER.get(each.name, 5))
-    for task in order:
-        found += _handing_over(subject, findings) if task.name == "correlation" else []
+    for task in all_tasks():
+        found += _handing_over(subject, findings) if task.name == "rank_correlation" else []
         if task.name in findings.results or task.name in findings.missing:
-            found.append(_of_task(task.name, subject, findings))
-        if task.name == "selective":
+            found.append(_of_task(task, subject, findings))
+        if task.name == "selective_prediction":
             found += _calibration(subject, findings)
     found.append(_advice(findings))
     found.append(_methods(subject, resamples=resamples, seed=seed, command=command))
@@ -105,19 +102,19 @@ def _handing_over(subject: Subject, findings: Findings) -> list[Section]:
     return [Section("threshold", "Thresholds", "Which rows to hand over", [f"{about} {python}"], tables=found)]
 
 
-def _of_task(name: str, subject: Subject, findings: Findings) -> Section:
-    section = next(each.section for each in commands() if each.name == name)
-    assert section is not None  # noqa: S101 (those without one are not asked for)
-    short = SHORT.get(name, section.title)
-    if name in findings.missing:
-        return Section(name, short, section.title, [section.about, f"Not for these rows: {findings.missing[name]}."])
-    result = findings.results[name]
-    drawn = [charts.of_result(name, result, subject)]
-    if name == "selective" and plots.group_count(subject.n_rows) > 1:
+def _of_task(task: Task, subject: Subject, findings: Findings) -> Section:
+    section = task.section
+    assert section is not None  # noqa: S101 (only tasks with a section have results here)
+    name, short = task.command, section.short or section.title
+    if task.name in findings.missing:
+        return Section(name, short, section.title, [section.about, f"Not for these rows: {findings.missing[task.name]}."])
+    result = findings.results[task.name]
+    drawn = [charts.of_result(task, result, subject)]
+    if task.name == "selective_prediction" and plots.group_count(subject.n_rows) > 1:
         drawn.append(charts.errors(subject, findings))
     table = tables.of_result(result, subject)
     shown = [table] if table is not None else []
-    return Section(name, short, section.title, [section.about], drawn, shown, minor=name == "correlation")
+    return Section(name, short, section.title, [section.about], drawn, shown, minor=task.name == "rank_correlation")
 
 
 def _calibration(subject: Subject, findings: Findings) -> list[Section]:
@@ -181,7 +178,7 @@ def _advised(task: str, findings: Findings) -> tuple[str, str, str]:
     """The measure for a task, where it is from, and why."""
     if task == "active_learning":
         return TO_LABEL, "advised with scores by rank", LABELLING
-    choice = findings.choices.get({"selective_prediction": "selective", "ood_detection": "ood"}[task])
+    choice = findings.choices.get(task)
     if choice is not None:
         return choice.measure, "chosen on these rows", _readable(choice.reason)
     return recommend(task).measure, "advised by the paper", _readable(recommend(task).reason)
@@ -189,7 +186,7 @@ def _advised(task: str, findings: Findings) -> tuple[str, str, str]:
 
 def _readable(reason: str) -> str:
     for code, word in (
-        ("prr_paper", "PRR"),
+        ("prr_paper", "paper's PRR"),
         ("auroc", "AUROC"),
         ("+-", "±"),
         ("95%", "95 %"),

@@ -31,7 +31,7 @@ def lead(result: TaskResult, subject: Subject) -> str:
 
 def lead_for(task: str, subject: Subject, results: Mapping[str, Any]) -> str:
     """The same for a task, whether it could be done or not: the measure to set a threshold for."""
-    result = results.get({"selective_prediction": "selective", "ood_detection": "ood"}[task])
+    result = results.get(task)
     if result is not None:
         return lead(result, subject)
     return next(name for name in (*_wanted(task, subject), subject.split.excess) if name in subject.measures)
@@ -112,7 +112,7 @@ def _hand_over(subject: Subject, results: Mapping[str, Any]) -> str:
     if subject.n_rows < FEWEST_TO_HAND_OVER:
         return ""
     measure = lead_for("selective_prediction", subject, results)
-    result: TaskResult | None = results.get("selective")
+    result: TaskResult | None = results.get("selective_prediction")
     if result is not None and not result.metrics["error_at_90"][measure] < float(result.settings["mean_error"]):
         return f"Do not hand over rows by {named(measure).rstrip(',')}: here it does not find the large errors."
     return f"Hand over rows in which {named(measure)} is {_threshold(subject, measure)}."

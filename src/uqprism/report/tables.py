@@ -10,7 +10,7 @@ import numpy as np
 
 from uqprism.measures.vocabulary import measure_in_words, risk_unit
 from uqprism.plots.errors import ErrorWords
-from uqprism.plots.labels import explained, origin, short
+from uqprism.plots.labels import origin
 from uqprism.report.alike import same_orders
 from uqprism.report.subject import Subject
 from uqprism.report.words import MINUS, SPACE, count, number, numbers, percent, tied
@@ -208,21 +208,20 @@ def _of_measures(result: TaskResult, columns: Mapping[str, np.ndarray]) -> Table
     groups.sort(key=lambda group: sign * round(result[group[0]], 3))  # stable: of those shown as equal the simplest first
     names = [group[0] for group in groups]
     cells: dict[str, Sequence[Any]] = {"measure": [Name.of(first, others) for first, *others in groups]}
-    cells[short(result.metric)] = [_three(result[name]) for name in names]
+    cells[result.describe().short] = [_three(result[name]) for name in names]
     if result.has_spread:
         ends, good = result.interval(), set(result.not_worse())
         cells[f"95{SPACE}% interval"] = [f"{_three(low)} to {_three(high)}" for low, high in map(ends.__getitem__, names)]
         cells["as good as the best"] = ["yes" if name in good else "no" for name in names]
     for part in result.parts:
         cells[part] = [_three(result.parts[part][name]) for name in names]
-    better = "higher" if result.higher_is_better else "lower"
     words = ("measure", "as good as the best")
     note = (
         f"{len(result)} measures put the rows in {len(groups)} different orders, of which each has a line."
         if (len(groups) < len(result))
         else ""
     )
-    return _of(f"{explained(result.metric)}; {better} is better", cells, words=words, note=note)
+    return _of(result.describe().title, cells, words=words, note=note)
 
 
 def _three(value: float) -> str:

@@ -10,11 +10,11 @@ import numpy as np
 
 from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
-from uqprism.tasks.command import Command, Section
 from uqprism.tasks.ranking import Ranking
 from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Resampling
 from uqprism.tasks.result import TaskResult, with_references
 from uqprism.tasks.scores import Scores, as_scores, is_table
+from uqprism.tasks.task import Metric, ReportSection, Task, register
 
 FALSE_POSITIVE_RATES = np.linspace(0.0, 1.0, 201)
 
@@ -65,12 +65,49 @@ def false_positives(split: Split, share: float = 0.95) -> np.ndarray:
     return 1.0 - split.known[np.arange(len(last)), last] / split.known[:, -1]
 
 
-METRICS: dict[str, tuple[bool, Callable[[Split], np.ndarray]]] = {
-    "auroc": (True, auroc),
-    "aupr_out": (True, average_precision),
-    "aupr_in": (True, lambda split: average_precision(split.swapped())),
-    "fpr95": (False, false_positives),
-    "fpr95_in": (False, lambda split: false_positives(split.swapped())),
+@dataclass(frozen=True, kw_only=True)
+class DetectionMetric(Metric):
+    """A metric computed from how points of either kind are spread over the scores.
+
+    Attributes:
+        of: the metric in each resample, (resamples,).
+    """
+
+    of: Callable[[Split], np.ndarray]
+
+
+METRICS: dict[str, DetectionMetric] = {
+    metric.name: metric
+    for metric in (
+        DetectionMetric(
+            name="auroc",
+            higher_is_better=True,
+            label="AUROC",
+            meaning="area under the ROC curve, 0.5: chance, 1: all told apart",
+            chance=0.5,
+            of=auroc,
+        ),
+        DetectionMetric(
+            name="aupr_out",
+            higher_is_better=True,
+            label="AUPR",
+            meaning="average precision of finding OOD points",
+            of=average_precision,
+        ),
+        DetectionMetric(
+            name="aupr_in",
+            higher_is_better=True,
+            label="AUPR",
+            meaning="average precision of finding known points",
+            of=lambda split: average_precision(split.swapped()),
+        ),
+        DetectionMetric(name="fpr95", meaning="share of known points flagged with 95 % of the OOD points", of=false_positives),
+        DetectionMetric(
+            name="fpr95_in",
+            meaning="share of OOD points let through with 95 % of the known points",
+            of=lambda split: false_positives(split.swapped()),
+        ),
+    )
 }
 
 
@@ -117,15 +154,15 @@ def _detect(known: Scores, alien: Scores, metric: str, drawn: tuple[Resampling, 
         other = alien.columns[name]
         ranking = Ranking.of(np.concatenate([column, other]))
         split = Split.by(ranking, np.ones((1, len(column))), np.ones((1, len(other))))
-        found = [float(METRICS[each][1](split)[0]) for each in names]
-        return found, _roc(split), _replicates(METRICS[metric][1], (column, other), drawn, found[0])
+        found = [float(METRICS[each].of(split)[0]) for each in names]
+        return found, _roc(split), _replicates(METRICS[metric].of, (column, other), drawn, found[0])
 
     done = known.each(judge)
     resamples = len(drawn[0].counts)
     return TaskResult(
         task="ood_detection",
         metric=metric,
-        higher_is_better=METRICS[metric][0],
+        higher_is_better=METRICS[metric].higher_is_better,
         measured={name: found[0][0] for name, found in done.items()},
         replicates=np.stack([found[2] for found in done.values()], axis=1) if resamples else None,
         metrics={each: {name: found[0][i] for name, found in done.items()} for i, each in enumerate(names) if i},
@@ -170,16 +207,24 @@ def _check_measures(known: Scores, alien: Scores) -> None:
             )
 
 
-COMMAND = Command(
-    "ood",
-    ood_detection,
-    {"table_in": "table", "table_out": "tables"},
-    metrics=tuple(METRICS),
-    options=("resamples", "seed"),
-    section=Section(
-        "Are rows from outside noticed?",
-        "Rows of another kind than the models were trained for (out of distribution) should look more uncertain than the known "
-        "ones. Take one row from outside and one known row: the AUROC says how often the one from outside is the more "
-        "uncertain of the two. 1 is always, 0.5 is a coin toss.",
-    ),
+register(
+    Task(
+        name="ood_detection",
+        command="ood",
+        function=ood_detection,
+        title="Out-of-distribution detection",
+        summary="How well does each measure find unfamiliar inputs?",
+        reads={"table_in": "table", "table_out": "tables"},
+        metrics=tuple(METRICS.values()),
+        options=("resamples", "seed"),
+        section=ReportSection(
+            "Are rows from outside noticed?",
+            "Rows of another kind than the models were trained for (out of distribution) should look more uncertain than the "
+            "known ones. Take one row from outside and one known row: the AUROC says how often the one from outside is the "
+            "more uncertain of the two. 1 is always, 0.5 is a coin toss.",
+            short="Outside",
+        ),
+        page="ood_detection.md",
+        place=20,
+    )
 )

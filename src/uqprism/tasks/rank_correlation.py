@@ -16,10 +16,10 @@ from uqprism.measures import Measure
 from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.support.storage import read_npz, write_npz, write_text
-from uqprism.tasks.command import Command, Section
 from uqprism.tasks.kendall import tau_matrix
 from uqprism.tasks.recommendation import recommend
 from uqprism.tasks.scores import as_scores
+from uqprism.tasks.task import ReportSection, Task, register
 
 FORMAT = "uqprism.RankCorrelation"
 SAME = 0.999  # one pair of points in 2,000 may be the other way round, as rounding does to measures that are equal on paper
@@ -209,14 +209,22 @@ def rank_correlation(table: Any) -> RankCorrelation:
     return RankCorrelation(scores.names, tau_matrix(scores.columns.values()))
 
 
-COMMAND = Command(
-    "correlation",
-    rank_correlation,
-    {"table": "table"},
-    section=Section(
-        "Which measures tell the same story",
-        "Uncertainty can be measured in many ways; what counts for a decision is the order in which a measure puts the rows. "
-        "Kendall's tau compares two orders: 1 if they are the same, \u22121 if they are opposite, near 0 if they are unrelated. "
-        "Measures in one dark blue block are interchangeable.",
-    ),
+register(
+    Task(
+        name="rank_correlation",
+        command="correlation",
+        function=rank_correlation,
+        title="Rank correlation",
+        summary="Which measures rank the points alike?",
+        reads={"table": "table"},
+        section=ReportSection(
+            "Which measures tell the same story",
+            "Uncertainty can be measured in many ways; what counts for a decision is the order in which a measure puts the "
+            "rows. Kendall's tau compares two orders: 1 if they are the same, \u22121 if they are opposite, near 0 if they are "
+            "unrelated. Measures in one dark blue block are interchangeable.",
+            short="Measures alike",
+        ),
+        page="rank_correlation.md",
+        place=90,
+    )
 )

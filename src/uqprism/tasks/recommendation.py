@@ -11,6 +11,7 @@ from typing import Any
 from uqprism.measures import published
 from uqprism.registry import unknown
 from uqprism.support.optional import require
+from uqprism.tasks.task import all_tasks
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,6 @@ RECOMMENDATIONS: Mapping[str, Recommendation] = {
         ),
     )
 }
-SHORT = {"selective": "selective_prediction", "ood": "ood_detection", "active": "active_learning"}
 
 
 def recommend(task: str) -> Recommendation:
@@ -169,7 +169,7 @@ def recommend(task: str) -> Recommendation:
 
     It is a place to begin; `select_measure` asks your own validation data.
     """
-    name = SHORT.get(task, task)
+    name = {each.command: each.name for each in all_tasks()}.get(task, task)
     if name not in RECOMMENDATIONS:
         raise unknown("task", task, RECOMMENDATIONS)
     return RECOMMENDATIONS[name]

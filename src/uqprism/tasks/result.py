@@ -16,6 +16,8 @@ from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.support.storage import read_npz, write_npz, write_text
 from uqprism.tasks.comparison import few_runs, not_worse
+from uqprism.tasks.recommendation import RECOMMENDATIONS
+from uqprism.tasks.task import Metric, metric_of
 
 FORMAT = "uqprism.TaskResult"
 SHOWN = 12
@@ -115,6 +117,19 @@ class TaskResult(Mapping[str, float]):
     def has_spread(self) -> bool:
         """Whether there are resamples to tell a spread from."""
         return self.replicates is not None and int((~np.isnan(self.replicates).any(axis=1)).sum()) > 1
+
+    @property
+    def recommended(self) -> str | None:
+        """The measure that `recommend` names for the task, or None."""
+        return RECOMMENDATIONS[self.task].measure if self.task in RECOMMENDATIONS else None
+
+    def describe(self, metric: str | None = None) -> Metric:
+        """What is known of the metric, or of a further one: its label, meaning, direction and value by chance."""
+        if metric not in (None, self.metric):
+            return metric_of(self.task, metric)
+        known = metric_of(self.task, self.metric)
+        same = known.higher_is_better == self.higher_is_better
+        return known if same else Metric(name=self.metric, higher_is_better=self.higher_is_better)
 
     def select(self, measures: Iterable[object]) -> TaskResult:
         """The same of these measures alone, in this order; curves stay as they are."""

@@ -13,6 +13,7 @@ from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.registry import unknown
 from uqprism.tasks.ranking import Ranking
 from uqprism.tasks.scores import as_scores, errors_of
+from uqprism.tasks.task import Metric
 
 GRID = np.arange(1, 101) / 100.0
 PAPER_RETENTIONS = np.arange(50, 101) / 100.0
@@ -73,20 +74,16 @@ class Kept:
         return np.array([np.interp(*row) for row in rows]).reshape(kept.shape) / kept
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A number out of retention curves: an area (or height) under each, and how those of measure, oracle and chance combine.
+@dataclass(frozen=True, kw_only=True)
+class RetentionMetric(Metric):
+    """A metric computed from retention curves: from the area under each (or its height), of measure, oracle and random order.
 
     Attributes:
-        name: in results.
-        higher_is_better: its direction.
         area: of a curve, (resamples,).
         value: from the areas of the measure, the oracle and the random order.
-        needs_positive: whether errors below zero, as the log score has, make no sense of it.
+        needs_positive: whether it is undefined for negative errors, such as those of the log score.
     """
 
-    name: str
-    higher_is_better: bool
     area: Callable[[Kept], np.ndarray]
     value: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     needs_positive: bool = False
@@ -110,7 +107,7 @@ class Course:
         points = Population.of(error, counts)
         return cls(points, Kept.by(Ranking.of(error, most_steps), points))
 
-    def value(self, metric: Metric, kept: Kept) -> np.ndarray:
+    def value(self, metric: RetentionMetric, kept: Kept) -> np.ndarray:
         """The metric of an order in each resample; NaN in one that drew the same error throughout."""
         with np.errstate(invalid="ignore", divide="ignore"):
             found = metric.value(*(metric.area(curve) for curve in (kept, self.best, Kept.at_random(self.best))))
@@ -152,43 +149,76 @@ def _room(oracle: np.ndarray, chance: np.ndarray) -> np.ndarray:
     return np.where(room > ROUNDING * np.abs(chance), room, np.nan)
 
 
-def metrics() -> dict[str, Metric]:
-    """All there are, by name."""
-    every = _mean_over_every_count
-    known = [
-        prr_paper(PAPER_RETENTIONS),
-        Metric("prr", True, _area_with_rejected_solved, _upper_ratio, needs_positive=True),
-        Metric("aurc", False, every, lambda measure, _oracle, _chance: measure),
-        Metric("ause", False, every, lambda measure, oracle, chance: (measure - oracle) / chance, needs_positive=True),
-    ]
-    return {metric.name: metric for metric in known} | {f"error_at_{percent}": error_at(percent) for percent in ERRORS_AT}
+def prr_paper(retentions: np.ndarray) -> RetentionMetric:
+    """The paper's prediction rejection ratio, from the mean error over these retentions."""
+    return RetentionMetric(
+        name="prr_paper",
+        label="PRR",
+        meaning="the paper's prediction rejection ratio, 0: oracle, 1: random",
+        chance=1.0,
+        area=_mean_over(retentions),
+        value=_lower_ratio,
+    )
 
 
-def prr_paper(retentions: np.ndarray) -> Metric:
-    """The paper's prediction rejection ratio: where the mean error over these retentions lies from oracle (0) to random (1)."""
-    return Metric("prr_paper", False, _mean_over(retentions), _lower_ratio)
-
-
-def error_at(percent: float) -> Metric:
+def error_at(percent: float) -> RetentionMetric:
     """The mean error when so many percent of the points are kept."""
     if not 0.0 < percent <= 100.0:
         raise InvalidValueError(f"error_at_N needs a percentage above 0 and up to 100, got {percent:g}")
-    kept = np.array([percent / 100.0])
-    return Metric(f"error_at_{percent:g}", False, _mean_over(kept), lambda measure, _oracle, _chance: measure)
+    return RetentionMetric(
+        name=f"error_at_{percent:g}",
+        label=f"error at {percent:g} %",
+        meaning=f"mean error of the {percent:g} % most certain points",
+        area=_mean_over(np.array([percent / 100.0])),
+        value=lambda measure, _oracle, _chance: measure,
+    )
 
 
-def resolve_metric(name: str, retentions: Any = None) -> Metric:
+METRICS: dict[str, RetentionMetric] = {
+    metric.name: metric
+    for metric in (
+        prr_paper(PAPER_RETENTIONS),
+        RetentionMetric(
+            name="prr",
+            higher_is_better=True,
+            label="PRR",
+            meaning="prediction rejection ratio, 1: oracle, 0: random",
+            chance=0.0,
+            area=_area_with_rejected_solved,
+            value=_upper_ratio,
+            needs_positive=True,
+        ),
+        RetentionMetric(
+            name="aurc",
+            label="AURC",
+            meaning="area under the retention curve",
+            area=_mean_over_every_count,
+            value=lambda measure, _oracle, _chance: measure,
+        ),
+        RetentionMetric(
+            name="ause",
+            label="AUSE",
+            meaning="area between retention curve and oracle, 0: oracle",
+            area=_mean_over_every_count,
+            value=lambda measure, oracle, chance: (measure - oracle) / chance,
+            needs_positive=True,
+        ),
+        *map(error_at, ERRORS_AT),
+    )
+}
+
+
+def resolve_metric(name: str, retentions: Any = None) -> RetentionMetric:
     """The metric of this name; `error_at_N` takes any percentage, and `prr_paper` the retentions to average over."""
-    known = metrics()
     if retentions is not None:
         if name != "prr_paper":
             raise InvalidValueError(f"retentions are for metric='prr_paper', got {name!r}; error_at_N names its own")
         return prr_paper(resolve_retentions(retentions))
-    if name in known:
-        return known[name]
+    if name in METRICS:
+        return METRICS[name]
     percent = re.fullmatch(r"error_at_(\d+(\.\d+)?)", str(name))
     if percent is None:
-        raise unknown("metric", name, known)
+        raise unknown("metric", name, METRICS)
     return error_at(float(percent[1]))
 
 

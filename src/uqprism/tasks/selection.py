@@ -15,7 +15,6 @@ from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.measures import APPROXIMATIONS, RISKS
 from uqprism.rules import PAPER
 from uqprism.support.optional import require
-from uqprism.tasks.command import Command
 from uqprism.tasks.ood_detection import ood_detection
 from uqprism.tasks.rank_correlation import rank_correlation
 from uqprism.tasks.recommendation import recommend
@@ -23,6 +22,7 @@ from uqprism.tasks.resampling import RESAMPLES
 from uqprism.tasks.result import TaskResult
 from uqprism.tasks.scores import Scores, as_scores, is_table
 from uqprism.tasks.selective_prediction import selective_prediction
+from uqprism.tasks.task import Task, register
 
 FEWEST = 20  # of points and of resamples, to say anything at all
 POINTS_COMPARED = 2_000  # enough to tell whether two measures rank alike
@@ -216,16 +216,22 @@ def _reason(result: TaskResult, candidates: tuple[str, ...], good: int, level: f
             f"Of {len(result)} measures, {good} are not significantly worse than the best, {best} ({told(best)}), at the "
             f"{level:.0%} level; they rank the points in {ways}. {chosen} is the simplest ({told(chosen)})."
         )
-    chance, sign = CHANCE.get(result.metric), 1.0 if result.higher_is_better else -1.0
+    chance, sign = result.describe().chance, 1.0 if result.higher_is_better else -1.0
     if chance is not None and sign * (result[chosen] - chance) <= 0.0:
         found += f" It is no better than chance ({chance:g}) on these points, so none of this says much."
     return found
 
 
-CHANCE = {"prr_paper": 1.0, "prr": 0.0, "auroc": 0.5}
-COMMAND = Command(
-    "select",
-    select_measure,
-    {"table": "table", "error": "error?", "ood": "tables?"},
-    options=("metric", "margin", "resamples", "seed"),
+register(
+    Task(
+        name="select_measure",
+        command="select",
+        function=select_measure,
+        title="Choose a measure",
+        summary="Choose a measure by your own validation data.",
+        reads={"table": "table", "error": "error?", "ood": "tables?"},
+        options=("metric", "margin", "resamples", "seed"),
+        page="choose.md#ask-your-own-data",
+        place=0,
+    )
 )

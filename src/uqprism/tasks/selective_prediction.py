@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import InvalidValueError
-from uqprism.tasks.command import Command, Section
 from uqprism.tasks.ranking import Ranking
 from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Resampling
 from uqprism.tasks.result import TaskResult, with_references
 from uqprism.tasks.retention import (
     GRID,
+    METRICS,
     PAPER_RETENTIONS,
     ROUNDING,
     Course,
     Kept,
-    Metric,
-    metrics,
+    RetentionMetric,
     resolve_metric,
     resolve_retentions,
 )
 from uqprism.tasks.scores import as_scores, errors_of
+from uqprism.tasks.task import ReportSection, Task, register
 
 
 def selective_prediction(
@@ -61,7 +61,7 @@ def selective_prediction(
     wrong = errors_of(error, scores)
     chosen = resolve_metric(metric, retentions)
     _check_errors(wrong, chosen)
-    others = [m for m in metrics().values() if m.name != chosen.name and not (m.needs_positive and wrong.min() < 0.0)]
+    others = [m for m in METRICS.values() if m.name != chosen.name and not (m.needs_positive and wrong.min() < 0.0)]
     course = Course.of(wrong)
     drawn = Resampling.of(len(wrong), resamples, seed)
     again = [Course.of(wrong[drawn.rows], counts, MOST_STEPS) for counts in (drawn.counts, None)]
@@ -96,7 +96,7 @@ def selective_prediction(
     )
 
 
-def _check_errors(error: np.ndarray, metric: Metric) -> None:
+def _check_errors(error: np.ndarray, metric: RetentionMetric) -> None:
     if np.ptp(error) <= ROUNDING * np.abs(error).max():
         raise InvalidValueError(
             f"error must differ between points, up to rounding all {len(error)} are {error[0]:g}: any order is as good; "
@@ -109,17 +109,26 @@ def _check_errors(error: np.ndarray, metric: Metric) -> None:
         )
 
 
-COMMAND = Command(
-    "selective",
-    selective_prediction,
-    {"table": "table", "error": "error"},
-    metrics=("prr_paper", "prr", "aurc", "ause", "error_at_90"),
-    options=("resamples", "seed"),
-    section=Section(
-        "Does the uncertainty find the errors?",
-        "Keep the rows that a measure of uncertainty is sure of and hand the rest to a person or a better model: how much of "
-        "the error goes with them? The oracle is the best that any order can do, since it knows the errors; a random order "
-        "gains nothing. The paper's prediction rejection ratio (PRR) says where a measure stands between the two: 0 is the "
-        "oracle, 1 is a random order, so lower is better.",
-    ),
+register(
+    Task(
+        name="selective_prediction",
+        command="selective",
+        function=selective_prediction,
+        title="Selective prediction",
+        summary="How well does each measure find large errors?",
+        reads={"table": "table", "error": "error"},
+        metrics=tuple(METRICS[name] for name in ("prr_paper", "prr", "aurc", "ause", "error_at_90")),
+        metric_of=resolve_metric,
+        options=("resamples", "seed"),
+        section=ReportSection(
+            "Does the uncertainty find the errors?",
+            "Keep the rows that a measure of uncertainty is sure of and hand the rest to a person or a better model: how much "
+            "of the error goes with them? The oracle is the best that any order can do, since it knows the errors; a random "
+            "order gains nothing. The paper's prediction rejection ratio (PRR) says where a measure stands between the two: 0 "
+            "is the oracle, 1 is a random order, so lower is better.",
+            short="Errors",
+        ),
+        page="selective_prediction.md",
+        place=10,
+    )
 )

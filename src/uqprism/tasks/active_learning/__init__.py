@@ -8,6 +8,7 @@ from uqprism.tasks.active_learning.ranks import AverageRanks, average_ranks
 from uqprism.tasks.active_learning.scaling import scaled
 from uqprism.tasks.active_learning.selection import diverse, gumbel_top_k, softmax, top
 from uqprism.tasks.active_learning.state import LearningState
+from uqprism.tasks.task import Metric, Task, register
 
 __all__ = [
     "ActiveLearner",
@@ -21,3 +22,20 @@ __all__ = [
     "softmax",
     "top",
 ]
+
+register(
+    Task(
+        name="active_learning",
+        command="active",
+        function=compare_acquisitions,
+        title="Active learning",
+        summary="Which way to choose points to label learns fastest?",
+        metrics=(
+            Metric(name="nll", meaning="negative log-likelihood"),
+            Metric(name="rmse", meaning="root mean squared error"),
+            Metric(name="crps", meaning="mean CRPS"),
+        ),
+        page="active_learning.md",
+        place=80,
+    )
+)
