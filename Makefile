@@ -2,8 +2,9 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 # One PyTorch for demo and checks; the package itself allows a range.
 TORCH := torch==2.13.0
+CORE := $(addprefix tests/,families rules ensemble measures backends support test_accuracy.py test_differentiation.py)
 
-.PHONY: demo test lint types docs bench clean
+.PHONY: demo test quick lint types docs bench clean
 .DEFAULT_GOAL := demo
 
 .venv/base: pyproject.toml
@@ -29,9 +30,15 @@ demo: .venv/demo
 test: lint types docs
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
+## quick: the core's tests alone, within a minute
+quick: .venv/dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow' $(CORE)
+
+## lint: style, and that rooms import only from the floors below them
 lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 
 types: .venv/dev
 	$(BIN)/mypy
