@@ -14,7 +14,7 @@ CORE := $(addprefix tests/,families rules ensemble measures backends support tes
 
 .venv/dev: .venv/base
 	$(BIN)/python -m pip install --quiet $(TORCH)
-	$(BIN)/python -m pip install --quiet --editable '.[cli,fast,deep,sklearn,scale,report,app,jax,docs,test]'
+	$(BIN)/python -m pip install --quiet --editable '.[cli,fast,deep,sklearn,paper,scale,report,app,jax,docs,test]'
 	touch $@
 
 .venv/demo: .venv/base

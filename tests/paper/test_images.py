@@ -222,7 +222,7 @@ def test_expected_times_follow_epochs_and_pixels() -> None:
 def test_another_generator_is_another_ensemble(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise an old run's measures would be taken for those of the new data."""
     dots, *_, before = selective.jobs(PICTURES)
-    monkeypatch.setattr("uqprism.paper.data.arrow.NOISE", 0.7)
+    monkeypatch.setattr("uqprism.paper.data.sets.arrow_images.NOISE", 0.7)
     unchanged, *_, after = selective.jobs(PICTURES)
     assert [dots.key.name, before.key.name] == ["dots", "arrow"]
     assert dots.artefact.digest == unchanged.artefact.digest

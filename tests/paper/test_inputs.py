@@ -11,18 +11,16 @@ import numpy as np
 import pytest
 
 from tests.paper.data import files
-from tests.paper.data.test_tables import csv
 from uqprism.errors import FileError, JobError
 from uqprism.paper import inputs
 from uqprism.paper.artefacts import Artefact, Findings, Store, as_data
 from uqprism.paper.base import Claim, Experiment, Result
-from uqprism.paper.data import remotes
 from uqprism.paper.experiments.ood import outlier_mosaics
 from uqprism.paper.fits import Fit, Fitted, Training
 from uqprism.paper.jobs import Job
 from uqprism.paper.runner import Outcome, Run, produce
 
-CASP = f"casp/{remotes.CASP.name}"
+[CASP] = (f"casp/{remote.name}" for remote in files.official("casp"))
 REFUSED = "was made from other files of the data set casp than are there now .*give another --out, or --overwrite"
 
 
@@ -55,7 +53,7 @@ def roots(tmp_path: Path) -> Path:
     """A folder with roots: two with the same table, one with another, one with none."""
     for root, seed in (("first", 0), ("copy", 0), ("other", 1)):
         numbers = np.random.default_rng(seed).normal(size=(30, 3)).round(2)
-        table = files.zipped({"CASP.csv": csv(numbers, ["RMSD", "F1", "F2"])})
+        table = files.zipped({"CASP.csv": files.csv(numbers, ["RMSD", "F1", "F2"])})
         files.put(tmp_path / root, CASP, table)
     (tmp_path / "empty").mkdir()
     return tmp_path

@@ -88,7 +88,7 @@ class Experiment(Generic[Config]):
         gather: from settings and a store in which all jobs are done to the result, in seconds.
         draw: from a result alone to its pictures, by file name without ending.
         jobs: the parts that settings fall into; by default one, whose key is the settings and which finds `Findings`.
-        needs: from settings to the data sets and outliers whose files are read, by their names in `uqprism.paper.data`.
+        needs: from settings to the data sets and OOD mosaics whose files are read, by their names in `uqprism.paper.data`.
         wants_gpu: presets whose guesses of time are those of a GPU.
         reads: other experiments, of whose stores (in the folders beside this one's) artefacts are used where they fit.
     """

@@ -18,7 +18,7 @@ from uqprism.errors import FileError
 from uqprism.paper import data
 from uqprism.paper.artefacts import Store
 from uqprism.paper.data import Dataset
-from uqprism.paper.data.fingerprint import fingerprint
+from uqprism.paper.data.inventory import fingerprint
 from uqprism.support.storage import write_text
 
 Array = Any
@@ -33,9 +33,9 @@ def load(store: Store, name: str, *, seed: int, **options: Any) -> Dataset:
     return found
 
 
-def outliers(store: Store, name: str, mosaics: Array, *, seed: int) -> Array:
-    """The outliers of this name from the store's root."""
-    found = data.outliers(name, mosaics, root=store.data, seed=seed)
+def ood_mosaics(store: Store, name: str, mosaics: Array, *, seed: int) -> Array:
+    """The OOD mosaics of this name from the store's root."""
+    found = data.ood_mosaics(name, mosaics, root=store.data, seed=seed)
     _note(store, name)
     return found
 

@@ -110,7 +110,7 @@ class Run:
         """A line for each data file that a job still needs and that is not there."""
         if not plan.left:
             return ()
-        from uqprism.paper.data.presence import presence
+        from uqprism.paper.data.inventory import presence
 
         needed = (presence(name, self.store.data) for name in self.experiment.needs(self.config))
         return tuple(f"Missing: {reason}" for reason in dict.fromkeys(reason for each in needed for reason in each.absent))

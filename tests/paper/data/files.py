@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
+import hashlib
 import io
-import struct
 import tarfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
-IDX_CODES = {"u1": 0x08, "i1": 0x09, "i2": 0x0B, "i4": 0x0C, "f4": 0x0D, "f8": 0x0E}
+from uqprism.paper.data import images
+from uqprism.paper.data.root import Remote
+from uqprism.paper.data.sets.tables import SOURCES
+
+if TYPE_CHECKING:
+    import pytest
+
+REMOTES = [*images.REMOTES, *(source.remote for source in SOURCES)]
+
+
+def official(folder: str) -> list[Remote]:
+    """The official files in this folder of a root."""
+    return [remote for remote in REMOTES if remote.folder == folder]
+
+
+def put(root: Path, place: str, data: bytes) -> Path:
+    path = root / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def put_official(root: Path, folder: str, *contents: bytes) -> list[Path]:
+    """Write the official files of this folder, in their order."""
+    return [put(root, f"{folder}/{each.name}", data) for each, data in zip(official(folder), contents, strict=False)]
+
+
+def trust(monkeypatch: pytest.MonkeyPatch, folder: str, data: bytes) -> None:
+    """Expect these contents of the official file of a set of images."""
+    sha256 = hashlib.sha256(data).hexdigest()
+    changed = (dataclasses.replace(each, sha256=sha256) if each.folder == folder else each for each in images.REMOTES)
+    monkeypatch.setattr(images, "REMOTES", tuple(changed))
 
 
 def idx(array: np.ndarray) -> bytes:
-    code = IDX_CODES[np.dtype(array.dtype).str[1:]]
-    head = struct.pack(">BBBB", 0, 0, code, array.ndim) + struct.pack(f">{array.ndim}I", *array.shape)
-    return head + array.astype(array.dtype.newbyteorder(">")).tobytes()
+    return bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes() + array.tobytes()
 
 
 def idx_gz(array: np.ndarray) -> bytes:
@@ -46,36 +77,49 @@ def cifar(images: np.ndarray, labels: np.ndarray) -> bytes:
     return b"".join(bytes([label]) + image.tobytes() for image, label in zip(images, labels, strict=True))
 
 
+def letters(images: np.ndarray, labels: np.ndarray) -> dict[str, bytes]:
+    """The members of EMNIST's archive that hold the test letters; the images are transposed."""
+    parts = {"images-idx3": images, "labels-idx1": labels}
+    return {f"gzip/emnist-letters-test-{name}-ubyte.gz": idx_gz(array) for name, array in parts.items()}
+
+
+def matlab(arrays: dict[str, np.ndarray], *, compressed: bool = False) -> bytes:
+    from scipy.io import savemat
+
+    buffer = io.BytesIO()
+    savemat(buffer, arrays, do_compression=compressed)
+    return buffer.getvalue()
+
+
 def xlsx(rows: list[list[object]]) -> bytes:
-    """As Excel writes it: texts in a table of shared strings, numbers in the cells."""
-    texts = sorted({cell for row in rows for cell in row if isinstance(cell, str)})
-    space = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-    strings = f"<sst {space}>" + "".join(f"<si><t>{text}</t></si>" for text in texts) + "</sst>"
-    lines = []
-    for i, row in enumerate(rows, start=1):
-        cells = []
-        for j, cell in enumerate(row):
-            place = f'r="{chr(65 + j)}{i}"'
-            text = (
-                f'<c {place} t="s"><v>{texts.index(cell)}</v></c>' if isinstance(cell, str) else f"<c {place}><v>{cell!r}</v></c>"
-            )
-            cells.append(text if cell is not None else f"<c {place}/>")
-        lines.append(f'<row r="{i}">{"".join(cells)}</row>')
-    sheet = f"<worksheet {space}><sheetData>{''.join(lines)}</sheetData></worksheet>"
-    head = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
-    return zipped({"xl/sharedStrings.xml": (head + strings).encode(), "xl/worksheets/sheet1.xml": (head + sheet).encode()})
+    from openpyxl import Workbook
+
+    book, buffer = Workbook(), io.BytesIO()
+    for row in rows:
+        book.active.append(row)
+    book.create_sheet().append(["another sheet"])
+    book.save(buffer)
+    return buffer.getvalue()
 
 
-def png(path: Path, array: np.ndarray) -> None:
-    """Grey (height, width) or colours (height, width, 3)."""
+def csv(values: np.ndarray, header: list[str] | None = None, first: list[str] | None = None) -> bytes:
+    lines = [] if header is None else [",".join(header)]
+    for i, row in enumerate(values):
+        lines.append(",".join([*([first[i]] if first else []), *(repr(float(cell)) for cell in row)]))
+    return ("\n".join(lines) + "\n").encode()
+
+
+def picture(array: np.ndarray, kind: str) -> bytes:
+    """A PNG or JPEG, grey (height, width) or in colour (height, width, 3)."""
     from PIL import Image
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(array).save(path)
+    buffer = io.BytesIO()
+    Image.fromarray(array).save(buffer, kind)
+    return buffer.getvalue()
 
 
-def put(root: Path, place: str, data: bytes) -> Path:
-    path = root / place
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
+def scenes(part: str, pictures: list[np.ndarray], labels: np.ndarray) -> dict[str, np.ndarray]:
+    """The arrays of a part in the compact copy of CamVid."""
+    encoded = [picture(each, "JPEG") for each in pictures]
+    offsets = np.cumsum([0, *map(len, encoded)])
+    return {f"{part}_jpeg": np.frombuffer(b"".join(encoded), np.uint8), f"{part}_offsets": offsets, f"{part}_labels": labels}

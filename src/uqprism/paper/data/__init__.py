@@ -1,4 +1,4 @@
-"""Data to learn from: tables, images, generated sets, by name; and images from outside a distribution.
+"""The data sets of the paper's experiments by name: tables, images and generated sets; and out-of-distribution images.
 
 dataset = data.load("ccpp", root="/data", seed=0)
 dataset.train.inputs, dataset.train.targets
@@ -6,10 +6,9 @@ dataset.train.inputs, dataset.train.targets
 
 from __future__ import annotations
 
-from uqprism.paper.data import arrow, dots, mosaics, scenes, tables  # noqa: F401  (each files its data sets)
 from uqprism.paper.data.catalogue import constants, load, names, register, summaries
-from uqprism.paper.data.dataset import Dataset, Samples
-from uqprism.paper.data.outliers import outlier_names, outlier_summaries, outliers
+from uqprism.paper.data.dataset import Dataset, Samples, split
+from uqprism.paper.data.ood import ood_mosaics, ood_names, ood_summaries
 
 __all__ = [
     "Dataset",
@@ -17,9 +16,10 @@ __all__ = [
     "constants",
     "load",
     "names",
-    "outlier_names",
-    "outlier_summaries",
-    "outliers",
+    "ood_mosaics",
+    "ood_names",
+    "ood_summaries",
     "register",
+    "split",
     "summaries",
 ]

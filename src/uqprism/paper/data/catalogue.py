@@ -1,4 +1,4 @@
-"""Data sets by name: each is filed with a sentence and a function that loads it."""
+"""Data sets by name: each is registered with a summary and a function that loads it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Files = Callable[[Root], list[Path]]
 
 @dataclass(frozen=True)
 class Entry:
-    """What is filed under a name.
+    """A registered data set.
 
     Attributes:
         summary: one sentence.
-        load: takes `root` (a `Root`) and `seed` where it needs them, and its options, by name.
-        files: from a root to what `load` reads there, files or whole folders; it reads nothing itself.
+        load: a function of its options; it may also take `root` (a `Root`) and `seed`.
+        files: from a root to the files and folders that `load` reads there; it does not read them.
     """
 
     summary: str
@@ -32,13 +32,13 @@ class Entry:
     files: Files | None = None
 
 
-datasets: Registry[Entry] = Registry("data set")
+datasets: Registry[Entry] = Registry("data set", "uqprism.paper.data.sets")
 
 
 def register(
     name: str, summary: str, *, files: Files | None = None
 ) -> Callable[[Callable[..., Dataset]], Callable[..., Dataset]]:
-    """Decorator that files a loader under `name`; `files` gives what it reads under a root, as in `Entry`."""
+    """Decorator that registers a loader under `name`; `files` maps a root to the paths that the loader reads, as in `Entry`."""
 
     def add(function: Callable[..., Dataset]) -> Callable[..., Dataset]:
         datasets.register(name)(Entry(summary, function, files))
@@ -54,10 +54,10 @@ def load(
 
     Args:
         name: one of `names()`.
-        root: the folder with the files; by default that of the environment variable UQPRISM_DATA, or a cache in the user's home.
-        seed: of everything drawn: rows of the parts, generated images. The same seed gives the same data.
-        download: whether official files that are missing are fetched.
-        options: what this data set leaves open, such as `test_fraction`; docs/data.md has them.
+        root: the folder of data files; by default that of the environment variable UQPRISM_DATA, else the user's cache.
+        seed: of the random split or of the generated images. The same seed gives the same data.
+        download: whether missing official files are downloaded.
+        options: options of this data set, such as `test_fraction`; docs/data.md lists them.
     """
     entry = datasets.get(name)
     taken = inspect.signature(entry.load).parameters
@@ -73,7 +73,7 @@ def load(
 
 
 def constants(name: str) -> dict[str, Any]:
-    """The numbers in capitals in the module of this data set: what decides generated data, beside seed and options."""
+    """The constants of the data set's module that are numbers: with the seed and the options they decide generated data."""
     found = getattr(datasets.get(name).load, "__globals__", {})
     return {each: value for each, value in found.items() if each.isupper() and _is_number(value)}
 
@@ -83,10 +83,10 @@ def _is_number(value: Any) -> bool:
 
 
 def names() -> list[str]:
-    """What `load` knows."""
+    """The names of all data sets."""
     return datasets.names()
 
 
 def summaries() -> dict[str, str]:
-    """A sentence for each name."""
+    """One sentence about each data set, by name."""
     return {name: datasets.get(name).summary for name in names()}

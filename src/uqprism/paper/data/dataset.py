@@ -1,4 +1,4 @@
-"""`Dataset`: what is learned from, stopped on and tested on, checked once."""
+"""`Dataset`: samples for training, validation and testing, and how rows are split into these parts."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ class Samples:
         return len(self.targets)
 
     def take(self, rows: Array) -> Samples:
-        """Those of these row numbers, in their order, or where a mask is true."""
+        """The samples with these row numbers, in their order, or those where a mask is true."""
         return Samples(self.inputs[rows], self.targets[rows])
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Three sets of samples that share nothing.
+    """Three disjoint sets of samples.
 
     Attributes:
-        name: what it is called in results.
-        train: to learn from; in active learning, the pool.
-        validation: to stop on.
-        test: to report on.
+        name: its name in results.
+        train: for training; in active learning, the pool.
+        validation: for early stopping.
+        test: for the results.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Dataset:
         return f"Dataset({self.name!r}, {sizes}, inputs={self.train.inputs.shape[1:]})"
 
     def checksum(self) -> str:
-        """SHA-256 over the numbers, their types and shapes, in hexadecimal; the name is no part of it."""
+        """SHA-256 of the numbers, their types and shapes, in hexadecimal; the name does not change it."""
         digest = hashlib.sha256()
         for key, array in self._arrays().items():
             plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
@@ -85,18 +85,35 @@ class Dataset:
         return digest.hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Into one .npz file, whole or not at all."""
+        """Write one .npz file, completely or not at all."""
         write_npz(path, KIND, {"name": self.name}, self._arrays())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Dataset:
-        """What `save` wrote."""
+        """Read a file that `save` wrote."""
         header, arrays = read_npz(path, KIND)
         parts = {part: Samples(arrays[f"{part}_inputs"], arrays[f"{part}_targets"]) for part in PARTS}
         return cls(name=header["name"], **parts)
 
     def _arrays(self) -> dict[str, Array]:
         return {f"{part}_{field}": getattr(getattr(self, part), field) for part in PARTS for field in ("inputs", "targets")}
+
+
+def split(name: str, samples: Samples, seed: int, test_fraction: float, validation_fraction: float) -> Dataset:
+    """The rows in random order, split into test, validation and training rows; both fractions are of all rows."""
+    test, validation, train = split_rows(len(samples), seed, test_fraction, validation_fraction)
+    return Dataset(name, train=samples.take(train), validation=samples.take(validation), test=samples.take(test))
+
+
+def split_rows(count: int, seed: int, *fractions: float) -> list[Array]:
+    """Row numbers 0 to count-1 in random order, in one part per fraction and one of the remaining rows; none may be empty."""
+    if not all(0.0 < fraction < 1.0 for fraction in fractions) or sum(fractions) >= 1.0:
+        raise InvalidValueError(f"fractions must lie between 0 and 1 and leave rows to train on, got {fractions}")
+    ends = np.cumsum([round(fraction * count) for fraction in fractions])
+    pieces = np.split(np.random.default_rng(seed).permutation(count), ends)
+    if not all(len(piece) for piece in pieces):
+        raise InvalidValueError(f"{count} rows cannot be split into parts of {fractions} and the rest: one would be empty")
+    return pieces
 
 
 def _numbers(values: Array, name: str) -> Array:

@@ -1,4 +1,4 @@
-"""What generated image sets share: parts of their own, noise, and grey values as bytes."""
+"""Functions for generated image sets: independent parts, noise, grey values as bytes, and mosaics."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from uqprism.errors import InvalidValueError
 from uqprism.paper.data.dataset import Dataset, Samples
 
 Array = Any
-Sizes = Sequence[int]  # of training, validation and test
-Draw = Callable[[int, Any], tuple[Array, Array]]  # how many, a seed -> images and targets
+Sizes = Sequence[int]  # of train, validation and test
+Draw = Callable[[int, Any], tuple[Array, Array]]  # a number of samples and a seed -> images and targets
 
 
 def generated(name: str, draws: Sequence[Draw], seed: int, sizes: Sizes) -> Dataset:
-    """Training, validation and test data, each drawn from a random stream of its own."""
+    """A data set whose three parts come from independent random streams."""
     if len(sizes) != 3 or not all(size > 0 for size in sizes):
         raise InvalidValueError(f"sizes must be three positive numbers, of train, validation and test, got {sizes}")
     streams = np.random.SeedSequence(seed).spawn(3)
@@ -32,6 +32,23 @@ def noisy_bytes(rng: np.random.Generator, images: Array, noise: float) -> Array:
 
 
 def uniform(rng: np.random.Generator, interval: tuple[float, float], *shape: int) -> Array:
-    """Numbers uniform on the interval, in single precision."""
+    """Single-precision numbers, uniform on the interval."""
     low, high = interval
     return low + (high - low) * rng.random(shape, dtype=np.float32)
+
+
+def assembled(tiles: Array) -> Array:
+    """Mosaics (n, 1, 2 tile, 2 tile) of tiles (n, 4, tile, tile): upper left, upper right, lower left, lower right."""
+    n, _, size, _ = tiles.shape
+    return tiles.reshape(n, 2, 2, size, size).transpose(0, 1, 3, 2, 4).reshape(n, 1, 2 * size, 2 * size)
+
+
+def padded(images: Array, tile: int) -> Array:
+    """Images (n, height, width) in the middle of black tiles (n, tile, tile)."""
+    height, width = images.shape[1:]
+    if max(height, width) > tile:
+        raise InvalidValueError(f"images of {height}x{width} do not fit into tiles of {tile}x{tile}")
+    top, left = (tile - height) // 2, (tile - width) // 2
+    result = np.zeros((len(images), tile, tile), images.dtype)
+    result[:, top : top + height, left : left + width] = images
+    return result

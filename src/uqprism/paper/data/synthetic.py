@@ -1,9 +1,9 @@
-"""Synthetic regression sets in one input, drawn with NumPy from a seed; the truth behind each is a function of its own.
+"""Synthetic regression sets with one input, drawn from a seed, and functions for the true distribution of each.
 
-| set | where in the paper | what the paper gives | what is ours |
+| set | section of the paper | stated by the paper | our choice |
 |---|---|---|---|
 | `sine` | appendix, Training Objective | a sine with larger noise for x > 0 | every number |
-| `two_curves` | appendix, Synthetic Experiment | the conditional distribution, n = 1200 | where the inputs lie |
+| `two_curves` | appendix, Synthetic Experiment | the conditional distribution, n = 1200 | the region of the inputs |
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def two_curves(n: int, seed: int, *, regions: Regions = (TWO_CURVES_REGION,)) ->
     """Inputs (n, 1) and targets (n,) from a mixture of two noisy curves.
 
     Args:
-        n: how many; the paper has 1200.
-        seed: of the draw.
-        regions: intervals that the inputs are uniform on, each with a share of them by its length.
+        n: the number of points; 1200 in the paper.
+        seed: the random seed.
+        regions: intervals; the inputs are uniform on their union.
     """
     rng = np.random.default_rng(seed)
     x = _uniform(rng, n, regions)
@@ -58,7 +58,7 @@ def two_curves(n: int, seed: int, *, regions: Regions = (TWO_CURVES_REGION,)) ->
 
 
 def two_curves_truth(x: Array) -> tuple[Array, tuple[Array, Array], Array]:
-    """The first curve's weight, both curves' means and the standard deviation that they share, at x.
+    """The weight of the first curve, the means of both curves and their common standard deviation, at x.
 
     weight = 1 / (1 + exp(1.2 x)), means = x/3 + 1.2 sin(0.8 x) and x/3 - 1.2 cos(0.8 x),
     scale = 0.12 + 0.28 (0.5 + 0.5 sin(0.7 x))^2.

@@ -6,7 +6,7 @@ epochs. Ours, in the preset `paper`:
 
 - data: `data.load("mnist_mosaic")`: 50,000 mosaics to train on, as many as there are digits to make them of, 5,000 to
   stop on, 2,000 to test on, made anew for each of five seeds. The 50,000 were chosen with the paper's table in view, see
-  docs/results/ood.md. Outliers: as many, by `uqprism.paper.data.outliers`; 2,000 because the smallest of the compact files has
+  docs/results/ood.md. Outliers: as many, by `uqprism.paper.data.ood_mosaics`; 2,000 because the smallest of the compact files has
   2,098 letters (with the official files the sets could be larger; the tiles of the other sets are drawn with replacement in
   either case);
 - networks: the small CNN with 16, 32 and 64 channels and 128 hidden units, natural head; each member stops when its validation
@@ -103,7 +103,7 @@ def jobs(config: Config) -> list[Job]:
 
 def needs(config: Config) -> tuple[str, ...]:
     """The data set and the outliers; of those in one quadrant the first, as all come from one file."""
-    known = (name for name in config.outliers() if name in data.outlier_names())
+    known = (name for name in config.outliers() if name in data.ood_names())
     return (config.data, *dict.fromkeys(known))
 
 
@@ -143,10 +143,10 @@ def _predictions(fitted: Fitted, names: tuple[str, ...]) -> dict[str, Any]:
 
 def outlier_mosaics(name: str, mosaics: Array, store: Store, seed: int) -> Array:
     """Outliers of this name; `photographs_tl` and the like are the mosaics with one quadrant of other outliers."""
-    if name in data.outlier_names():
-        return inputs.outliers(store, name, mosaics, seed=seed)
+    if name in data.ood_names():
+        return inputs.ood_mosaics(store, name, mosaics, seed=seed)
     source, place = name.rsplit("_", 1)
-    others, half = inputs.outliers(store, source, mosaics, seed=seed), mosaics.shape[-1] // 2
+    others, half = inputs.ood_mosaics(store, source, mosaics, seed=seed), mosaics.shape[-1] // 2
     row, across = divmod(PLACES.index(place), 2)
     quadrant = np.s_[:, :, row * half : (row + 1) * half, across * half : (across + 1) * half]
     result = mosaics.copy()

@@ -10,8 +10,8 @@ import pytest
 from scipy import ndimage
 
 from uqprism.paper import data
-from uqprism.paper.data.arrow import arrows
-from uqprism.paper.data.dots import dots
+from uqprism.paper.data.sets.arrow_images import arrows
+from uqprism.paper.data.sets.dot_images import dots
 
 Generator = Callable[..., tuple[np.ndarray, np.ndarray]]
 

@@ -1,20 +1,20 @@
-"""`dots`: how many dots are there? The paper gives 32x32 grey images, dots that do not overlap, and counts; the rest is ours.
+"""`dots`: the number of dots in an image. The paper states 32x32 grey images and dots that do not overlap; the rest is ours.
 
-| constant | value | what it is |
+| constant | value | meaning |
 |---|---|---|
 | SIZE | 32 | pixels along each side |
-| COUNT | 1 to 12 | dots asked for, each number equally likely |
+| COUNT | 1 to 12 | dots requested, each number equally likely |
 | RADIUS | 1 to 2.5 | pixels, uniform for each dot |
 | GAP | 2 | pixels at least between the edges of two dots |
 | MARGIN | 0.5 | pixels at least between a dot's edge and the border |
-| TRIES | 16 | places tried for a dot; one that fits nowhere is left out, and not counted |
+| TRIES | 16 | random places tried for each dot; a dot without a free place is left out and not counted |
 | BRIGHTNESS | 0.1 to 1 | of white, uniform for each dot; the background is black |
-| NOISE | 0.1 | of white, standard deviation of the Gaussian noise of every pixel; the result is cut to black and white |
-| SIZES | 10,000, 2,000, 5,000 | images to train on, to stop on, to test on |
+| NOISE | 0.1 | of white, standard deviation of the Gaussian noise of every pixel; the result is clipped to black and white |
+| SIZES | 10,000, 2,000, 5,000 | images for training, validation and testing |
 
-A pixel at distance d from a dot's centre shows max(0, min(1, radius + 0.5 - d)) of its brightness, which softens the edge.
+A pixel at distance d from a dot's centre shows max(0, min(1, radius + 0.5 - d)) of its brightness, for a soft edge.
 
-NOISE and BRIGHTNESS were chosen with a look at the paper's results: docs/data.md says among what.
+NOISE and BRIGHTNESS were chosen knowing the paper's results: docs/data.md lists the settings tried.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ TRIES = 16
 BRIGHTNESS = (0.1, 1.0)
 NOISE = 0.1
 SIZES = (10_000, 2_000, 5_000)
-REACH = int(RADIUS[1] + 1.5)  # pixels from the one a dot's centre is in to the last one that it touches
+REACH = int(RADIUS[1] + 1.5)  # pixels that a dot can reach from the pixel of its centre
 
 
 @register("dots", "Generated 32x32 grey images: how many dots there are")
 def load(seed: int, *, sizes: Sizes = SIZES, noise: float = NOISE) -> Dataset:
-    """Images and counts of these sizes."""
+    """Images with their counts; `sizes` are those of train, validation and test."""
     return generated("dots", [partial(dots, noise=noise)] * 3, seed, sizes)
 
 
@@ -52,13 +52,13 @@ def dots(n: int, seed: Any, *, noise: float = NOISE) -> tuple[Array, Array]:
     rng = np.random.default_rng(seed)
     wanted = rng.integers(COUNT[0], COUNT[1], n, endpoint=True)
     radius = uniform(rng, RADIUS, n, COUNT[1])
-    across, down, placed = _placed(rng, wanted, radius)
+    across, down, placed = _place(rng, wanted, radius)
     brightness = uniform(rng, BRIGHTNESS, n, COUNT[1])
-    return noisy_bytes(rng, _painted(across, down, radius, brightness, placed), noise), placed.sum(1).astype(np.float64)
+    return noisy_bytes(rng, _paint(across, down, radius, brightness, placed), noise), placed.sum(1).astype(np.float64)
 
 
-def _placed(rng: np.random.Generator, wanted: Array, radius: Array) -> tuple[Array, Array, Array]:
-    """Columns and rows of the centres, and which dots there are, each (n, dots): every dot is at the first free place tried."""
+def _place(rng: np.random.Generator, wanted: Array, radius: Array) -> tuple[Array, Array, Array]:
+    """Columns and rows of the centres, and which dots exist, each (n, dots): every dot takes the first free place tried."""
     n, most = radius.shape
     across, down, placed = np.zeros_like(radius), np.zeros_like(radius), np.zeros(radius.shape, bool)
     for dot in range(most):
@@ -74,9 +74,9 @@ def _placed(rng: np.random.Generator, wanted: Array, radius: Array) -> tuple[Arr
     return across, down, placed
 
 
-def _painted(across: Array, down: Array, radius: Array, brightness: Array, placed: Array) -> Array:
-    """Images (n, size, size) on [0, 1]: each dot is painted on the few pixels around it, which no other dot touches."""
-    wide = SIZE + 2 * REACH  # the border takes what reaches beyond the image, and is cut off
+def _paint(across: Array, down: Array, radius: Array, brightness: Array, placed: Array) -> Array:
+    """Images (n, size, size) on [0, 1]: each dot changes only the pixels around it, which no other dot touches."""
+    wide = SIZE + 2 * REACH  # with a border for dots that reach beyond the image, cut off below
     images = np.zeros((len(placed), wide, wide), np.float32)
     steps = np.arange(2 * REACH + 1)
     for dot in range(placed.shape[1]):

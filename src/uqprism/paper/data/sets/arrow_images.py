@@ -1,21 +1,21 @@
-"""`arrow`: where does it point? The paper gives 32x32 grey images, arrows that point to the left, and angles; the rest is ours.
+"""`arrow`: the angle of an arrow. The paper states 32x32 grey images of arrows that point to the left; the rest is ours.
 
-| constant | value | what it is |
+| constant | value | meaning |
 |---|---|---|
 | SIZE | 32 | pixels along each side |
 | ANGLE | -90 to 90 | degrees, uniform: 0 points straight to the left, 90 up, -90 down; the target |
-| LENGTH | 16 | pixels from tail to tip; the arrow's middle is the image's |
-| HEAD | 0.35 | of the length: that of the two strokes that make the head |
+| LENGTH | 16 | pixels from tail to tip; the arrow's middle is the image's middle |
+| HEAD | 0.35 | length of the two strokes of the head, as a share of LENGTH |
 | OPENING | 35 | degrees between each of these strokes and the shaft |
 | STROKE | 0.8 | pixels, half the width of all strokes |
 | BRIGHTNESS | 1 | of white; the background is black |
-| NOISE | 0.4 | of white, standard deviation of the Gaussian noise of every pixel; the result is cut to black and white |
-| SIZES | 10,000, 2,000, 5,000 | images to train on, to stop on, to test on |
+| NOISE | 0.4 | of white, standard deviation of the Gaussian noise of every pixel; the result is clipped to black and white |
+| SIZES | 10,000, 2,000, 5,000 | images for training, validation and testing |
 
 A pixel at distance d from the nearest stroke shows max(0, min(1, half the width + 0.5 - d)) of the brightness.
 
-ANGLE, LENGTH, STROKE, BRIGHTNESS and NOISE, and that all arrows lie in one place, were chosen with a look at the paper's results:
-docs/data.md says among what.
+ANGLE, LENGTH, STROKE, BRIGHTNESS, NOISE and the common place of all arrows were chosen knowing the paper's results: docs/data.md
+lists the settings tried.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ STROKE = 0.8
 BRIGHTNESS = 1.0
 NOISE = 0.4
 SIZES = (10_000, 2_000, 5_000)
-BLOCK = 128  # images painted at a time: what they need stays in the processor's cache
+BLOCK = 128  # images painted at a time, so that their arrays stay in the processor's cache
 
 
 @register("arrow", "Generated 32x32 grey images: the angle of an arrow that points to the left, in degrees")
 def load(seed: int, *, sizes: Sizes = SIZES, noise: float = NOISE) -> Dataset:
-    """Images and angles of these sizes."""
+    """Images with their angles; `sizes` are those of train, validation and test."""
     return generated("arrow", [partial(arrows, noise=noise)] * 3, seed, sizes)
 
 
@@ -65,12 +65,12 @@ def arrows(n: int, seed: Any, *, noise: float = NOISE) -> tuple[Array, Array]:
 
 def _direction(angle: Array) -> Array:
     """Unit vectors (n, 2), columns to the right and rows downwards, for degrees above the left."""
-    radians = np.deg2rad(angle.astype(np.float64))  # rounded alike by every machine once it is cut to single precision
+    radians = np.deg2rad(angle.astype(np.float64))  # rounded to the same single-precision numbers on every machine
     return np.stack([-np.cos(radians), -np.sin(radians)], axis=-1).astype(np.float32)
 
 
 def _distance(starts: Array, strokes: Array) -> Array:
-    """Distances (n, size, size) of the pixels' middles from the nearest of the strokes (n, strokes, 2) from their starts."""
+    """Distances (n, size, size) of the pixels' middles from the nearest stroke; starts and strokes are (n, strokes, 2)."""
     middles = np.arange(SIZE, dtype=np.float32) + np.float32(0.5)
     squares = (strokes**2).sum(-1)
     nearest = np.full((len(starts), SIZE, SIZE), np.inf, np.float32)

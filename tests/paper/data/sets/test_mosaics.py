@@ -10,7 +10,6 @@ import pytest
 from tests.paper.data import files
 from uqprism.errors import FileError, InvalidValueError
 from uqprism.paper import data
-from uqprism.paper.data import remotes
 
 TRAIN, TEST = 120, 30
 
@@ -63,16 +62,10 @@ def test_official_files_give_the_same_mosaics_as_the_compact_one(digits, tmp_pat
     np.savez(tmp_path / "mnist.npz", **digits)
     compact = data.load("mnist_mosaic", root=tmp_path, seed=5, sizes=(9, 9, 9))
     official = tmp_path / "official"
-    for remote, key in (
-        (remotes.MNIST_TRAIN_IMAGES, "x_train"),
-        (remotes.MNIST_TRAIN_LABELS, "y_train"),
-        (remotes.MNIST_TEST_IMAGES, "x_test"),
-        (remotes.MNIST_TEST_LABELS, "y_test"),
-    ):
-        files.put(official, f"mnist/{remote.name}", files.idx_gz(digits[key]))
+    *_, labels = files.put_official(official, "mnist", *map(files.idx_gz, digits.values()))
     assert data.load("mnist_mosaic", root=official, seed=5, sizes=(9, 9, 9)).checksum() == compact.checksum()
     assert data.load("mnist_mosaic", root=official, seed=6, sizes=(9, 9, 9)).checksum() != compact.checksum()
-    files.put(official, f"mnist/{remotes.MNIST_TEST_LABELS.name}", files.idx_gz(digits["y_test"][:-1]))
+    labels.write_bytes(files.idx_gz(digits["y_test"][:-1]))
     with pytest.raises(FileError, match="an image per label"):
         data.load("mnist_mosaic", root=official)
 

@@ -1,8 +1,8 @@
-"""Mosaics that a model of digit mosaics has never seen: the same number of them, with quadrants that show something else.
+"""Out-of-distribution mosaics: digit mosaics with quadrants replaced by other images.
 
-The paper puts images of another set into all four quadrants, or an EMNIST letter into one. Its mixture is made here of whole
-mosaics, a third from each of the three sets: in its table every AUROC of the mixture is the mean of the three sets' own, up to
-rounding, which mixing within a mosaic would not give.
+The paper puts images of another set into all four quadrants, or an EMNIST letter into one. Its mixture consists here of whole
+mosaics, a third from each of three sets: in its table every AUROC of the mixture is the mean of those of the three sets, up to
+rounding, which would not hold if sets were mixed within a mosaic.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import ShapeError
-from uqprism.paper.data.mosaics import assembled, padded
-from uqprism.paper.data.pictures import GREY, emnist_letters, files, grey
+from uqprism.paper.data.generation import assembled, padded
+from uqprism.paper.data.images import GREY, emnist_letters, files, grey
 from uqprism.paper.data.root import Root
 from uqprism.registry import Registry
 from uqprism.support.optional import require
@@ -29,74 +29,74 @@ QUADRANTS = {"tl": "upper left", "tr": "upper right", "bl": "lower left", "br": 
 
 
 @dataclass(frozen=True)
-class Change:
-    """What is filed under a name.
+class Kind:
+    """A kind of out-of-distribution mosaics.
 
     Attributes:
         summary: one sentence.
-        apply: of the mosaics, the root and a random generator, to the changed mosaics.
-        sources: the sets that are read for it, by their names in `pictures.FILES`.
+        make: a function of the mosaics, the root and a random generator that returns the new mosaics.
+        sources: the sets of small pictures that it reads, by the names that `images.files` takes.
     """
 
     summary: str
-    apply: Callable[[Array, Root, Generator], Array]
+    make: Callable[[Array, Root, Generator], Array]
     sources: tuple[str, ...] = ()
 
     def files(self, root: Root) -> list[Path]:
-        """What is read for it."""
+        """The files that it reads."""
         return [path for source in self.sources for path in files(source, root)]
 
 
-changes: Registry[Change] = Registry("kind of outliers")
+kinds: Registry[Kind] = Registry("kind of OOD mosaics")
 
 
-def outliers(
+def ood_mosaics(
     name: str, mosaics: Array, *, root: str | os.PathLike[str] | None = None, seed: int = 0, download: bool = True
 ) -> Array:
-    """As many mosaics from outside the distribution of these.
+    """Mosaics of another distribution, as many as are given.
 
     Args:
-        name: one of `outlier_names()`.
-        mosaics: (n, 1, size, size), uint8, as `load("mnist_mosaic").test.inputs`; quadrants that are not replaced are theirs.
-        root: the folder with the files, as for `load`.
-        seed: of what is drawn.
-        download: whether official files that are missing are fetched.
+        name: one of `ood_names()`.
+        mosaics: (n, 1, size, size), uint8, such as `load("mnist_mosaic").test.inputs`; they fill the quadrants that are kept.
+        root: the folder of data files, as for `load`.
+        seed: of the random choice of images.
+        download: whether missing official files are downloaded.
 
     Returns:
         (n, 1, size, size), uint8.
     """
-    change = changes.get(name)
+    kind = kinds.get(name)
     mosaics = np.asarray(mosaics)
     if mosaics.dtype != np.uint8 or mosaics.ndim != 4 or mosaics.shape[1] != 1 or mosaics.shape[2] != mosaics.shape[3]:
         raise ShapeError(f"mosaics must be uint8 and (n, 1, size, size), got {mosaics.dtype} and {mosaics.shape}")
-    return change.apply(mosaics, Root.of(root, downloads=download), np.random.default_rng(seed))
+    return kind.make(mosaics, Root.of(root, downloads=download), np.random.default_rng(seed))
 
 
-def outlier_names() -> list[str]:
-    """What `outliers` knows."""
-    return changes.names()
+def ood_names() -> list[str]:
+    """The names of all kinds of OOD mosaics."""
+    return kinds.names()
 
 
-def outlier_summaries() -> dict[str, str]:
-    """A sentence for each name."""
-    return {name: changes.get(name).summary for name in outlier_names()}
+def ood_summaries() -> dict[str, str]:
+    """One sentence about each kind of OOD mosaics, by name."""
+    return {name: kind.summary for name, kind in kinds.items()}
 
 
-def _elsewhere(source: str, mosaics: Array, root: Root, rng: Generator) -> Array:
-    """All quadrants from one other set."""
-    return _filled(padded(GREY[source](root), _tile(mosaics)), len(mosaics), rng)
+def _from_set(source: str, mosaics: Array, root: Root, rng: Generator) -> Array:
+    """Images of one other set in all quadrants."""
+    return _fill(padded(GREY[source](root), _tile(mosaics)), len(mosaics), rng)
 
 
 def _mixture(mosaics: Array, root: Root, rng: Generator) -> Array:
     """A third of the mosaics from each of the other sets, in random order."""
     result = np.empty_like(mosaics)
     for source, rows in zip(GREY, np.array_split(rng.permutation(len(mosaics)), len(GREY)), strict=True):
-        result[rows] = _elsewhere(source, mosaics[rows], root, rng)
+        result[rows] = _from_set(source, mosaics[rows], root, rng)
     return result
 
 
 def _letter(place: int, mosaics: Array, root: Root, rng: Generator) -> Array:
-    """A letter in one quadrant: 0 to 3, row by row."""
+    """A letter in one quadrant, numbered 0 to 3 row by row."""
     tile = _tile(mosaics)
     letters = padded(emnist_letters(root), tile)
     top, left = tile * (place // 2), tile * (place % 2)
@@ -106,7 +106,7 @@ def _letter(place: int, mosaics: Array, root: Root, rng: Generator) -> Array:
 
 
 def _photographs(mosaics: Array, _root: Root, rng: Generator) -> Array:
-    """All quadrants cut at random places out of scikit-learn's two photographs."""
+    """Random pieces of scikit-learn's two photographs in all quadrants."""
     require("sklearn", extra="sklearn")
     require("PIL", extra="deep")
     from sklearn.datasets import load_sample_images
@@ -123,7 +123,7 @@ def _inverted(mosaics: Array, _root: Root, _rng: Generator) -> Array:
     return 255 - mosaics
 
 
-def _filled(tiles: Array, n: int, rng: Generator) -> Array:
+def _fill(tiles: Array, n: int, rng: Generator) -> Array:
     return assembled(tiles[rng.integers(len(tiles), size=(n, 4))])
 
 
@@ -132,18 +132,15 @@ def _tile(mosaics: Array) -> int:
     return mosaics.shape[-1] // 2
 
 
-SUMMARIES = {
+for _set, _summary in {
     "cifar10": "CIFAR-10 images in all quadrants, grey",
     "svhn": "House numbers (SVHN) in all quadrants, grey",
     "fashion_mnist": "Fashion-MNIST images in all quadrants",
-}
-for _set, _sentence in SUMMARIES.items():
-    changes.register(_set)(Change(_sentence, partial(_elsewhere, _set), (_set,)))
-changes.register("mixture")(Change("A third of the mosaics from each of CIFAR-10, SVHN and Fashion-MNIST", _mixture, tuple(GREY)))
+}.items():
+    kinds.register(_set)(Kind(_summary, partial(_from_set, _set), (_set,)))
+kinds.register("mixture")(Kind("A third of the mosaics from each of CIFAR-10, SVHN and Fashion-MNIST", _mixture, tuple(GREY)))
 for _place, (_short, _words) in enumerate(QUADRANTS.items()):
-    _change = Change(f"An EMNIST letter in the {_words} quadrant", partial(_letter, _place), ("emnist",))
-    changes.register(f"emnist_{_short}")(_change)
-changes.register("photographs")(
-    Change("Pieces of scikit-learn's photographs in all quadrants, without any download", _photographs)
-)
-changes.register("inverted")(Change("The same mosaics, black on white, without any download", _inverted))
+    _kind = Kind(f"An EMNIST letter in the {_words} quadrant", partial(_letter, _place), ("emnist",))
+    kinds.register(f"emnist_{_short}")(_kind)
+kinds.register("photographs")(Kind("Pieces of scikit-learn's photographs in all quadrants, without any download", _photographs))
+kinds.register("inverted")(Kind("The same mosaics, black on white, without any download", _inverted))

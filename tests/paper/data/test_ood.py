@@ -1,4 +1,4 @@
-"""Outliers replace the quadrants that their name says, with images of the set that it says, and nothing else."""
+"""OOD mosaics replace the quadrants that their name says with images of the set that it says, and keep the others."""
 
 from __future__ import annotations
 
@@ -6,33 +6,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.io import savemat
 
 from tests.paper.data import files
 from uqprism.errors import FileError, InvalidValueError, ShapeError, UnknownNameError
 from uqprism.paper import data
-from uqprism.paper.data import remotes
 
 N = 60
 LEVELS = {"cifar10": 100, "svhn": 150, "fashion_mnist": 200, "emnist": 250}  # each set here is of one grey
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path: Path, monkeypatch) -> Path:
     """The official files, each with five images of one colour."""
     colour = {name: np.full((5, 3, 32, 32), level, np.uint8) for name, level in LEVELS.items()}
     labels = np.ones(5, np.uint8)
     batch = files.cifar(colour["cifar10"], labels)
-    files.put(tmp_path, f"cifar10/{remotes.CIFAR10.name}", files.tarred({"cifar-10-batches-bin/test_batch.bin": batch}))
-    (tmp_path / "svhn").mkdir()
-    savemat(tmp_path / "svhn" / remotes.SVHN.name, {"X": colour["svhn"].transpose(2, 3, 1, 0), "y": labels[:, None]})
-    clothes = files.idx_gz(colour["fashion_mnist"][:, 0, :28, :28])
-    files.put(tmp_path, f"fashion_mnist/{remotes.FASHION_MNIST.name}", clothes)
-    letters = {
-        "gzip/emnist-letters-test-images-idx3-ubyte.gz": files.idx_gz(colour["emnist"][:, 0, :28, :28]),
-        "gzip/emnist-letters-test-labels-idx1-ubyte.gz": files.idx_gz(labels),
-    }
-    files.put(tmp_path, f"emnist/{remotes.EMNIST.name}", files.zipped(letters))
+    files.put_official(tmp_path, "cifar10", files.tarred({"cifar-10-batches-bin/test_batch.bin": batch}))
+    svhn = files.matlab({"X": colour["svhn"].transpose(2, 3, 1, 0), "y": labels[:, None]})
+    files.trust(monkeypatch, "svhn", svhn)
+    files.put_official(tmp_path, "svhn", svhn)
+    files.put_official(tmp_path, "fashion_mnist", files.idx_gz(colour["fashion_mnist"][:, 0, :28, :28]))
+    files.put_official(tmp_path, "emnist", files.zipped(files.letters(colour["emnist"][:, 0, :28, :28], labels)))
     return tmp_path
 
 
@@ -55,12 +49,12 @@ def tile(name: str) -> np.ndarray:
 
 @pytest.mark.parametrize("name", ["cifar10", "svhn", "fashion_mnist"])
 def test_other_sets_fill_all_quadrants(name: str, root: Path, mosaics) -> None:
-    for quadrant in quadrants(data.outliers(name, mosaics, root=root)).values():
+    for quadrant in quadrants(data.ood_mosaics(name, mosaics, root=root)).values():
         np.testing.assert_array_equal(quadrant, np.broadcast_to(tile(name), quadrant.shape))
 
 
 def test_a_mixture_takes_a_third_of_the_mosaics_from_each(root: Path, mosaics) -> None:
-    made = data.outliers("mixture", mosaics, root=root)
+    made = data.ood_mosaics("mixture", mosaics, root=root)
     middles = np.stack([quadrant[:, 16, 16] for quadrant in quadrants(made).values()], axis=1)
     assert (middles == middles[:, :1]).all()
     levels, counts = np.unique(middles[:, 0], return_counts=True)
@@ -71,7 +65,7 @@ def test_a_mixture_takes_a_third_of_the_mosaics_from_each(root: Path, mosaics) -
 @pytest.mark.parametrize("place", ["tl", "tr", "bl", "br"])
 def test_a_letter_replaces_one_quadrant(place: str, root: Path, mosaics) -> None:
     before = mosaics.copy()
-    made, kept = quadrants(data.outliers(f"emnist_{place}", mosaics, root=root)), quadrants(mosaics)
+    made, kept = quadrants(data.ood_mosaics(f"emnist_{place}", mosaics, root=root)), quadrants(mosaics)
     np.testing.assert_array_equal(mosaics, before)
     for each, quadrant in made.items():
         expected = np.broadcast_to(tile("emnist"), quadrant.shape) if each == place else kept[each]
@@ -82,7 +76,7 @@ def test_colours_become_their_brightness(tmp_path: Path, mosaics) -> None:
     images = np.zeros((3, 32, 32, 3), np.uint8)
     images[0, :, :, 0] = images[1, :, :, 1] = images[2, :, :, 2] = 200
     np.savez(tmp_path / "cifar10.npz", x=images, y=np.zeros(3, np.uint8))
-    made = data.outliers("cifar10", mosaics, root=tmp_path)
+    made = data.ood_mosaics("cifar10", mosaics, root=tmp_path)
     assert set(np.unique(made).tolist()) == {60, 117, 23}  # 0.299, 0.587 and 0.114 of 200
 
 
@@ -96,12 +90,12 @@ def test_colours_become_their_brightness(tmp_path: Path, mosaics) -> None:
 )
 def test_compact_files_are_read(name: str, file: str, shape: tuple[int, ...], tmp_path: Path, mosaics) -> None:
     np.savez(tmp_path / file, x=np.full(shape, 77, np.uint8), y=np.zeros(4, np.uint8))
-    assert (quadrants(data.outliers(name, mosaics, root=tmp_path))["br"][:, 2:30, 2:30] == 77).all()
+    assert (quadrants(data.ood_mosaics(name, mosaics, root=tmp_path))["br"][:, 2:30, 2:30] == 77).all()
 
 
 def test_the_seed_decides(tmp_path: Path, mosaics, rng) -> None:
     np.savez(tmp_path / "svhn.npz", x=rng.integers(0, 256, (40, 32, 32, 3), dtype=np.uint8), y=np.zeros(40, np.uint8))
-    first, again, other = (data.outliers("svhn", mosaics, root=tmp_path, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (data.ood_mosaics("svhn", mosaics, root=tmp_path, seed=seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
@@ -109,7 +103,7 @@ def test_the_seed_decides(tmp_path: Path, mosaics, rng) -> None:
 def test_photographs_are_cut_to_the_size_of_the_quadrants() -> None:
     from sklearn.datasets import load_sample_images
 
-    made = data.outliers("photographs", np.zeros((40, 1, 32, 32), np.uint8))
+    made = data.ood_mosaics("photographs", np.zeros((40, 1, 32, 32), np.uint8))
     assert made.shape == (40, 1, 32, 32)
     grey = [np.rint(image @ np.array([0.299, 0.587, 0.114])) for image in load_sample_images().images]
     windows = [np.lib.stride_tricks.sliding_window_view(image, (16, 16)) for image in grey]
@@ -118,27 +112,27 @@ def test_photographs_are_cut_to_the_size_of_the_quadrants() -> None:
 
 
 def test_inverted_digits_are_the_same_ones(mosaics) -> None:
-    np.testing.assert_array_equal(data.outliers("inverted", mosaics).astype(int), 255 - mosaics.astype(int))
+    np.testing.assert_array_equal(data.ood_mosaics("inverted", mosaics).astype(int), 255 - mosaics.astype(int))
 
 
 def test_names_and_shapes_are_checked(root: Path, mosaics) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'mixture'"):
-        data.outliers("mixtur", mosaics, root=root)
+        data.ood_mosaics("mixtur", mosaics, root=root)
     for wrong in (mosaics[:, 0], mosaics.astype(float), mosaics[..., :60]):
         with pytest.raises(ShapeError, match="mosaics must be uint8"):
-            data.outliers("svhn", wrong, root=root)
+            data.ood_mosaics("svhn", wrong, root=root)
     with pytest.raises(InvalidValueError, match="32x32 do not fit into tiles of 16x16"):
-        data.outliers("svhn", mosaics[:, :, :32, :32], root=root)
+        data.ood_mosaics("svhn", mosaics[:, :, :32, :32], root=root)
 
 
 def test_without_files_the_error_says_what_to_put_where(tmp_path: Path, mosaics) -> None:
     with pytest.raises(FileError, match=r"cifar-10-binary\.tar\.gz is not in"):
-        data.outliers("mixture", mosaics, root=tmp_path, download=False)
+        data.ood_mosaics("mixture", mosaics, root=tmp_path, download=False)
 
 
 def test_every_kind_has_a_sentence() -> None:
-    assert list(data.outlier_summaries()) == data.outlier_names()
-    assert all(len(sentence) > 20 for sentence in data.outlier_summaries().values())
+    assert list(data.ood_summaries()) == data.ood_names()
+    assert all(len(sentence) > 20 for sentence in data.ood_summaries().values())
     assert {"cifar10", "svhn", "fashion_mnist", "mixture", "emnist_tl", "emnist_tr", "emnist_bl", "emnist_br"} < set(
-        data.outlier_names()
+        data.ood_names()
     )
