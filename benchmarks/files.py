@@ -25,7 +25,7 @@ SAMPLE = 1 << 20  # rows evaluated in memory
 SCORE = """
 import re, sys
 import numpy, pyarrow.parquet, uqprism.files
-from uqprism.files import manifest, parts, rows
+from uqprism.files import manifest, rows, stream
 
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])

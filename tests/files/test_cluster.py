@@ -21,6 +21,8 @@ from uqprism.errors import ArgumentError, ClusterError, InvalidValueError
 from uqprism.files import score, write
 from uqprism.support.storage import TEMPORARY
 
+pytestmark = pytest.mark.cluster
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
@@ -90,19 +92,19 @@ def test_an_error_on_a_worker_names_the_part(
     cluster: LocalCluster, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("uqprism.files.cluster.attempt", fail)
-    with pytest.raises(ClusterError, match=r"part\.parquet: could not be made on the cluster: RuntimeError: a worker is ill"):
+    with pytest.raises(ClusterError, match=r"part\.parquet: could not be written on the cluster: RuntimeError: a worker is ill"):
         score(folder, tmp_path / "out", dask=cluster.scheduler_address)
 
 
 def dawdle() -> None:
     """Let every part of this worker wait half-written for a while, so that it can be killed in the middle of one."""
-    finish = write.ParquetSink.finish
+    finish = write.ParquetOutput.finish
 
-    def late(sink: write.ParquetSink, record: dict[str, object]) -> None:
+    def late(sink: write.ParquetOutput, record: dict[str, object]) -> None:
         time.sleep(0.3)
         finish(sink, record)
 
-    write.ParquetSink.finish = late
+    write.ParquetOutput.finish = late
 
 
 def kill_one(client: Client, output: Path, killed: list[str]) -> None:

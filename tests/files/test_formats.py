@@ -16,9 +16,10 @@ import pytest
 import uqprism as up
 from tests.files.tables import DEFAULT, FEW, assert_scored, columns, ensemble, expected, members, table
 from uqprism.ensemble.columns import Columns
-from uqprism.errors import InvalidValueError
+from uqprism.errors import FileError, InvalidValueError
 from uqprism.files import read, score
 from uqprism.files.paths import Span
+from uqprism.files.points import Points
 
 
 def test_the_default_is_twelve_measures_and_no_members(tmp_path: Path) -> None:
@@ -159,18 +160,58 @@ def test_saved_ensembles_are_read_with_their_weights(tmp_path: Path, weights: li
             np.testing.assert_allclose(scored.column(measure).to_numpy(), np.ravel(values), rtol=1e-12)
 
 
-def test_saved_ensembles_of_other_families_are_refused(tmp_path: Path) -> None:
-    up.EnsemblePrediction.laplace(location=np.zeros((2, 3)), scale=np.ones((2, 3))).save(tmp_path / "in.npz")
-    with pytest.raises(InvalidValueError, match="laplace members"):
+def test_saved_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
+    laplace = up.EnsemblePrediction.laplace(location=np.zeros((2, 3)), scale=np.ones((2, 3)))
+    laplace.save(tmp_path / "laplace.npz")
+    pq.write_table(laplace.to_arrow(), tmp_path / "laplace.parquet")
+    up.EvidentialPrediction(*np.ones((2, 1, 3)), *np.full((2, 1, 3), 2.0)).save(tmp_path / "evidential.npz")
+    for name, message in (
+        ("laplace.npz", "laplace members"),
+        ("laplace.parquet", "laplace members"),
+        ("evidential.npz", "not by"),
+    ):
+        with pytest.raises(InvalidValueError, match=message):
+            score(tmp_path / name, tmp_path / "out.parquet")
+        with pytest.raises(InvalidValueError, match=message):
+            Points.of(tmp_path / name).measures(FEW)
+
+
+def test_columns_of_an_npz_file_may_be_arrays(tmp_path: Path) -> None:
+    """Also of any name: `file` is an argument of `numpy.savez`."""
+    given = table(5, file=np.arange(5))
+    pq.write_table(given, tmp_path / "in.parquet")
+    score(tmp_path / "in.parquet", tmp_path / "out.npz", measures=FEW)
+    with np.load(tmp_path / "out.npz") as found:
+        assert found["file"].tolist() == list(range(5))
+    np.savez(tmp_path / "in.npz", **{name: given[name].to_numpy() for name in given.column_names if name != "file"})
+    score(tmp_path / "in.npz", tmp_path / "out.parquet", measures=FEW, overwrite=True)
+    assert_scored(pq.read_table(tmp_path / "out.parquet"), given, FEW)
+
+
+def test_a_damaged_npz_file_is_refused(tmp_path: Path) -> None:
+    """Also where an array is stored without compression and only its checksum tells."""
+    np.savez(tmp_path / "in.npz", **members(50))
+    data = bytearray((tmp_path / "in.npz").read_bytes())
+    data[600] ^= 1
+    (tmp_path / "in.npz").write_bytes(data)
+    with pytest.raises(FileError, match=r"in\.npz: cannot be read: Bad CRC-32"):
         score(tmp_path / "in.npz", tmp_path / "out.parquet")
+    np.savez(tmp_path / "in.npz", **members(2), what=np.array([None, {}]))
+    with pytest.raises(FileError, match=r"in\.npz: cannot be read: an array holds Python objects"):
+        score(tmp_path / "in.npz", tmp_path / "out.parquet")
+
+
+SHAPE = r"needs arrays mean and variance or scale of one shape \(members, points\)"
 
 
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"mean": np.zeros((2, 3))}, "needs an array mean and one of variance and scale"),
-        ({"mean": np.zeros((2, 3)), "scale": np.ones((2, 4))}, "must have one shape"),
-        ({"mean": np.zeros(3), "scale": np.ones(3)}, "must have one shape"),
+        ({"mean": np.zeros((2, 3))}, SHAPE),
+        ({"mean": np.zeros((2, 3)), "scale": np.ones((2, 4))}, SHAPE + r".* mean \(2, 3\), scale \(2, 4\)"),
+        ({"mean": np.zeros((2, 3)), "scale": np.ones((2, 3)), "variance": np.ones((2, 3))}, SHAPE),
+        ({"mean": np.zeros(3), "scale": np.ones(3)}, SHAPE),
+        ({}, "its arrays are none"),
         ({"mean": np.zeros((2, 3)), "scale": np.ones((2, 3)), "x": np.ones((3, 2))}, "array 'x' has shape"),
     ],
 )
@@ -271,7 +312,7 @@ def test_a_csv_file_is_not_closed_while_arrow_reads_ahead(tmp_path: Path, monkey
 
     monkeypatch.setattr(read, "CSV_BLOCK", 1 << 14)
     monkeypatch.setattr(pa, "OSFile", slow)
-    source = read.open_source(Span(tmp_path / "in.csv", "in.csv"), Columns())
+    source = read.open_input(Span(tmp_path / "in.csv", "in.csv"), Columns())
     assert source.schema.names[0] == "key"
     source.close()
     del source

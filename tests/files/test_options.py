@@ -6,7 +6,7 @@ import pytest
 
 from uqprism.ensemble.columns import Columns, Layout, resolve
 from uqprism.errors import ArgumentError, InvalidValueError, UnknownNameError
-from uqprism.files.options import Options, select
+from uqprism.files.options import ScoreOptions, select
 
 
 def names(measures: object) -> list[str]:
@@ -64,6 +64,6 @@ def test_contradictions_are_refused() -> None:
     with pytest.raises(ArgumentError, match="not both"):
         Columns(variance="a", scale="b")
     with pytest.raises(ArgumentError, match="did you mean 'drop'"):
-        Options(select(None), on_bad="dropp")
+        ScoreOptions(select(None), on_bad="dropp")
     with pytest.raises(ArgumentError, match="unknown compression"):
-        Options(select(None), compression="rar")
+        ScoreOptions(select(None), compression="rar")

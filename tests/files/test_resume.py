@@ -12,7 +12,7 @@ import pytest
 
 from tests.files.tables import FEW, assert_scored, table
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
-from uqprism.files import parts, score, write
+from uqprism.files import score, stream, write
 from uqprism.files.rows import Scorer
 from uqprism.support.storage import TEMPORARY
 
@@ -32,18 +32,18 @@ def state(folder: Path) -> dict[str, int]:
 @pytest.fixture
 def interrupted(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run that was ended in the middle of its third part."""
-    make = parts.make
+    make = stream.write_part
 
     def stopping(part: object, *arguments: object, **options: object) -> object:
         if part.spans[0].name == "2.parquet":
-            monkeypatch.setattr(write.ParquetSink, "finish", stop)
+            monkeypatch.setattr(write.ParquetOutput, "finish", stop)
         return make(part, *arguments, **options)
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context():
-        monkeypatch.setattr(parts, "make", stopping)
+        monkeypatch.setattr(stream, "write_part", stopping)
         with pytest.raises(KeyboardInterrupt):
             score(folder, tmp_path / "out", measures=FEW)
     monkeypatch.undo()

@@ -13,8 +13,8 @@ from uqprism.app.uploads import Upload
 from uqprism.ensemble.columns import Layout
 from uqprism.errors import InvalidValueError
 from uqprism.files.points import Points
-from uqprism.files.read import arrow_csv, pa, pq, stored_weights
-from uqprism.files.write import CsvSink
+from uqprism.files.read import arrow_csv, pa, pq
+from uqprism.files.write import CsvOutput
 from uqprism.measures.measure import is_measure
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def score(upload: Upload, choice: Choice) -> Scored:
             raise InvalidValueError(f"{path}: has no rows, only the names of its columns")
         members = {*points.layout.mean, *points.layout.spread}
         targets = tuple(name for name in points.numeric_names if name not in members and not is_measure(name))
-        return Scored(_frame(table, choice), table.num_rows, points.layout, stored_weights(points.schema), targets, table.schema)
+        return Scored(_frame(table, choice), table.num_rows, points.layout, points.weights, targets, table.schema)
 
 
 def _score(path: Path, output: Path, choice: Choice, on_bad: Any, *, keep_members: bool) -> None:
@@ -146,7 +146,7 @@ def _text(path: Path) -> Any:
 
 
 def _write_csv(table: Any, path: Path) -> None:
-    sink = CsvSink(path, table.schema)
+    sink = CsvOutput(path, table.schema)
     try:
         for batch in table.combine_chunks().to_batches():
             sink.write(batch)

@@ -1,4 +1,4 @@
-"""Files and clusters: measures for more rows than fit into memory."""
+"""Files of predictions, Dask and xarray: measures for more rows than fit into memory."""
 
 from uqprism.files.lazy import evaluate
 from uqprism.files.paths import named_by_stem

@@ -1,4 +1,4 @@
-"""Parts on a Dask cluster: one task each, tried again when a worker is lost, written by the workers where all can see them."""
+"""Scoring on a Dask cluster: one task per part, repeated when a worker is lost. Workers write to a shared file system."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from dataclasses import replace
 from typing import Any
 
 from uqprism.errors import ArgumentError, ClusterError, UqprismError
-from uqprism.files.options import Options
-from uqprism.files.parts import Made, Tick, make
+from uqprism.files.options import ScoreOptions
 from uqprism.files.paths import Part
+from uqprism.files.stream import FinishedPart, Tick, write_part
 from uqprism.support.optional import require
 
-RETRIES = 3  # of a task that raised, as when a file system hiccups; lost workers have their own count in Dask
+RETRIES = 3  # of a task that raised, such as after a failure of the file system; Dask counts lost workers itself
 
 
-def make_all(parts: Sequence[Part], options: Options, dask: Any, *, run: str, tick: Tick) -> list[Made]:
-    """Make these parts on the workers of a cluster and wait for all of them.
+def write_parts(parts: Sequence[Part], options: ScoreOptions, dask: Any, *, run: str, tick: Tick) -> list[FinishedPart]:
+    """Write these parts on the workers of a cluster and wait for all of them.
 
-    A task can be repeated at will, for it writes its part whole or not at all. The first part that cannot be made ends the run.
+    A task can be repeated, because it writes its part atomically. The first part that cannot be written ends the run.
     """
     distributed = require("distributed", extra="scale")
     made = []
@@ -35,7 +35,7 @@ def make_all(parts: Sequence[Part], options: Options, dask: Any, *, run: str, ti
             for future in distributed.as_completed(futures, loop=client.loop):
                 part = places[future.key]
                 result = _result(future, part)
-                made.append(Made(part, *result))
+                made.append(FinishedPart(part, *result))
                 tick(result[0], sum(span.path.stat().st_size for span in part.spans))
         finally:
             client.cancel(futures)
@@ -45,32 +45,32 @@ def make_all(parts: Sequence[Part], options: Options, dask: Any, *, run: str, ti
 def _result(future: Any, part: Part) -> tuple[int, int]:
     try:
         result = future.result()
-    except Exception as error:  # whatever a worker may raise, or Dask when it gives up
+    except Exception as error:  # anything that a worker may raise, or Dask when it stops trying
         reason = (str(error).splitlines() or [""])[0]
-        raise ClusterError(f"{part.target}: could not be made on the cluster: {type(error).__name__}: {reason}") from error
+        raise ClusterError(f"{part.target}: could not be written on the cluster: {type(error).__name__}: {reason}") from error
     if isinstance(result, UqprismError):
         raise result
     return result
 
 
-def attempt(part: Part, options: Options, run: str) -> tuple[int, int] | UqprismError:
-    """Make one part on a worker: its rows and bad rows, or the error that trying again would not cure."""
+def attempt(part: Part, options: ScoreOptions, run: str) -> tuple[int, int] | UqprismError:
+    """Write one part on a worker: its rows and bad rows, or an error that would come again."""
     try:
-        made = make(part, options, run=run, threads=1)
+        made = write_part(part, options, run=run, threads=1)
     except UqprismError as error:
         return error
     return made.rows, made.bad_rows
 
 
 def _absolute(part: Part) -> Part:
-    """The same with absolute paths: workers have working directories of their own."""
+    """The same part with absolute paths, because workers have other working directories."""
     spans = tuple(replace(span, path=span.path.absolute()) for span in part.spans)
     return Part(part.target.absolute(), spans)
 
 
 @contextmanager
 def connected(distributed: Any, dask: Any) -> Iterator[Any]:
-    """A client of this scheduler, closed at the end unless it was given."""
+    """A client of this scheduler, closed at the end unless the user passed it."""
     if isinstance(dask, distributed.Client):
         yield dask
         return

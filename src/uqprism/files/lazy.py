@@ -1,4 +1,4 @@
-"""`evaluate` for tables and arrays that are cut into chunks: Dask DataFrames and arrays, xarray Datasets."""
+"""`evaluate` for chunked data: Dask DataFrames and arrays, and xarray Datasets."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ def evaluate(
     scale_columns: ColumnsLike = None,
     member_dim: str = "member",
 ) -> Any:
-    """Measures of chunked data, computed chunk by chunk when they are asked for.
+    """Measures of chunked data, computed lazily, chunk by chunk.
 
     Args:
-        data: a Dask or pandas DataFrame with member columns, which comes back with a column per measure in their place; or an
-            `xarray.Dataset` with variables mean and variance or scale, for which a Dataset with a variable per measure and the
-            same coordinates comes back.
+        data: a Dask or pandas DataFrame with member columns; the result has a column per measure in their place. Or an
+            `xarray.Dataset` with variables mean and variance or scale; the result is a Dataset with a variable per measure and
+            the same coordinates.
         measures: as for `score`; all of them are computed in one pass over a chunk.
-        mean: without `data`: a Dask array (members, *points); measures come back as a dict of Dask arrays (*points).
-        variance: likewise; or give `scale`.
-        scale: likewise, standard deviations.
-        weights: one per member, summing to one; by default equal.
-        mean_columns: as for `score`; so are the next two.
-        variance_columns: see above.
-        scale_columns: see above.
+        mean: without `data`: a Dask array (members, *points); the result is a dict of Dask arrays (*points).
+        variance: the variances, an array like `mean`; or pass `scale`.
+        scale: the standard deviations, an array like `mean`.
+        weights: one per member, with sum one; by default equal.
+        mean_columns: the columns with the members' means, as for `score`.
+        variance_columns: the columns with their variances, as for `score`.
+        scale_columns: the columns with their standard deviations, as for `score`.
         member_dim: the dimension of a Dataset along which the members lie.
 
     Raises:
-        InvalidValueError: when a chunk is computed in which a mean is not finite, or a variance or scale not positive.
+        InvalidValueError: a mean is not finite, or a variance or scale not positive; raised when the chunk is computed.
     """
     wanted = select(measures)
     shared = None if weights is None else tuple(float(weight) for weight in weights)
     if data is None:
         return _arrays(mean, variance, scale, wanted, shared)
     if mean is not None or variance is not None or scale is not None:
-        raise ArgumentError("give either data or mean with variance or scale, not both")
+        raise ArgumentError("pass either data or mean with variance or scale, not both")
     if hasattr(data, "data_vars"):
         return _dataset(data, wanted, shared, member_dim)
     if hasattr(data, "columns"):
@@ -87,7 +87,7 @@ def _floating(dtype: Any) -> np.dtype[Any]:
 
 
 def _scored(frame: Any, *, wanted: tuple[Measure, ...], weights: tuple[float, ...] | None, layout: Layout) -> Any:
-    """One partition, its member columns replaced by measures."""
+    """One partition with measures in place of its member columns."""
 
     def matrix(names: tuple[str, ...]) -> Any:
         columns = [frame[name].to_numpy(dtype=_floating(frame[name].dtype), na_value=np.nan) for name in names]
@@ -104,7 +104,7 @@ def _arrays(
 ) -> dict[str, Any]:
     dask = require("dask.array", extra="scale")
     if mean is None or (variance is None) == (scale is None):
-        raise ArgumentError("give data, or mean with one of variance and scale")
+        raise ArgumentError("pass data, or mean with one of variance and scale")
     kind, spread = ("variance", variance) if scale is None else ("scale", scale)
     mean, spread = dask.asarray(mean), dask.asarray(spread)
     if mean.shape != spread.shape:
@@ -124,7 +124,7 @@ def _arrays(
 
 
 def _alone(function: Callable[..., Any], *chunks: Any) -> Any:
-    """The function of one task, on one thread: Dask runs others beside it."""
+    """Call the function on one thread, because Dask runs several tasks at a time."""
     with limited_to(1):
         return function(*chunks)
 

@@ -1,4 +1,4 @@
-"""What finished files say of themselves: which can be kept when a run is resumed, and the manifest of a folder."""
+"""Records of finished files: which can be kept when a run is resumed, and the manifest of a folder."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from uqprism.errors import ArgumentError
-from uqprism.files.options import Options
-from uqprism.files.parts import Made, record
+from uqprism.files.options import ScoreOptions
 from uqprism.files.paths import Part
 from uqprism.files.read import naming, pa, pq
+from uqprism.files.stream import FinishedPart, part_record
 from uqprism.files.write import RECORD
 from uqprism.support.storage import write_text
 from uqprism.support.versions import __version__
@@ -21,7 +21,7 @@ MANIFEST = "_uqprism.json"
 
 
 def recorded(path: Path) -> dict[str, Any] | None:
-    """What this file was made from, and how; None if `score` did not write it, or its format has no place for that."""
+    """What this file was made from, and how; None if `score` did not write it, or its format cannot hold a record."""
     if path.suffix != ".parquet":
         return None
     try:
@@ -32,7 +32,7 @@ def recorded(path: Path) -> dict[str, Any] | None:
 
 
 def existing(output: Path) -> dict[Path, dict[str, Any] | None]:
-    """The files that are there already, each with its record."""
+    """The files that exist already, each with its record."""
     if output.is_dir():
         files = [path for path in sorted(output.rglob("*")) if path.is_file() and not path.name.startswith(("_", "."))]
     else:
@@ -40,12 +40,12 @@ def existing(output: Path) -> dict[Path, dict[str, Any] | None]:
     return {path: recorded(path) for path in files}
 
 
-def finished(output: Path, parts: Sequence[Part], options: Options, *, resume: bool, overwrite: bool) -> list[Made]:
-    """The parts that are done and may stay; refuses an output that holds anything else, unless it is to be overwritten.
+def finished(output: Path, parts: Sequence[Part], options: ScoreOptions, *, resume: bool, overwrite: bool) -> list[FinishedPart]:
+    """The parts that are complete and can be kept. Other existing files are an error, unless they are to be overwritten.
 
     Raises:
-        ArgumentError: the output is there and neither `resume` nor `overwrite` was asked for; it was made from other inputs or
-            with other options; or files in the folder are not of this program's making.
+        ArgumentError: the output exists and neither `resume` nor `overwrite` is set; it was made from other inputs or
+            with other options; or the folder has files that this program did not write.
     """
     if resume and overwrite:
         raise ArgumentError("resume and overwrite (--resume, --overwrite) contradict each other; choose one")
@@ -69,20 +69,20 @@ def finished(output: Path, parts: Sequence[Part], options: Options, *, resume: b
     return [_kept(wanted[path], about, options) for path, about in found.items()]
 
 
-def _kept(part: Part, about: dict[str, Any] | None, options: Options) -> Made:
+def _kept(part: Part, about: dict[str, Any] | None, options: ScoreOptions) -> FinishedPart:
     if about is None:
         raise ArgumentError(f"output {part.target}: does not say how it was made, as only Parquet files do; pass --overwrite")
-    now = json.loads(json.dumps(record(part, options)))
-    if about["bad_rows"] == 0:  # what would have been done with bad rows does not matter then
+    now = json.loads(json.dumps(part_record(part, options)))
+    if about["bad_rows"] == 0:  # then `on_bad` makes no difference
         about["options"]["on_bad"] = now["options"]["on_bad"]
     changed = _differences(about, now)
     if changed:
         raise ArgumentError(f"output {part.target}: was made with {'; '.join(changed)}; pass --overwrite to start anew")
-    return Made(part, about["rows"], about["bad_rows"])
+    return FinishedPart(part, about["rows"], about["bad_rows"])
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """Each thing that is not as it was, in words."""
+    """The differences between two records, in words."""
     found = [f"version {before['version']}, now {now['version']}"] if before["version"] != now["version"] else []
     old, new = before["options"], now["options"]
     found += [f"{name} {_brief(old.get(name))}, now {_brief(new[name])}" for name in new if old.get(name) != new[name]]
@@ -105,15 +105,15 @@ def _brief(value: Any) -> str:
 
 
 def remove_stale(output: Path, parts: Sequence[Part]) -> None:
-    """Remove the parts of an earlier run that this one did not replace, now that it is complete."""
+    """Remove the parts of an earlier run that this complete one did not replace."""
     wanted = {part.target for part in parts}
     for path, about in existing(output).items():
         if about is not None and path not in wanted:
             path.unlink()
 
 
-def write_manifest(output: Path, made: Sequence[Made], options: Options) -> None:
-    """Say in the folder what it holds."""
+def write_manifest(output: Path, made: Sequence[FinishedPart], options: ScoreOptions) -> None:
+    """Write the manifest, which lists the parts of the folder."""
     entries = [
         {
             "part": one.part.target.relative_to(output).as_posix(),

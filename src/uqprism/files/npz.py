@@ -1,192 +1,101 @@
-"""Arrays in .npz files, read and written in slices, so that no array is ever whole in memory."""
+"""The arrays of an .npz file of predictions, checked, as columns with an entry per point."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import struct
-import tempfile
-import zipfile
-from contextlib import ExitStack
-from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
+from uqprism.ensemble.columns import NoMembersError
 from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import FileError, InvalidValueError
+from uqprism.measures.measure import FORMAT as MEASURES_FORMAT
+from uqprism.support.storage import npz_arrays
 
-
-class SlicedArray:
-    """An array inside an .npz file, read from disk as it is asked for.
-
-    An entry that is not compressed is read where it lies; a compressed one is unpacked to a temporary file when first needed.
-    """
-
-    def __init__(self, archive: zipfile.ZipFile, entry: str, opened: ExitStack) -> None:
-        self.path, self.info, self.opened = Path(str(archive.filename)), archive.getinfo(entry), opened
-        with archive.open(entry) as stream:
-            version = np.lib.format.read_magic(stream)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            self.shape, self.fortran, self.dtype = read(stream)
-            self.header = stream.tell()
-        if self.dtype.hasobject:
-            raise FileError(f"{self.path}: {entry} holds Python objects, which are not read; store plain arrays")
-
-    @cached_property
-    def data(self) -> tuple[IO[bytes], int]:
-        """A file with the data, and where they begin in it."""
-        if self.info.compress_type == zipfile.ZIP_STORED:
-            stored = self.opened.enter_context(self.path.open("rb"))
-            return stored, _data_offset(stored, self.info.header_offset) + self.header
-        unpacked = self.opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (entered)
-        with zipfile.ZipFile(self.path) as archive, archive.open(self.info) as stream:
-            shutil.copyfileobj(stream, unpacked, 1 << 20)
-        return unpacked, self.header
-
-    @property
-    def points(self) -> int:
-        """How many points, if the first of two or more axes is that of the members."""
-        return int(np.prod(self.shape[1:], dtype=np.int64)) if len(self.shape) > 1 else int(np.prod(self.shape, dtype=np.int64))
-
-    def entries(self, start: int, stop: int) -> np.ndarray[Any, Any]:
-        """A slice of an array with one axis."""
-        return self._run(start, stop - start)
-
-    def members(self, start: int, stop: int) -> np.ndarray[Any, Any]:
-        """Points `start` to `stop` of all members, (members, stop - start); further axes of points count as one."""
-        count = self.shape[0]
-        if self.fortran and len(self.shape) == 2:
-            return np.ascontiguousarray(self._run(start * count, (stop - start) * count).reshape(stop - start, count).T)
-        return np.stack([self._run(member * self.points + start, stop - start) for member in range(count)])
-
-    def _run(self, first: int, count: int) -> np.ndarray[Any, Any]:
-        if not count:
-            return np.empty(0, self.dtype.newbyteorder("="))
-        file, offset = self.data
-        file.seek(offset + first * self.dtype.itemsize)
-        data = file.read(count * self.dtype.itemsize)
-        if len(data) < count * self.dtype.itemsize:
-            raise EOFError("the file ends before its data do")
-        return np.frombuffer(data, self.dtype, count).astype(self.dtype.newbyteorder("="), copy=False)
-
-
-def _data_offset(file: IO[bytes], header: int) -> int:
-    """Where the data of a zip entry begin: after a header of 30 bytes, a name and an extra field of stated lengths."""
-    file.seek(header + 26)
-    name, extra = struct.unpack("<HH", file.read(4))
-    return int(header + 30 + name + extra)
+MEMBERS = ("mean", "variance", "scale")
 
 
 class NpzArrays:
-    """The arrays of an .npz file: `mean` and `variance` or `scale`, (members, points), and others with an entry per point.
+    """The arrays of one file, read whole.
 
-    Files of `EnsemblePrediction.save` are read too, with their weights; points of several axes are taken in C order.
+    Arrays `mean` and `variance` or `scale`, (members, *points), become columns `mean_0`, `variance_0` and so on. All others have
+    an entry per point. Points of several axes are taken in C order. Files of `EnsemblePrediction.save` and `MeasureTable.save`
+    are read too.
+
+    Attributes:
+        columns: an array for each column, (points,).
+        matrices: those of the arrays of members that have an axis of members.
+        weights: of the members, if the file states some.
     """
 
     def __init__(self, path: Path) -> None:
-        self.weights: tuple[float, ...] | None = None
-        self.opened = ExitStack()
+        self.path = path
+        self.arrays = _read(path)
+        self.weights = self._take_header()
+        self.matrices = [name for name in MEMBERS if name in self.arrays and self.arrays[name].ndim > 1]
+        self._check_shapes()
+        flat = {name: array.reshape(-1) for name, array in self.arrays.items() if name not in self.matrices}
+        for name in self.matrices:
+            flat |= {f"{name}_{i}": row.reshape(-1) for i, row in enumerate(self.arrays[name])}
+        self.columns = {name: array.astype(array.dtype.newbyteorder("="), copy=False) for name, array in flat.items()}
+
+    def _take_header(self) -> tuple[float, ...] | None:
+        """Check and remove what `save` adds; returns the weights."""
         try:
-            self._open(path)
-        except BaseException:
-            self.opened.close()
-            raise
+            header = json.loads(self.arrays["header"].tobytes())
+            kind = header["format"]
+        except (KeyError, ValueError, TypeError):  # not a file of `save`
+            return None
+        if kind not in {FORMAT, MEASURES_FORMAT}:
+            raise InvalidValueError(f"{self.path}: was written by {kind}, not by EnsemblePrediction.save")
+        check_gaussian(header, self.path)
+        del self.arrays["header"]
+        weights = self.arrays.pop("member_weights", None)
+        if "given_variance" in self.arrays:  # the scale beside it was computed from it
+            self.arrays["variance"] = self.arrays.pop("given_variance")
+            self.arrays.pop("scale", None)
+        return None if weights is None else tuple(weights.astype(float).tolist())
 
-    def _open(self, path: Path) -> None:
-        with zipfile.ZipFile(path) as archive:
-            entries = [name for name in archive.namelist() if name.endswith(".npy")]
-            self.others = {name.removesuffix(".npy"): SlicedArray(archive, name, self.opened) for name in entries}
-        if "header" in self.others:
-            self._unwrap(path)
-        self.kind = _kind(path, self.others)
-        self.mean, self.spread = self.others.pop("mean"), self.others.pop(self.kind)
-        self.points = self.mean.points
-        self._check(path)
-
-    def _unwrap(self, path: Path) -> None:
-        header = self.others.pop("header")
-        about = json.loads(header.entries(0, header.points).tobytes())
-        if about.get("format") != FORMAT:
-            raise InvalidValueError(f"{path}: was written by {about.get('format')}, not by EnsemblePrediction.save")
-        if about["family"] != "gaussian":
-            raise InvalidValueError(
-                f"{path}: holds {about['family']} members; files of Gaussian members are scored, others by evaluate"
-            )
-        weights = self.others.pop("member_weights", None)
-        if weights is not None:
-            self.weights = tuple(weights.entries(0, weights.points).astype(float).tolist())
-        if "given_variance" in self.others:
-            self.others["variance"] = self.others.pop("given_variance")
-            self.others.pop("scale", None)
-
-    def _check(self, path: Path) -> None:
-        if len(self.mean.shape) < 2 or self.mean.shape != self.spread.shape:
-            raise InvalidValueError(
-                f"{path}: mean and {self.kind} must have one shape (members, points), got {self.mean.shape} and "
-                f"{self.spread.shape}"
-            )
-        if any(x.fortran and len(x.shape) > 2 for x in (self.mean, self.spread)):
-            raise InvalidValueError(f"{path}: mean and {self.kind} are in Fortran order; store them with np.ascontiguousarray")
-        for name, array in self.others.items():
-            if array.shape != (self.points,):
+    def _check_shapes(self) -> None:
+        if len({self.arrays[name].shape for name in self.matrices}) > 1:
+            raise self.no_members()
+        shapes = [self.arrays[name].shape[1:] for name in self.matrices] + [array.shape for array in self.arrays.values()]
+        n_points = int(np.prod(shapes[0])) if shapes else 0
+        for name, array in self.arrays.items():
+            if name not in self.matrices and array.shape not in (shapes[0], (n_points,)):
                 raise InvalidValueError(
-                    f"{path}: array {name!r} has shape {array.shape}, but there are {self.points} points; "
+                    f"{self.path}: array {name!r} has shape {array.shape}, but there are {n_points} points; "
                     "arrays beside the members have one entry per point, leave others out"
                 )
 
+    def check_members(self) -> None:
+        """Refuse a file with some, but not all, of the arrays of members."""
+        if self.matrices and (len(self.matrices) != 2 or "mean" not in self.matrices):
+            raise self.no_members()
 
-def _kind(path: Path, arrays: dict[str, SlicedArray]) -> str:
-    kinds = [kind for kind in ("variance", "scale") if kind in arrays]
-    if "mean" not in arrays or len(kinds) != 1:
-        names = ", ".join(sorted(arrays)) or "none"
-        raise InvalidValueError(f"{path}: needs an array mean and one of variance and scale, (members, points); it has {names}")
-    return kinds[0]
+    def no_members(self) -> NoMembersError:
+        """The error of a file without members, with the arrays that it has."""
+        found = ", ".join(f"{name} {array.shape}" for name, array in sorted(self.arrays.items())) or "none"
+        return NoMembersError(
+            f"{self.path}: needs arrays mean and variance or scale of one shape (members, points); its arrays are {found}"
+        )
 
 
-class NpzWriter:
-    """Columns that grow by batches, kept in temporary files until their length is known; text is kept in memory."""
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return npz_arrays(path)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # zipfile, zlib and NumPy raise all kinds of errors on damaged bytes
+        reason = "an array holds Python objects; store plain arrays" if "allow_pickle" in str(error) else str(error)
+        raise FileError(f"{path}: cannot be read: {reason}") from None
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.spools: dict[str, IO[bytes]] = {}
-        self.dtypes: dict[str, np.dtype[Any]] = {}
-        self.text: dict[str, list[str]] = {}
 
-    def append(self, name: str, values: np.ndarray[Any, Any]) -> None:
-        """More entries of this column."""
-        if values.dtype.kind in "OU":
-            self.text.setdefault(name, []).extend(values.tolist())
-            return
-        if name not in self.spools:
-            self.spools[name] = tempfile.TemporaryFile(dir=self.path.parent)  # noqa: SIM115 (closed in close)
-            self.dtypes[name] = values.dtype
-        self.spools[name].write(np.ascontiguousarray(values).tobytes())
-
-    def finish(self, rows: int, matrices: dict[str, tuple[str, ...]]) -> None:
-        """Write the file; `matrices` are arrays (members, points) made of these columns."""
-        inside = {column for columns in matrices.values() for column in columns}
-        with zipfile.ZipFile(self.path, "w", allowZip64=True) as archive:
-            for name, columns in matrices.items():
-                self._entry(archive, name, columns, (len(columns), rows))
-            for name in self.spools:
-                if name not in inside:
-                    self._entry(archive, name, (name,), (rows,))
-            for name, values in self.text.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
-                    np.lib.format.write_array(stream, np.array(values, dtype=np.str_), allow_pickle=False)
-
-    def _entry(self, archive: zipfile.ZipFile, name: str, columns: tuple[str, ...], shape: tuple[int, ...]) -> None:
-        description = np.lib.format.dtype_to_descr(self.dtypes[columns[0]])
-        with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
-            header = {"descr": description, "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_2_0(stream, header)
-            for column in columns:
-                self.spools[column].seek(0)
-                shutil.copyfileobj(self.spools[column], stream, 1 << 20)
-
-    def close(self) -> None:
-        """Drop the temporary files."""
-        for spool in self.spools.values():
-            spool.close()
+def check_gaussian(header: dict[str, Any], path: Path) -> None:
+    """Refuse a saved ensemble of another family."""
+    if header.get("family", "gaussian") != "gaussian":
+        raise InvalidValueError(
+            f"{path}: holds {header['family']} members; files of Gaussian members are scored, others by evaluate"
+        )

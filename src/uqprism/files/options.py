@@ -1,4 +1,4 @@
-"""What to compute, and what to do with bad rows."""
+"""What `score` computes, and what it does with bad rows."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MeasuresLike = str | Measure | Sequence[str | Measure] | None
 
 
 @dataclass(frozen=True)
-class Options:
-    """Everything that decides what a scored file holds."""
+class ScoreOptions:
+    """The options that determine the contents of a scored file."""
 
     measures: tuple[Measure, ...]
     columns: Columns = field(default_factory=Columns)
@@ -38,11 +38,11 @@ class Options:
 
     @property
     def names(self) -> list[str]:
-        """The names of the measures, which are those of their columns."""
+        """The names of the measures, which are also the names of their columns."""
         return [measure.name for measure in self.measures]
 
     def record(self) -> dict[str, Any]:
-        """The same as JSON values, to compare a finished part with what is asked for now."""
+        """The options as JSON values, to compare a finished part with the current run."""
         plain = {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(self.columns).items()}
         weights = None if self.weights is None else list(self.weights)
         return {

@@ -8,12 +8,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from uqprism.errors import ArgumentError, FileError
 
 READABLE = (".parquet", ".pq", ".csv", ".npz")
 WRITABLE = (".parquet", ".csv", ".npz")
 PathLike = str | os.PathLike[str]
+AnyPath = TypeVar("AnyPath", bound=PathLike)
 
 
 @dataclass(frozen=True)
@@ -22,9 +24,9 @@ class Span:
 
     Attributes:
         path: the file.
-        name: its path below the common root of all inputs, which its part keeps.
+        name: its path below the common root of all inputs, which is also that of its part in the output.
         row_groups: the row groups to read; None reads all.
-        first_row: how many rows of the file come before.
+        first_row: the number of rows of the file before these.
     """
 
     path: Path
@@ -33,7 +35,7 @@ class Span:
     first_row: int = 0
 
     def record(self) -> dict[str, object]:
-        """What tells whether the file is still the one that was read."""
+        """What identifies the file: if any of it changes, the file is another."""
         state = self.path.stat()
         groups = None if self.row_groups is None else list(self.row_groups)
         return {"name": self.name, "size": state.st_size, "modified": state.st_mtime_ns, "row_groups": groups}
@@ -48,9 +50,9 @@ class Part:
 
 
 def find_files(inputs: PathLike | Sequence[PathLike]) -> list[Span]:
-    """The files meant by paths, folders and glob patterns, sorted within each, every one once.
+    """The files of these paths, folders and glob patterns, sorted within each, without duplicates.
 
-    Folders are searched to any depth; what starts with `_` or `.` is ignored, as every reader of such folders does.
+    Folders are searched to any depth. Names that start with `_` or `.` are ignored, as is usual for data folders.
     """
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     found: dict[Path, Path] = {}
@@ -64,7 +66,7 @@ def find_files(inputs: PathLike | Sequence[PathLike]) -> list[Span]:
 
 
 def _files(item: str) -> Iterator[tuple[Path, Path]]:
-    """Each file with the folder that its name is relative to."""
+    """Each file after the folder that its name is relative to."""
     path = Path(item)
     if path.is_dir():
         files = sorted(_below(path))
@@ -111,7 +113,7 @@ def _above_partitions(root: Path) -> Path:
 
 
 def plan_parts(spans: Sequence[Span], output: PathLike) -> list[Part]:
-    """The parts to write: one for a file, one per input for a folder."""
+    """The parts to write: one if the output is a file, one per input if it is a folder."""
     target = Path(output)
     if target.suffix and not target.is_dir():
         if target.suffix not in WRITABLE:
@@ -126,7 +128,7 @@ def plan_parts(spans: Sequence[Span], output: PathLike) -> list[Part]:
 
 
 def _check_apart(parts: Sequence[Part], output: Path) -> None:
-    """Refuse two inputs for one part, and an output that is or lies among the inputs."""
+    """Refuse two inputs for one part, and an output that is or contains an input."""
     taken: dict[Path, Path] = {}
     sources = {span.path.resolve() for part in parts for span in part.spans}
     for part in parts:
@@ -139,7 +141,7 @@ def _check_apart(parts: Sequence[Part], output: Path) -> None:
         raise ArgumentError(f"output {output}: holds the inputs; name another folder")
 
 
-def named_by_stem(paths: Sequence[PathLike]) -> dict[str, PathLike]:
+def named_by_stem(paths: Sequence[AnyPath]) -> dict[str, AnyPath]:
     """The paths of several OOD files, named by their stems, or by whole paths if two stems agree."""
     names = [Path(path).stem for path in paths]
     if len(set(names)) < len(names):
@@ -150,7 +152,7 @@ def named_by_stem(paths: Sequence[PathLike]) -> dict[str, PathLike]:
 
 
 def check_outside(inputs: PathLike | Sequence[PathLike], output: Path) -> None:
-    """Refuse an output below an input folder, where the next run would take it for an input."""
+    """Refuse an output in an input folder, because the next run would read it as an input."""
     for item in [inputs] if isinstance(inputs, str | os.PathLike) else inputs:
         folder = Path(item)
         if folder.is_dir() and output.resolve().is_relative_to(folder.resolve()):

@@ -1,10 +1,10 @@
-"""The points of a file, or of a folder of parts, for the tasks: measures, members, targets and errors by column."""
+"""The points of a file or a folder as arrays: measures, members, targets and errors."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.ensemble.columns import Columns, Layout, NoMembersError, resolve
-from uqprism.ensemble.prediction import FORMAT, EnsemblePrediction
-from uqprism.errors import ArgumentError, FileError, InvalidValueError
+from uqprism.ensemble.columns import Columns, Layout, NoMembersError
+from uqprism.ensemble.prediction import EnsemblePrediction
+from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.evaluation import evaluate
 from uqprism.families.quadrature import Exactness
-from uqprism.files.csv_files import column_names, explained
 from uqprism.files.options import matching
-from uqprism.files.paths import find_files
-from uqprism.files.read import arrow_csv, naming, pa, pq, stored_weights
-from uqprism.files.rows import complaint, good_rows, numbers
+from uqprism.files.paths import Span, find_files
+from uqprism.files.read import InputFile, open_input, pa
+from uqprism.files.rows import as_numbers, complaint, good_rows
 from uqprism.measures import catalogue
 from uqprism.measures.measure import is_measure
 from uqprism.registry import unknown
@@ -32,12 +31,12 @@ REMEDY = "repair it, or leave such rows out with on_bad (--on-bad drop)"
 
 @dataclass(frozen=True)
 class Points:
-    """Columns of one file or of several with the same columns, read when they are asked for.
+    """One file of predictions, or several with the same columns; columns are read when they are used.
 
     Attributes:
         paths: the files.
         columns: which of their columns hold members.
-        on_bad: `error` refuses rows with bad members, `drop` gives NaN for them.
+        on_bad: "error" refuses rows with bad members, "drop" gives NaN for them.
     """
 
     paths: tuple[Path, ...]
@@ -51,25 +50,36 @@ class Points:
         columns: Columns | None = None,
         on_bad: str = "error",
     ) -> Points:
-        """The points of a Parquet, CSV or NPZ file, a folder of them, or a pattern."""
+        """The points of a Parquet, CSV or NPZ file, of a folder of them, or of all files that match a pattern."""
         if on_bad not in {"error", "drop"}:
             raise ArgumentError(str(unknown("on_bad (--on-bad)", on_bad, ("error", "drop"))))
         return cls(tuple(span.path for span in find_files(inputs)), columns or Columns(), on_bad)
 
     @property
     def title(self) -> str:
-        """The file, for errors."""
+        """The files in an error message."""
         return str(self.paths[0]) if len(self.paths) == 1 else f"{self.paths[0]} and {len(self.paths) - 1} more"
+
+    @contextmanager
+    def _opened(self, path: Path) -> Iterator[InputFile]:
+        with closing(open_input(Span(path, path.name), self.columns)) as file:
+            yield file
 
     @cached_property
     def schema(self) -> Any:
         """The Arrow schema of the first file."""
-        with naming(self.paths[0], "read"):
-            return pq.read_schema(self.paths[0]) if _is_parquet(self.paths[0]) else self._whole(self.paths[0]).schema
+        with self._opened(self.paths[0]) as file:
+            return file.table_schema
+
+    @cached_property
+    def weights(self) -> tuple[float, ...] | None:
+        """The weights of the members, if the first file states some."""
+        with self._opened(self.paths[0]) as file:
+            return file.weights
 
     @property
     def names(self) -> list[str]:
-        """All columns."""
+        """The names of all columns."""
         return self.schema.names
 
     @property
@@ -87,46 +97,41 @@ class Points:
         return {name: self._numbers(name, [table.column(name) for table in tables]) for name in wanted}
 
     def _tables(self, names: Sequence[str]) -> list[Any]:
-        """These columns of each file, as they stand there."""
+        """An Arrow table of these columns for each file."""
         wanted = list(names)
         for name in wanted:
             if name not in self.names:
                 raise InvalidValueError(f"{self.title}: {unknown('column', name, self._not_members())}")
         tables = []
         for path in self.paths:
-            with naming(path, "read"):
-                table = pq.read_table(path, columns=wanted, partitioning=None) if _is_parquet(path) else self._whole(path)
-                tables.append(table.select(wanted))
+            with self._opened(path) as file:
+                tables.append(file.table(wanted))
         return tables
 
     def _not_members(self) -> list[str]:
-        """The columns to choose from when one is unknown: all, if there are only members."""
+        """The columns to suggest when one is unknown: those without members, if there are such columns."""
         try:
             members = {*self.layout.mean, *self.layout.spread}
         except InvalidValueError:
             members = set()
         return [name for name in self.names if name not in members] or self.names
 
-    def _whole(self, path: Path) -> Any:
-        """A CSV or NPZ file as an Arrow table."""
-        return _csv(path, self.columns) if path.suffix == ".csv" else _npz(path)
-
     def _numbers(self, name: str, chunks: Sequence[Any]) -> np.ndarray:
         try:
-            return np.concatenate([numbers(chunk).astype(np.float64, copy=False) for chunk in chunks])
+            return np.concatenate([as_numbers(chunk).astype(np.float64, copy=False) for chunk in chunks])
         except (pa.ArrowException, ValueError, TypeError):
             raise InvalidValueError(f"{self.title}: column {name!r} must hold numbers, its type is {chunks[0].type}") from None
 
     def measures(self, wanted: Sequence[str] | None = None) -> dict[str, np.ndarray]:
-        """Measures by name: columns of the file where it was scored, else computed from the members; NaN in bad rows.
+        """Measures by name: columns of a scored file, otherwise computed from the members; NaN in bad rows.
 
         Args:
-            wanted: names or patterns such as `crps.*`, with commas between if you like, or `all`; also names of other columns.
+            wanted: names of measures, patterns such as "crps.*", or "all", also separated by commas; or names of other columns.
         """
         return self.measured(wanted)[0]
 
     def measured(self, wanted: Sequence[str] | None = None) -> tuple[dict[str, np.ndarray], dict[str, Exactness]]:
-        """The same, and how exact those are that were computed here."""
+        """The same measures, and the exactness of those computed here."""
         patterns = [part.strip() for text in wanted or ["all"] for part in text.split(",") if part.strip()]
         columns = [name for name in patterns if name in self.names]
         scored = self.scored
@@ -146,7 +151,7 @@ class Points:
         return [name for name in self.names if is_measure(name)]
 
     def take(self, names: Sequence[str], rows: np.ndarray) -> dict[str, list[Any]]:
-        """What stands in these columns at some rows, of whatever type."""
+        """The values of these columns in some rows, of any type."""
         tables = self._tables(names)
         chunks = {name: pa.chunked_array([part for table in tables for part in table.column(name).chunks]) for name in names}
         return {name: chunk.take(pa.array(rows)).to_pylist() for name, chunk in chunks.items()}
@@ -155,7 +160,8 @@ class Points:
     def layout(self) -> Layout:
         """The columns of the members."""
         try:
-            return resolve(self.columns, self.names, self.title)
+            with self._opened(self.paths[0]) as file:
+                return file.layout
         except NoMembersError as error:
             if self.scored:
                 raise InvalidValueError(
@@ -176,23 +182,23 @@ class Points:
 
     @cached_property
     def good(self) -> np.ndarray:
-        """Which rows have members that are distributions; others are refused, or left out if they may be."""
+        """Which rows have valid members. Others raise an error, unless `on_bad` is "drop"."""
         good = good_rows(*self.members)
         if good is None:
             return np.ones(self.members[0].shape[1], dtype=bool)
         if self.on_bad == "error":
-            told = complaint(self.layout, *self.members, good=good, is_null=self._is_null)
-            raise InvalidValueError(f"{self.title}: {told}; {REMEDY}")
+            problem = complaint(self.layout, *self.members, good=good, is_null=self._is_null)
+            raise InvalidValueError(f"{self.title}: {problem}; {REMEDY}")
         return good
 
     def _is_null(self, name: str, row: int) -> bool:
         return self.take([name], np.array([row]))[name][0] is None
 
     def ensemble(self) -> EnsemblePrediction:
-        """What the members predict for the good rows."""
+        """The ensemble of the good rows."""
         mean, spread = (array[:, self.good] for array in self.members)
         arrays: dict[str, Any] = {"mean": mean, self.layout.kind: spread}
-        return EnsemblePrediction.gaussian(**arrays, weights=stored_weights(self.schema))
+        return EnsemblePrediction.gaussian(**arrays, weights=self.weights)
 
     def _in_all_rows(self, values: np.ndarray) -> np.ndarray:
         found = np.full(len(self.good), np.nan)
@@ -200,7 +206,7 @@ class Points:
         return found
 
     def error(self, *, column: str | None, target: str | None, prediction: str | None, kind: str = "squared") -> np.ndarray:
-        """The error of each point: a column of its own, or made from a target and a prediction or the members."""
+        """The error of each point: a column, or computed from a target and either a prediction or the members."""
         if column is not None:
             if target is not None or prediction is not None:
                 raise ArgumentError("give --error-column, or --target (with --prediction), not both")
@@ -219,7 +225,7 @@ class Points:
         return apart**2 if kind == "squared" else apart
 
     def _known(self, name: str) -> np.ndarray:
-        """A column of finite numbers; others are refused, or given as NaN if they may be left out."""
+        """A column of finite numbers. Others raise an error; if `on_bad` is "drop", they become NaN."""
         values = self.read([name])[name]
         bad = ~np.isfinite(values)
         if self.on_bad == "error" and bad.any():
@@ -228,47 +234,3 @@ class Points:
             more = f" ({bad.sum()} bad rows in all)" if bad.sum() > 1 else ""
             raise InvalidValueError(f"{self.title}: row {row}: {name} must be finite, got {shown}{more}; {REMEDY}")
         return np.where(bad, np.nan, values)
-
-
-def _is_parquet(path: Path) -> bool:
-    return path.suffix in {".parquet", ".pq"}
-
-
-def _csv(path: Path, columns: Columns) -> Any:
-    """A CSV file as an Arrow table; what `uqprism score` refuses is refused in the same words."""
-    names, layout, problem = column_names(path), None, None
-    try:
-        layout = resolve(columns, names, path)
-    except InvalidValueError as error:
-        problem = error
-    types = {} if layout is None else {name: pa.float64() for name in (*layout.mean, *layout.spread)}
-    try:
-        return arrow_csv.read_csv(
-            path,
-            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
-            convert_options=arrow_csv.ConvertOptions(column_types=types),
-        )
-    except pa.ArrowInvalid as error:
-        if problem is not None and not any(map(is_measure, names)):  # a letter, say: that it has no members tells more
-            raise problem from None
-        raise explained(error, path, names, layout) from None
-
-
-def _npz(path: Path) -> Any:
-    """An NPZ file as an Arrow table."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files if name != "header"}
-    except (ValueError, AttributeError, TypeError):  # an .npy file, or arrays of objects
-        raise FileError(f"{path}: is no .npz file of plain arrays") from None
-    weights = arrays.pop("member_weights", None)
-    if "given_variance" in arrays:  # what EnsemblePrediction.save calls variances
-        arrays["variance"] = arrays.pop("given_variance")
-    columns: dict[str, Any] = {}
-    for name, array in arrays.items():
-        if name in {"mean", "variance", "scale"} and array.ndim > 1:  # members first
-            columns |= {f"{name}_{i}": row.reshape(-1) for i, row in enumerate(array)}
-        else:
-            columns[name] = array.reshape(-1)
-    about = {FORMAT: json.dumps({"weights": None if weights is None else weights.tolist()})}
-    return pa.table(columns, metadata=about)

@@ -1,23 +1,25 @@
-"""Parquet, CSV and NPZ files as a stream of Arrow record batches of bounded size."""
+"""Reading a file of predictions: Parquet, CSV or NPZ as Arrow tables, whole or in batches of bounded size."""
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
-from uqprism.ensemble.columns import Columns, Layout, resolve
+from uqprism.ensemble.columns import Columns, Layout, NoMembersError, resolve
 from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
-from uqprism.files.csv_files import column_names, explained
-from uqprism.files.npz import NpzArrays
+from uqprism.files.npz import NpzArrays, check_gaussian
 from uqprism.files.paths import Span
+from uqprism.measures.measure import is_measure
+from uqprism.registry import unknown
 from uqprism.support.optional import require
 
 pa = require("pyarrow", extra="cli")
@@ -29,11 +31,12 @@ Schema = Any  # a pyarrow.Schema
 CSV_BLOCK = 1 << 22  # Arrow reads several ahead
 READ_BYTES = 1 << 25  # of read buffers, one per column
 READ_BUFFER = 1 << 18  # without one, a column chunk is read whole, and a file may be a single row group
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 @contextmanager
 def naming(path: Path, verb: str) -> Iterator[None]:
-    """Turn what Arrow, zip files and the system raise into one line that names the file."""
+    """Turn the errors of Arrow, zip files and the system into one line that names the file."""
     try:
         yield
     except (pa.ArrowException, OSError, BadZipFile, EOFError, UnicodeDecodeError, csv.Error) as error:
@@ -43,79 +46,118 @@ def naming(path: Path, verb: str) -> Iterator[None]:
         raise FileError(f"{path}: cannot be {verb}: {reason}") from None
 
 
-class Source(ABC):
-    """One input file, opened: its Arrow schema, its member columns and weights, and its rows in batches."""
+class InputFile(ABC):
+    """An open file of predictions: its columns, which of them hold the members, the members' weights, and its rows."""
 
-    layout: Layout
-    weights: tuple[float, ...] | None = None
-
-    def __init__(self, span: Span) -> None:
-        self.path = span.path
+    def __init__(self, span: Span, columns: Columns) -> None:
+        self.path, self.columns = span.path, columns
 
     @property
     @abstractmethod
     def schema(self) -> Schema:
-        """The columns, as they pass through."""
+        """The Arrow schema of the batches."""
+
+    @property
+    def table_schema(self) -> Schema:
+        """The Arrow schema of `table`."""
+        return self.schema
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all columns."""
+        return self.schema.names
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The columns of the members."""
+        return resolve(self.columns, self.names, self.path)
+
+    @property
+    def weights(self) -> tuple[float, ...] | None:
+        """The weights of the members, if the file states some."""
+        return None
 
     @abstractmethod
     def read(self, rows: int) -> Iterator[tuple[Batch, float]]:
-        """Batches of about so many rows, each with the fraction of the file read so far."""
+        """Batches of about this many rows, each with the fraction of the file read so far."""
+
+    @abstractmethod
+    def whole(self, names: Sequence[str] | None = None) -> Any:
+        """An Arrow table of all rows, with all columns or with these."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
     def batches(self, rows: int) -> Iterator[tuple[Batch, float]]:
         """The same as `read`, with errors that name the file."""
         with naming(self.path, "read"):
             yield from self.read(rows)
 
+    def table(self, names: Sequence[str] | None = None) -> Any:
+        """The same as `whole`, with errors that name the file."""
+        if names is not None and (missing := [name for name in names if name not in self.names]):
+            raise InvalidValueError(f"{self.path}: {unknown('column', missing[0], self.names)}")
+        with naming(self.path, "read"):
+            return self.whole(names)
 
-class ParquetSource(Source):
+
+class ParquetInput(InputFile):
     """A Parquet file, or some of its row groups."""
 
     def __init__(self, span: Span, columns: Columns) -> None:
-        super().__init__(span)
+        super().__init__(span, columns)
         columns_in_file = max(1, len(pq.read_schema(span.path).names))
         buffer = max(1 << 12, min(READ_BUFFER, READ_BYTES // columns_in_file))
         self.file = pq.ParquetFile(span.path, pre_buffer=False, buffer_size=buffer)
-        self.layout = resolve(columns, self.file.schema_arrow.names, span.path)
         self.groups = list(range(self.file.num_row_groups)) if span.row_groups is None else list(span.row_groups)
-        self.weights = stored_weights(self.schema)
 
     @property
     def schema(self) -> Schema:
-        """The columns in the file."""
+        """The schema of the file."""
         return self.file.schema_arrow
 
+    @cached_property
+    def layout(self) -> Layout:
+        """The columns of the members; a file of `EnsemblePrediction.to_arrow` must hold Gaussian ones."""
+        check_gaussian(self._header, self.path)
+        return super().layout
+
     @property
+    def weights(self) -> tuple[float, ...] | None:
+        """The weights of the members, if the ensemble was saved with some."""
+        weights = self._header.get("weights")
+        return None if weights is None else tuple(weights)
+
+    @property
+    def _header(self) -> dict[str, Any]:
+        return json.loads((self.schema.metadata or {}).get(FORMAT.encode(), b"{}"))
+
     def row_counts(self) -> list[int]:
-        """The rows of each row group of the file."""
+        """The number of rows of each row group of the file."""
         return [self.file.metadata.row_group(i).num_rows for i in range(self.file.num_row_groups)]
 
     def read(self, rows: int) -> Iterator[tuple[Batch, float]]:
-        """Batches of about so many rows, each with the fraction of the file read so far."""
-        counts = self.row_counts
+        """Batches of about this many rows, each with the fraction of the file read so far."""
+        counts = self.row_counts()
         total, done = sum(counts[i] for i in self.groups), 0
         found = self.file.iter_batches(batch_size=rows, row_groups=self.groups) if self.groups else iter(())
-        for batch in joined(found, rows):
+        for batch in _joined(found, rows):
             done += batch.num_rows
             yield batch, done / max(total, 1)
 
+    def whole(self, names: Sequence[str] | None = None) -> Any:
+        """An Arrow table of all rows, with all columns or with these."""
+        table = pq.read_table(self.path, columns=None if names is None else list(names), partitioning=None)
+        return table if names is None else table.select(names)
+
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.file.close()
 
 
-def stored_weights(schema: Schema) -> tuple[float, ...] | None:
-    """The weights of the members, if the ensemble was saved with some."""
-    about = (schema.metadata or {}).get(FORMAT.encode())
-    weights = None if about is None else json.loads(about)["weights"]
-    return None if weights is None else tuple(weights)
-
-
-def joined(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
-    """The same rows with short batches put together: small row groups would cost a call and a row group each."""
+def _joined(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
+    """The same rows with short batches joined: each small row group would cost a call and a row group."""
     waiting: list[Batch] = []
     for batch in batches:
         if waiting and sum(b.num_rows for b in waiting) + batch.num_rows > rows:
@@ -135,104 +177,162 @@ def _one(batches: list[Batch]) -> list[Batch]:
         return batches
 
 
-class CsvSource(Source):
-    """A CSV file with a header; members are numbers, other columns text or whatever the first block suggests."""
+class CsvInput(InputFile):
+    """A CSV file with a header. Members are numbers; other columns are text, or have the types that their values suggest."""
 
     def __init__(self, span: Span, columns: Columns, as_text: bool) -> None:
-        super().__init__(span)
-        self.names = column_names(span.path)
-        self.layout, self.as_text = resolve(columns, self.names, span.path), as_text
+        super().__init__(span, columns)
+        self.header, self.as_text = _csv_header(span.path), as_text
 
-    @cached_property
-    def reader(self) -> Any:
-        """The streaming reader."""
-        self.stream = pa.OSFile(str(self.path))
-        types = {name: pa.float64() for name in (*self.layout.mean, *self.layout.spread)}
-        if self.as_text:  # a number read and written again may look different, an identifier lose its zeros
-            types = {name: types.get(name, pa.string()) for name in self.names}
-        return arrow_csv.open_csv(
-            self.stream,
-            read_options=arrow_csv.ReadOptions(block_size=CSV_BLOCK),
-            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
-            convert_options=arrow_csv.ConvertOptions(column_types=types),
-        )
+    @property
+    def names(self) -> list[str]:
+        """The names of all columns, from the first line."""
+        return self.header
 
     @property
     def schema(self) -> Schema:
         """The columns, with the types that the first block suggests."""
         try:
-            return self.reader.schema
+            return self._reader.schema
         except pa.ArrowInvalid as error:
-            raise explained(error, self.path, self.names, self.layout) from None
+            raise self._explained(error) from None
 
-    def read(self, rows: int) -> Iterator[tuple[Batch, float]]:
-        """Batches of about so many rows, each with the fraction of the file read so far."""
-        size = max(self.path.stat().st_size, 1)
-        try:
-            for batch in joined(self.reader, rows):
-                for start in range(0, batch.num_rows, rows):
-                    yield batch.slice(start, rows), min(self.stream.tell() / size, 1.0)
-        except pa.ArrowInvalid as error:
-            raise explained(error, self.path, self.names, self.layout) from None
-
-    def close(self) -> None:
-        """Let go of the file, which is closed when Arrow has stopped reading ahead.
-
-        Closed under a read, it would give its number to the next file that is opened, and the read would take a block from that.
-        """
-        vars(self).pop("reader", None)
-        vars(self).pop("stream", None)
-
-
-class NpzSource(Source):
-    """An .npz file; its members become columns `mean_0`, `variance_0` and so on."""
-
-    def __init__(self, span: Span, columns: Columns) -> None:
-        super().__init__(span)
-        if columns != Columns():
-            raise ArgumentError(
-                f"{span.path}: an .npz file names its arrays mean and variance or scale; leave out the column options"
-            )
-        self.npz = NpzArrays(span.path)
-        self.weights = self.npz.weights
-        count, kind = self.npz.mean.shape[0], self.npz.kind
-        self.fields = [f"{name}_{i}" for name in ("mean", kind) for i in range(count)]
-        self.layout = resolve(columns, [*self.npz.others, *self.fields], span.path)
+    @property
+    def table_schema(self) -> Schema:
+        """The columns, with the types that all values suggest."""
+        return self.table().schema
 
     @cached_property
-    def schema(self) -> Schema:
-        """The arrays as columns."""
-        return self._batch(0, 0).schema
+    def _reader(self) -> Any:
+        """The streaming reader."""
+        self._stream = pa.OSFile(str(self.path))
+        return arrow_csv.open_csv(self._stream, read_options=arrow_csv.ReadOptions(block_size=CSV_BLOCK), **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        types = dict.fromkeys(self._members(), pa.float64())
+        if self.as_text:  # a number read and written again may look different, an identifier lose its zeros
+            types = {name: types.get(name, pa.string()) for name in self.header}
+        return {
+            "parse_options": arrow_csv.ParseOptions(newlines_in_values=True),
+            "convert_options": arrow_csv.ConvertOptions(column_types=types),
+        }
+
+    def _members(self) -> tuple[str, ...]:
+        """The columns of the members; none in a file without members."""
+        try:
+            return (*self.layout.mean, *self.layout.spread)
+        except InvalidValueError:
+            return ()
 
     def read(self, rows: int) -> Iterator[tuple[Batch, float]]:
-        """Batches of about so many rows, each with the fraction of the file read so far."""
-        for start in range(0, self.npz.points, rows):
-            stop = min(start + rows, self.npz.points)
-            yield self._batch(start, stop), stop / self.npz.points
+        """Batches of at most this many rows, each with the fraction of the file read so far."""
+        size = max(self.path.stat().st_size, 1)
+        try:
+            for batch in _joined(self._reader, rows):
+                for start in range(0, batch.num_rows, rows):
+                    yield batch.slice(start, rows), min(self._stream.tell() / size, 1.0)
+        except pa.ArrowInvalid as error:
+            raise self._explained(error) from None
 
-    def _batch(self, start: int, stop: int) -> Batch:
-        arrays = [array.entries(start, stop) for array in self.npz.others.values()]
-        arrays += [*self.npz.mean.members(start, stop), *self.npz.spread.members(start, stop)]
-        return pa.RecordBatch.from_arrays([pa.array(x) for x in arrays], [*self.npz.others, *self.fields])
+    def whole(self, names: Sequence[str] | None = None) -> Any:
+        """An Arrow table of all rows, with all columns or with these; the types are those that all values suggest."""
+        try:
+            table = arrow_csv.read_csv(self.path, **self._options())
+        except pa.ArrowInvalid as error:
+            raise self._explained(error) from None
+        return table if names is None else table.select(names)
+
+    def _explained(self, error: Exception) -> InvalidValueError | FileError:
+        """Arrow's message with the name of the column, and with the way to correct a value that is not of its type."""
+        members = self._members()
+        if not members and not any(map(is_measure, self.header)):  # then this tells more: the file may be a letter
+            try:
+                self.layout  # noqa: B018 (raises)
+            except InvalidValueError as problem:
+                return problem
+        text = str(error).splitlines()[0]
+        number = re.search(r"In CSV column #(\d+): (?:Row #\d+: )?(.*)", text)
+        if number is None:
+            return FileError(f"{self.path}: cannot be read: {text}")
+        name = self.header[int(number[1])]
+        remedy = "its type was guessed from the first 4 MB, write to .csv to pass it through as text"
+        if name in members:
+            remedy = "members must be numbers"
+        return FileError(f"{self.path}: column {name!r}: {number[2]}; {remedy}")
 
     def close(self) -> None:
-        """Let go of the file."""
-        self.npz.opened.close()
+        """Drop the file, which is closed when Arrow has stopped reading ahead.
+
+        If it were closed during a read, its descriptor would go to the next file opened, and the read would take a block of that.
+        """
+        vars(self).pop("_reader", None)
+        vars(self).pop("_stream", None)
 
 
-def open_source(span: Span, columns: Columns, *, as_text: bool = False) -> Source:
-    """The file, ready to read; `as_text` passes the columns of a CSV file through as they are written."""
+def _csv_header(path: Path) -> list[str]:
+    """The names in the first line; refuses a file without one, or with another separator."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        names = next(csv.reader(file), [])
+    if not names:
+        raise FileError(f"{path}: is empty; a CSV file begins with the names of its columns")
+    for mark, word in SEPARATORS.items():
+        if len(names) == 1 and mark in names[0]:
+            raise FileError(
+                f"{path}: the columns are separated by {word}; the separator must be a comma and the decimal mark a point, "
+                f"so save it again that way (pandas: read_csv(path, sep={mark!r}, decimal=...).to_csv)"
+            )
+    return names
+
+
+class NpzInput(InputFile):
+    """An .npz file, which is in memory as a whole."""
+
+    def __init__(self, span: Span, columns: Columns) -> None:
+        super().__init__(span, columns)
+        self.arrays = NpzArrays(span.path)
+        self.data = pa.table(self.arrays.columns)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The columns of the members."""
+        if self.arrays.matrices and self.columns != Columns():
+            raise ArgumentError(
+                f"{self.path}: an .npz file names its arrays mean and variance or scale; leave out the column options"
+            )
+        self.arrays.check_members()
+        try:
+            return super().layout
+        except NoMembersError:
+            raise self.arrays.no_members() from None
+
+    @property
+    def schema(self) -> Schema:
+        """The arrays as columns."""
+        return self.data.schema
+
+    @property
+    def weights(self) -> tuple[float, ...] | None:
+        """The weights of the members, if the ensemble was saved with some."""
+        return self.arrays.weights
+
+    def read(self, rows: int) -> Iterator[tuple[Batch, float]]:
+        """Batches of at most this many rows, each with the fraction of the rows so far."""
+        done = 0
+        for batch in self.data.to_batches(max_chunksize=rows):
+            done += batch.num_rows
+            yield batch, done / max(self.data.num_rows, 1)
+
+    def whole(self, names: Sequence[str] | None = None) -> Any:
+        """An Arrow table of all rows, with all columns or with these."""
+        return self.data if names is None else self.data.select(names)
+
+    def close(self) -> None:
+        """Do nothing: the file was closed after reading."""
+
+
+def open_input(span: Span, columns: Columns, *, as_text: bool = False) -> InputFile:
+    """Open a file; `as_text` passes the columns of a CSV file through as they are written."""
     with naming(span.path, "read"):
         if span.path.suffix == ".csv":
-            return CsvSource(span, columns, as_text)
-        return NpzSource(span, columns) if span.path.suffix == ".npz" else ParquetSource(span, columns)
-
-
-def check_types(schema: Schema, layout: Layout, path: Path) -> None:
-    """Refuse member columns that hold no numbers."""
-    for name in (*layout.mean, *layout.spread):
-        kind = schema.field(name).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        tests = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal, pa.types.is_null)
-        if not any(test(kind) for test in tests):
-            raise InvalidValueError(f"{path}: column {name!r} must hold numbers, its type is {kind}; convert it or name another")
+            return CsvInput(span, columns, as_text)
+        return NpzInput(span, columns) if span.path.suffix == ".npz" else ParquetInput(span, columns)

@@ -1,9 +1,10 @@
-"""One batch of rows in, the same rows with their measures out; bad rows are refused, left empty or left out."""
+"""Adding measures to a batch of rows; bad rows are refused, get no measures, or are left out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,16 @@ from uqprism.ensemble.columns import Layout
 from uqprism.ensemble.prediction import FORMAT, EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.evaluation import evaluate
-from uqprism.files.options import Options
-from uqprism.files.read import Batch, Schema, Source, check_types, pa
+from uqprism.files.options import ScoreOptions
+from uqprism.files.read import Batch, InputFile, Schema, pa
 
 REMEDY = "repair it, or leave such rows empty or out with on_bad (--on-bad null, --on-bad drop)"
 BATCH_BYTES = 1 << 24  # of members and measures together, a few of which are in memory at a time
 
 
 @dataclass(frozen=True)
-class Scored:
-    """A batch ready to be written, how many rows it came from and how many of them were bad."""
+class ScoredBatch:
+    """A batch to write, the number of rows it was made from, and how many of these were bad."""
 
     batch: Batch
     rows: int
@@ -30,17 +31,17 @@ class Scored:
 
 
 class Scorer:
-    """Scores the batches of one source.
+    """Adds measures to the batches of one input file.
 
     Attributes:
-        schema: that of the results: what passes through, then a column per measure.
-        batch_rows: how many rows a batch should have, so that memory stays bounded for any number of members and measures.
+        schema: of the results: the columns that pass through, then one per measure.
+        batch_rows: how many rows a batch should have, so that memory is bounded for any number of members and measures.
     """
 
-    def __init__(self, source: Source, options: Options) -> None:
+    def __init__(self, source: InputFile, options: ScoreOptions) -> None:
         self.layout, self.options, self.path = source.layout, options, source.path
         self.weights = options.weights if options.weights is not None else source.weights
-        check_types(source.schema, self.layout, self.path)
+        _check_types(source.schema, self.layout, self.path)
         members = set() if options.keep_members else {*self.layout.mean, *self.layout.spread}
         self.kept = [name for name in source.schema.names if name not in members]
         self.dtype = _dtype(source.schema, self.layout)
@@ -66,20 +67,20 @@ class Scorer:
         fields += [pa.field(name, pa.from_numpy_dtype(self.dtype)) for name in self.options.names]
         about = dict(schema.metadata or {})
         if not self.options.keep_members:
-            about.pop(FORMAT.encode(), None)  # it describes columns that are gone
+            about.pop(FORMAT.encode(), None)  # its columns are dropped
         return pa.schema(fields, metadata=about or None)
 
-    def __call__(self, batch: Batch, first_row: int) -> Scored:
+    def __call__(self, batch: Batch, first_row: int) -> ScoredBatch:
         """The batch with its measures; `first_row` is its place in the file."""
-        mean = matrix(batch, self.layout.mean, self.dtype)
-        spread = matrix(batch, self.layout.spread, self.dtype)
+        mean = _matrix(batch, self.layout.mean, self.dtype)
+        spread = _matrix(batch, self.layout.spread, self.dtype)
         good = good_rows(mean, spread)
         rows = batch.num_rows
         bad = 0 if good is None else rows - int(good.sum())
         if good is not None:
             if self.options.on_bad == "error":
-                told = complaint(self.layout, mean, spread, good=good, is_null=_nulls(batch), first_row=first_row)
-                raise InvalidValueError(f"{self.path}: {told}; {REMEDY}")
+                problem = complaint(self.layout, mean, spread, good=good, is_null=_nulls(batch), first_row=first_row)
+                raise InvalidValueError(f"{self.path}: {problem}; {REMEDY}")
             mean, spread = mean[:, good], spread[:, good]
         given: dict[str, Any] = {"mean": mean, self.layout.kind: spread}
         ensemble = EnsemblePrediction.gaussian(**given, weights=self.weights, check=False)
@@ -89,7 +90,7 @@ class Scorer:
         if good is not None and self.options.on_bad == "drop":
             kept, good = kept.filter(pa.array(good)), None
         columns = [*kept.columns, *(_column(np.asarray(table[name]), good) for name in self.options.names)]
-        return Scored(pa.RecordBatch.from_arrays(columns, schema=self.schema), rows, bad)
+        return ScoredBatch(pa.RecordBatch.from_arrays(columns, schema=self.schema), rows, bad)
 
 
 def _nulls(batch: Batch) -> Callable[[str, int], bool]:
@@ -105,7 +106,7 @@ def complaint(
     is_null: Callable[[str, int], bool],
     first_row: int = 0,
 ) -> str:
-    """Which value of the first bad row is bad, and why; `is_null` says whether a column has no value at a row."""
+    """Which value of the first bad row is bad, and why; `is_null` tells whether a column is null at a row."""
     row, bad = int(np.argmin(good)), int((~good).sum())
     for name, value in zip((*layout.mean, *layout.spread), (*mean[:, row], *spread[:, row]), strict=True):
         positive = name in layout.spread
@@ -117,21 +118,31 @@ def complaint(
     return f"row {first_row + row}: {name} must be {wanted}, got {shown}{more}"
 
 
+def _check_types(schema: Schema, layout: Layout, path: Path) -> None:
+    """Refuse member columns that hold no numbers."""
+    tests = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal, pa.types.is_null)
+    for name in (*layout.mean, *layout.spread):
+        kind = schema.field(name).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not any(test(kind) for test in tests):
+            raise InvalidValueError(f"{path}: column {name!r} must hold numbers, its type is {kind}; convert it or name another")
+
+
 def _dtype(schema: Schema, layout: Layout) -> np.dtype[Any]:
     """The widest of the members' precisions; whole numbers count as double."""
     types = [schema.field(name).type for name in (*layout.mean, *layout.spread)]
     return np.result_type(*(t.to_pandas_dtype() if pa.types.is_floating(t) else np.float64 for t in types))
 
 
-def matrix(batch: Batch, names: tuple[str, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _matrix(batch: Batch, names: tuple[str, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """These columns as (members, rows), each value copied once."""
     found = np.empty((len(names), batch.num_rows), dtype)
     for row, name in zip(found, names, strict=True):
-        row[:] = numbers(batch.column(name))
+        row[:] = as_numbers(batch.column(name))
     return found
 
 
-def numbers(column: Any) -> np.ndarray[Any, Any]:
+def as_numbers(column: Any) -> np.ndarray[Any, Any]:
     """A column as numbers, nulls as NaN."""
     simple = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
     if not simple:
@@ -140,7 +151,7 @@ def numbers(column: Any) -> np.ndarray[Any, Any]:
 
 
 def good_rows(mean: np.ndarray[Any, Any], spread: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    """Which rows have finite means and finite positive spreads; None if all do, which a look at the extremes tells."""
+    """Which rows have finite means and finite positive spreads; None if all do, which the extremes show."""
     if not mean.size:
         return None
     if np.isfinite(mean.min()) and np.isfinite(mean.max()) and spread.min() > 0 and np.isfinite(spread.max()):

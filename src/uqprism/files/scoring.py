@@ -1,39 +1,39 @@
-"""`score`: measures for every row of files of any size, in bounded memory, on one machine or a cluster."""
+"""`score`: add measures to every row of files of any size, on one machine or a cluster."""
 
 from __future__ import annotations
 
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uqprism.ensemble.columns import Columns, ColumnsLike
+from uqprism.ensemble.columns import Columns, ColumnsLike, Layout
 from uqprism.errors import ArgumentError, InvalidValueError
-from uqprism.files.options import MeasuresLike, OnBad, Options, select
+from uqprism.files.options import MeasuresLike, OnBad, ScoreOptions, select
 from uqprism.files.paths import Part, PathLike, check_outside, find_files, plan_parts
 from uqprism.support.progress import ProgressBar, progress_bar
 from uqprism.support.storage import sweep
 
 if TYPE_CHECKING:
-    from uqprism.files.parts import Made
-    from uqprism.files.read import Source
+    from uqprism.files.stream import FinishedPart
 
 CLUSTER_ROWS = 4_000_000  # in one task: some seconds of work, so that a lost one costs little
 
 
 @dataclass(frozen=True)
 class ScoreReport:
-    """What `score` did.
+    """The result of `score`.
 
     Attributes:
-        rows: the rows read for everything that is in the output, good and bad.
-        bad_rows: how many of them had members without a risk.
-        seconds: how long it took.
-        parts: the files written or, when resuming, found complete.
-        output: the file or folder that was asked for.
-        resumed_rows: those of `rows` that an earlier run had done.
+        rows: the rows read for all of the output, good and bad.
+        bad_rows: how many of them had invalid members.
+        seconds: the duration of the run.
+        parts: the files written, or found complete when resuming.
+        output: the file or folder as given.
+        resumed_rows: how many of `rows` an earlier run had written.
     """
 
     rows: int
@@ -45,12 +45,12 @@ class ScoreReport:
 
     @property
     def rows_per_second(self) -> float:
-        """The speed of this run."""
+        """The rows of this run per second."""
         return (self.rows - self.resumed_rows) / max(self.seconds, 1e-9)
 
     def __str__(self) -> str:
         new = self.rows - self.resumed_rows
-        kept = f", {self.resumed_rows:,} rows kept from before" if self.resumed_rows else ""
+        kept = f", {self.resumed_rows:,} rows kept from an earlier run" if self.resumed_rows else ""
         bad = f", {self.bad_rows:,} bad" if self.bad_rows else ", none bad"
         return f"scored {new:,} rows in {self.seconds:.1f} s ({self.rows_per_second:,.0f} rows/s){kept}{bad}: {self.output}"
 
@@ -74,81 +74,89 @@ def score(
     part_rows: int | None = None,
     dask: Any = None,
 ) -> ScoreReport:
-    """Add measures to every row of Parquet, CSV or NPZ files, in bounded memory.
+    """Add measures to every row of Parquet, CSV or NPZ files.
+
+    Parquet and CSV files may be larger than memory: they are read and written in batches. NPZ files are read and written whole.
 
     Args:
         inputs: files, folders (searched to any depth) and glob patterns.
         output: a .parquet, .csv or .npz file, or a folder, which gets a Parquet part for each input file.
-        measures: names, `Measure`s, patterns such as "crps.*", or "all"; by default total, bayes and excess with members in
-            both roles under the paper's four rules.
+        measures: names, `Measure`s, patterns such as "crps.*", or "all" for the 144 of `catalogue()`; by default the usual 12:
+            total, bayes and excess with members in both roles under the paper's four rules.
         mean_columns: the columns with the members' means: a pattern with `{i}`, or their names; by default `mean_{i}`.
-        variance_columns: likewise; by default `variance_{i}`.
-        scale_columns: likewise, standard deviations in place of variances; by default `scale_{i}`.
-        weights: one per member, summing to one; by default those that the file states, or equal ones.
+        variance_columns: the columns with their variances; by default `variance_{i}`.
+        scale_columns: the columns with their standard deviations, instead of variances; by default `scale_{i}`.
+        weights: one per member, with sum one; by default those in the file, or equal weights.
         on_bad: what to do with rows where a mean is not finite or a variance or scale is not finite and positive: "error"
-            names the first, "null" leaves their measures empty, "drop" leaves them out.
+            raises an error that names the first, "null" gives null for their measures, "drop" leaves them out.
         keep_members: keep the member columns in the output.
         compression: of Parquet output: snappy, zstd, lz4, gzip, brotli or none.
         resume: keep the parts that an earlier run with the same options made from the same files.
-        overwrite: replace what is there.
+        overwrite: replace existing output.
         progress: draw a progress bar on standard error.
         threads: how many batches to compute at a time; by default one per core, four at most.
-        part_rows: cut larger Parquet files at their row groups into parts of about so many rows, if the output is a folder; by
-            default not, on a cluster at four million.
+        part_rows: cut larger Parquet files at their row groups into parts of about this many rows, if the output is a folder; by
+            default files stay whole, and on a cluster the limit is four million rows.
         dask: the address of a Dask scheduler, its scheduler file, or a `distributed.Client`: one task per part.
 
     Raises:
         FileError: a file that cannot be found, read or written.
         InvalidValueError: bad rows, or files without the columns of the members.
-        ArgumentError: arguments that contradict each other, or an output that is there already.
+        ArgumentError: arguments that contradict each other, or output that exists already.
     """
     start, target = time.perf_counter(), Path(output)
     shared = None if weights is None else tuple(float(weight) for weight in weights)
     columns = Columns(mean_columns, variance_columns, scale_columns)
-    options = Options(select(measures), columns, shared, on_bad, keep_members, compression)
+    options = ScoreOptions(select(measures), columns, shared, on_bad, keep_members, compression)
     check_outside(inputs, target)
     parts = _planned(plan_parts(find_files(inputs), target), target, part_rows or (None if dask is None else CLUSTER_ROWS))
     _check_members(parts, options)
     from uqprism.files import manifest
 
     kept = manifest.finished(target, parts, options, resume=resume, overwrite=overwrite)
-    made = kept + _made(parts, kept, target, options, progress=progress, threads=threads, dask=dask)
+    made = kept + _write_missing(parts, kept, target, options, progress=progress, threads=threads, dask=dask)
     return _report(made, target, time.perf_counter() - start, sum(one.rows for one in kept))
 
 
 def _planned(parts: list[Part], output: Path, rows: int | None) -> list[Part]:
-    """The parts, large ones cut where the output is a folder."""
-    from uqprism.files.parts import split
+    """The parts, with large files cut if `rows` is given."""
+    from uqprism.files.stream import cut_at_row_groups
 
     if rows is None:
         return parts
     if parts[0].target == output:
-        raise ArgumentError(f"output {output}: is a file, but --dask and --part-rows (dask, part_rows) make parts; name a folder")
-    return [piece for part in parts for piece in split(part, rows)]
+        raise ArgumentError(f"output {output}: is a file, but --dask and --part-rows (dask, part_rows) need a folder; name one")
+    return [piece for part in parts for piece in cut_at_row_groups(part, rows)]
 
 
-def _made(
-    parts: Sequence[Part], kept: Sequence[Made], output: Path, options: Options, *, progress: bool, threads: int | None, dask: Any
-) -> list[Made]:
-    """Make the parts that are missing, here or on a cluster, and leave nothing else behind."""
-    from uqprism.files import manifest
-    from uqprism.files import parts as work
+def _write_missing(
+    parts: Sequence[Part],
+    kept: Sequence[FinishedPart],
+    output: Path,
+    options: ScoreOptions,
+    *,
+    progress: bool,
+    threads: int | None,
+    dask: Any,
+) -> list[FinishedPart]:
+    """Write the missing parts, here or on a cluster, and remove temporary files."""
+    from uqprism.files import manifest, stream
 
     run, done = uuid.uuid4().hex[:12], {one.part.target for one in kept}
     missing = [part for part in parts if part.target not in done]
     sweep(output)
     if missing and parts[0].target != output:
-        (output / manifest.MANIFEST).unlink(missing_ok=True)  # it tells of what is about to change
+        (output / manifest.MANIFEST).unlink(missing_ok=True)  # it describes parts that will be replaced
     try:
         with progress_bar("scoring", _size(missing), shown=progress, counted=False) as bar:
             tick = _ticker(bar)
             if dask is not None:
-                from uqprism.files.cluster import make_all
+                from uqprism.files.cluster import write_parts
 
-                made = make_all(missing, options, dask, run=run, tick=tick)
+                made = write_parts(missing, options, dask, run=run, tick=tick)
             else:
-                count = threads or work.default_threads()
-                made = [work.make(part, options, run=run, threads=count, tick=tick) for part in missing]
+                count = threads or stream.default_threads()
+                made = [stream.write_part(part, options, run=run, threads=count, tick=tick) for part in missing]
     finally:
         sweep(output, run)
     if parts[0].target != output:
@@ -158,7 +166,7 @@ def _made(
 
 
 def _ticker(bar: ProgressBar) -> Callable[[int, float], None]:
-    """A function that takes the rows and bytes done since its last call."""
+    """A function that moves the bar by the rows and bytes done since its last call."""
     rows = 0
 
     def tick(more: int, size: float) -> None:
@@ -170,32 +178,30 @@ def _ticker(bar: ProgressBar) -> Callable[[int, float], None]:
     return tick
 
 
-def _report(made: Sequence[Made], output: Path, seconds: float, resumed: int) -> ScoreReport:
+def _report(made: Sequence[FinishedPart], output: Path, seconds: float, resumed: int) -> ScoreReport:
     bad, files = sum(one.bad_rows for one in made), tuple(sorted(one.part.target for one in made))
     return ScoreReport(sum(one.rows for one in made), bad, seconds, files, output, resumed)
 
 
 def _size(parts: Sequence[Part]) -> int:
-    """The bytes to read; row groups of one file count as the file once for each part, which the bar does not mind."""
+    """The number of bytes to read, for the bar; a file cut into parts counts once for each part."""
     return sum(span.path.stat().st_size for part in parts for span in part.spans)
 
 
-def _check_members(parts: Sequence[Part], options: Options) -> None:
-    """Refuse, before anything is written, inputs whose member columns are missing or are not those of the first."""
-    from uqprism.files.read import open_source
+def _check_members(parts: Sequence[Part], options: ScoreOptions) -> None:
+    """Before writing, refuse inputs whose member columns are missing or differ from those of the first input."""
+    from uqprism.files.read import open_input
     from uqprism.files.rows import Scorer
 
-    first: Source | None = None
+    first: tuple[Path, Layout] | None = None
     for span in {span.path: span for part in parts for span in part.spans}.values():
-        source = open_source(span, options.columns)
-        try:
-            first = first or source
-            if source is first or span.path.suffix != ".csv":  # the types of a CSV file take a look into it
-                Scorer(source, options)
-            if source.layout != first.layout:
-                raise InvalidValueError(
-                    f"{span.path}: has {len(source.layout.mean)} members by mean and {source.layout.kind}, but {first.path} has "
-                    f"{len(first.layout.mean)} by mean and {first.layout.kind}, or their columns differ; score them apart"
-                )
-        finally:
-            source.close()
+        with closing(open_input(span, options.columns)) as file:
+            layout = file.layout
+            if first is None or span.path.suffix != ".csv":  # the types of a CSV file are known only from its values
+                Scorer(file, options)
+        first = first or (span.path, layout)
+        if layout != first[1]:
+            raise InvalidValueError(
+                f"{span.path}: has {len(layout.mean)} members by mean and {layout.kind}, but {first[0]} has "
+                f"{len(first[1].mean)} by mean and {first[1].kind}, or their columns differ; score them separately"
+            )

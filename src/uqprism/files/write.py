@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: Parquet, CSV and NPZ, written batch by batch."""
+"""Writing scored rows: Parquet and CSV batch by batch, NPZ at the end."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ import csv
 import json
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from uqprism.ensemble.columns import Layout
 from uqprism.errors import InvalidValueError
-from uqprism.files.npz import NpzWriter
-from uqprism.files.options import Options
+from uqprism.files.options import ScoreOptions
 from uqprism.files.read import Batch, Schema, arrow_csv, pa, pq
 from uqprism.support.optional import require
-
-if TYPE_CHECKING:
-    import numpy as np
+from uqprism.support.storage import save_arrays
 
 compute = require("pyarrow.compute", extra="cli")
 
 RECORD = "uqprism.score"
 
 
-class Sink(ABC):
-    """Where scored batches go; `finish` completes the file, `close` lets go of it in any case."""
+class OutputFile(ABC):
+    """A file that scored batches are appended to. `finish` completes it; `close` releases it in any case."""
 
     @abstractmethod
     def write(self, batch: Batch) -> None:
@@ -32,17 +31,17 @@ class Sink(ABC):
 
     @abstractmethod
     def finish(self, record: dict[str, Any]) -> None:
-        """Complete the file, with a record of how it was made where the format has a place for one."""
+        """Complete the file, with a record of how it was made if the format can hold one."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of everything."""
+        """Close the file."""
 
 
-class ParquetSink(Sink):
-    """A row group per batch; measures are not dictionary-encoded, for they hardly ever repeat."""
+class ParquetOutput(OutputFile):
+    """Parquet with a row group per batch. Measures are not dictionary-encoded, because they hardly ever repeat."""
 
-    def __init__(self, path: Path, schema: Schema, options: Options) -> None:
+    def __init__(self, path: Path, schema: Schema, options: ScoreOptions) -> None:
         repeating = [leaf for leaf in _leaves(schema) if leaf not in set(options.names)]
         self.writer = pq.ParquetWriter(path, schema, compression=options.compression, use_dictionary=repeating or False)
 
@@ -57,20 +56,20 @@ class ParquetSink(Sink):
         self.writer.close()
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close the file."""
         self.writer.close()
 
 
 def _leaves(schema: Schema) -> list[str]:
-    """The names by which Parquet knows the columns: those of nested ones are paths."""
+    """The names that Parquet gives the columns: those of nested ones are paths."""
     empty = pa.BufferOutputStream()
     pq.ParquetWriter(empty, schema).close()
     columns = pq.ParquetFile(pa.BufferReader(empty.getvalue())).schema
     return [columns.column(i).path for i in range(len(columns))]
 
 
-class CsvSink(Sink):
-    """Text with a header; quotes only where a batch needs them."""
+class CsvOutput(OutputFile):
+    """CSV with a header, and with quotes only in batches that need them."""
 
     def __init__(self, path: Path, schema: Schema) -> None:
         for field in schema:
@@ -86,26 +85,27 @@ class CsvSink(Sink):
         arrow_csv.write_csv(batch, self.file, arrow_csv.WriteOptions(include_header=False, quoting_style=style))
 
     def finish(self, record: dict[str, Any]) -> None:
-        """Complete the file; CSV has no place for a record."""
+        """Complete the file; CSV cannot hold a record."""
         self.file.close()
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close the file."""
         self.file.close()
 
 
 def _needs_quotes(column: Any) -> bool:
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+    kind = _plain(column.type)
+    if not _is_text(kind):
         return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
     return bool(compute.any(compute.match_substring_regex(column.cast(kind), '[",\r\n]')).as_py())
 
 
-class NpzSink(Sink):
-    """An array per column, and with the members kept `mean` and `variance` or `scale`, (members, points)."""
+class NpzOutput(OutputFile):
+    """An array per column; the members become `mean` and `variance` or `scale`, (members, points). Rows wait in memory."""
 
     def __init__(self, path: Path, schema: Schema, layout: Layout, keep_members: bool) -> None:
-        self.writer, self.schema, self.rows = NpzWriter(path), schema, 0
+        self.path = path
+        self.columns: dict[str, list[np.ndarray[Any, Any]]] = {}
         self.matrices = {"mean": layout.mean, layout.kind: layout.spread} if keep_members else {}
         for name in self.matrices:
             if name in schema.names:
@@ -113,38 +113,47 @@ class NpzSink(Sink):
 
     def write(self, batch: Batch) -> None:
         """Append to every array."""
-        self.rows += batch.num_rows
         for field, column in zip(batch.schema, batch.columns, strict=True):
-            self.writer.append(field.name, _plain(field.name, column))
+            self.columns.setdefault(field.name, []).append(_numpy(field.name, column))
 
     def finish(self, record: dict[str, Any]) -> None:
-        """Put the arrays into one file; the record is left out."""
-        self.writer.finish(self.rows, self.matrices)
+        """Write the file, without the record."""
+        arrays = {name: np.concatenate(self.columns.pop(name)) for name in list(self.columns)}
+        arrays = {name: x.astype(np.str_) if x.dtype.hasobject else x for name, x in arrays.items()}
+        matrices = {name: np.stack([arrays.pop(column) for column in columns]) for name, columns in self.matrices.items()}
+        with self.path.open("xb") as file:
+            save_arrays(file, {**matrices, **arrays})
 
     def close(self) -> None:
-        """Let go of everything."""
-        self.writer.close()
+        """Drop the rows."""
+        self.columns.clear()
 
 
-def _plain(name: str, column: Any) -> np.ndarray[Any, Any]:
-    """A column as a NumPy array; only floating numbers have a place for what is missing."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_null(column.type):
-        column = column.cast(pa.float64())
-    text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+def _numpy(name: str, column: Any) -> np.ndarray[Any, Any]:
+    """A column as a NumPy array; only floating numbers can be missing."""
+    kind = pa.float64() if pa.types.is_null(column.type) else _plain(column.type)
+    column = column if column.type == kind else column.cast(kind)
     values = column.to_numpy(zero_copy_only=False)
-    if values.dtype.hasobject and not text and not column.null_count:
-        raise InvalidValueError(f"column {name!r} is of type {column.type}, which .npz cannot hold; write .parquet")
-    if column.null_count and not pa.types.is_floating(column.type):
+    if values.dtype.hasobject and not _is_text(kind) and not column.null_count:
+        raise InvalidValueError(f"column {name!r} is of type {kind}, which .npz cannot hold; write .parquet")
+    if column.null_count and not pa.types.is_floating(kind):
         raise InvalidValueError(f"column {name!r} has nulls, which .npz cannot hold; write .parquet")
     return values
 
 
-def open_sink(path: Path, suffix: str, schema: Schema, layout: Layout, options: Options) -> Sink:
-    """A file of the format that this suffix names."""
+def _plain(kind: Any) -> Any:
+    """The type of the values of a dictionary."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def open_output(path: Path, suffix: str, schema: Schema, layout: Layout, options: ScoreOptions) -> OutputFile:
+    """Open a file of the format that this suffix names."""
     if suffix == ".csv":
-        return CsvSink(path, schema)
+        return CsvOutput(path, schema)
     if suffix == ".npz":
-        return NpzSink(path, schema, layout, options.keep_members)
-    return ParquetSink(path, schema, options)
+        return NpzOutput(path, schema, layout, options.keep_members)
+    return ParquetOutput(path, schema, options)

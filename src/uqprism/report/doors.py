@@ -138,7 +138,9 @@ def _outside_files(request: Request, wanted: Sequence[str]) -> dict[str, Table]:
     from uqprism.files.points import Points
 
     paths = named_by_stem([request.ood] if isinstance(request.ood, str | os.PathLike) else list(request.ood))
-    found = {name: Points.of(path, request.columns, request.on_bad).measures(wanted) for name, path in paths.items()}
+    found: dict[str, Table] = {
+        name: Points.of(path, request.columns, request.on_bad).measures(wanted) for name, path in paths.items()
+    }
     for path, table in zip(paths.values(), found.values(), strict=True):
         if np.any(np.isnan(list(table.values())), axis=0).all():
             raise InvalidValueError(f"{path}: must have a row that can be used, got none; leave it out, or repair its rows")

@@ -122,6 +122,6 @@ def npz_arrays(path: str | os.PathLike[str], names: Sequence[str] | None = None)
     claims to be shorter than it is, the end of the entry, where the checksum is compared, is never reached.
     """
     with ZipFile(path) as archive:
-        there = {member.removesuffix(".npy"): member for member in archive.namelist()}
+        there = {member.removesuffix(".npy"): member for member in archive.namelist() if member.endswith(".npy")}
         wanted = [name for name in (there if names is None else names) if name in there]
         return {name: np.lib.format.read_array(io.BytesIO(archive.read(there[name])), allow_pickle=False) for name in wanted}
