@@ -4,9 +4,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -138,16 +135,3 @@ def test_what_does_not_know_its_uncertainty_is_refused() -> None:
     ):
         with pytest.raises(NotFittedError):
             up.from_model(model, X)
-
-
-def test_scikit_learn_is_imported_only_by_those_who_use_it() -> None:
-    code = """
-import sys, numpy as np, uqprism as up
-class Mine:
-    def predict(self, X, return_std=False):
-        return X[:, 0], np.ones(len(X))
-up.from_model([Mine(), Mine()], np.zeros((3, 2)))
-print("sklearn" in sys.modules)
-"""
-    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "False"

@@ -1,4 +1,4 @@
-"""Modules of one's own as members."""
+"""PyTorch modules as members."""
 
 from __future__ import annotations
 
@@ -83,6 +83,21 @@ def test_gradients_reach_the_networks() -> None:
     ens = up.from_torch(nn.ModuleList(networks), torch.randn(7, 3))
     up.decompose(ens, rule="crps").excess.sum().backward()
     assert all(n.layer.weight.grad.abs().sum() > 0 for n in networks)
+
+
+def test_from_model_takes_modules() -> None:
+    """Alone, in a list, stacked, with the options of from_torch; beside other models the arrays must be of one library."""
+    networks = [Returns("raw") for _ in range(3)]
+    x = torch.randn(7, 3)
+    expected = up.from_torch(networks, x, head="natural").members.mean
+    for given in (networks, tuple(networks), nn.ModuleList(networks)):
+        assert_close(up.from_model(given, x, head="natural", rows_at_once=4).members.mean, expected)
+    assert_close(up.from_model(networks[1], x, head="natural").members.mean, expected[1:2])
+    parameters, buffers = torch.func.stack_module_state(networks)
+    stacked = up.from_model(networks[0], x, head="natural", parameters=parameters, buffers=buffers)
+    assert_close(stacked.members.mean, expected)
+    with pytest.raises(up.UqprismError, match="n_members is for Gaussian processes"):
+        up.from_model(networks, x, n_members=3)
 
 
 def test_a_generator_of_modules_is_evaluated_like_a_list() -> None:

@@ -8,20 +8,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import uqprism as up
-from uqprism.errors import ArgumentError, ShapeError
+from uqprism.errors import ShapeError
 
 RNG = np.random.default_rng(5)
 ENSEMBLE = up.EnsemblePrediction.gaussian(mean=RNG.normal(size=(3, 4)), scale=np.exp(RNG.normal(size=(3, 4))))
 INDEX = pd.Index(["a", "b", "c", "d"], name="station")
-
-
-def test_members_make_the_trip_to_a_frame_and_back() -> None:
-    frame = ENSEMBLE.to_pandas(index=INDEX)
-    assert frame.index.equals(INDEX)
-    assert list(frame) == [f"{what}_{i}" for what in ("mean", "scale") for i in range(3)]
-    again = up.from_frame(frame)
-    assert_array_equal(again.members.mean, ENSEMBLE.members.mean)
-    assert_array_equal(again.members.scale, ENSEMBLE.members.scale)
 
 
 def test_risks_and_measures_keep_the_index_of_the_rows() -> None:
@@ -42,11 +33,3 @@ def test_points_of_any_shape_are_rows_in_their_order() -> None:
 def test_an_index_of_another_length_is_refused() -> None:
     with pytest.raises(ShapeError, match="an entry for each of the 4 points, got 3"):
         up.decompose(ENSEMBLE).to_pandas(index=INDEX[:3])
-
-
-def test_a_frame_is_for_gaussian_members() -> None:
-    """Others would come back as Gaussian ones."""
-    laplace = up.EnsemblePrediction.laplace(location=RNG.normal(size=(2, 5)), scale=np.ones((2, 5)))
-    for other in (laplace, up.EnsemblePrediction.samples(RNG.normal(size=(2, 5, 4)))):
-        with pytest.raises(ArgumentError, match="for Gaussian members, and these are"):
-            other.to_pandas()

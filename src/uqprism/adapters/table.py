@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from uqprism.arrays import Array
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.ensemble.columns import Columns, resolve
+from uqprism.ensemble.columns import Columns, ColumnsLike, member_columns
 from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import ArrayTypeError, InvalidValueError
 from uqprism.families import families
@@ -21,19 +20,25 @@ FRAME = "frame"  # its name in messages
 def from_frame(
     frame: Any,
     *,
-    mean_columns: str | Sequence[str] | None = None,
-    variance_columns: str | Sequence[str] | None = None,
-    scale_columns: str | Sequence[str] | None = None,
+    family: str | None = None,
+    mean_columns: ColumnsLike = None,
+    variance_columns: ColumnsLike = None,
+    scale_columns: ColumnsLike = None,
     weights: Array = None,
 ) -> EnsemblePrediction:
-    """Gaussian members from a table in memory with a row per point: the columns that `uqprism score` reads from a file.
+    """Members from a table in memory with a row per point, such as the one that `EnsemblePrediction.to_pandas` gives.
 
-    Members are found by the names of their columns, `mean_0`, `mean_1` and so on, with `variance_0` or `scale_0` (standard
-    deviations) and so on, and ordered by the numbers. Other columns, such as the target, are ignored.
+    Members are found by the names of their columns and ordered by the numbers. Gaussian members have the columns `mean_0`,
+    `mean_1` and so on, with `variance_0` or `scale_0` (standard deviations) and so on: those that `uqprism score` reads from a
+    file. Members of other families have a column per parameter: `location_0`, `scale_0` and so on, and `df_0` for Student t
+    members. Other columns, such as the target, are ignored.
 
     Args:
         frame: a pandas or Polars data frame, an Arrow table, or a mapping of names to columns.
-        mean_columns: a pattern such as `mu{i}`, names with commas between, or a list of them; by default `mean_{i}`.
+        family: the family's name, such as `laplace`; by default it is recognised by the columns. Laplace and logistic members
+            have the same columns, so they need it.
+        mean_columns: for Gaussian members, a pattern such as `mu{i}`, names with commas between, or a list of names; by default
+            `mean_{i}`.
         variance_columns: the same for variances, by default `variance_{i}`.
         scale_columns: the same for standard deviations, by default `scale_{i}`; give at most one of the two.
         weights: one per member, summing to one; None means equal.
@@ -42,15 +47,14 @@ def from_frame(
         InvalidValueError: columns that are missing or do not fit together, or a row with a number missing, a mean that is not
             finite or a variance not above zero; named with row and column.
     """
-    layout = resolve(Columns(mean_columns, variance_columns, scale_columns), _names(frame), FRAME)
-    mean = [_numbers(frame, name) for name in layout.mean]
-    spread = [_numbers(frame, name) for name in layout.spread]
-    for name, values in zip(layout.mean, mean, strict=True):
-        _check(name, values, np.isfinite(values), "finite")
-    for name, values in zip(layout.spread, spread, strict=True):
-        _check(name, values, np.isfinite(values) & (values > 0), "finite and greater than zero")
-    given: dict[str, Any] = {"mean": np.stack(mean), layout.kind: np.stack(spread)}
-    return EnsemblePrediction.gaussian(**given, weights=weights)
+    columns = Columns(mean_columns, variance_columns, scale_columns)
+    family, found = member_columns(columns, family, _names(frame), FRAME)
+    given = {parameter: [_numbers(frame, name) for name in names] for parameter, names in found.items()}
+    for parameter, names in found.items():
+        for name, values in zip(names, given[parameter], strict=True):
+            _check(name, values, free=parameter in {"mean", "location"})
+    parameters: dict[str, Any] = {parameter: np.stack(values) for parameter, values in given.items()}
+    return EnsemblePrediction(families.get(family)(**parameters), weights)
 
 
 def from_arrow(table: Any) -> EnsemblePrediction:
@@ -98,10 +102,13 @@ def _numbers(frame: Any, name: str) -> np.ndarray[Any, Any]:
         raise InvalidValueError(f"{FRAME}: column {name!r} must hold numbers, its type is {dtype or _kind(column)}") from None
 
 
-def _check(name: str, values: np.ndarray[Any, Any], good: np.ndarray[Any, Any], wanted: str) -> None:
+def _check(name: str, values: np.ndarray[Any, Any], *, free: bool) -> None:
+    """Refuse values that are not finite or, unless they are free to have any sign, not positive."""
+    good = np.isfinite(values) & (free | (values > 0))
     if good.all():
         return
     row, bad = int(np.argmin(good)), int((~good).sum())
+    wanted = "finite" if free else "finite and greater than zero"
     more = f" ({bad} such rows)" if bad > 1 else ""
     raise InvalidValueError(
         f"{FRAME}: row {row}: {name} must be {wanted}, got {values[row]}{more}; repair such rows or leave them out first"

@@ -1,19 +1,21 @@
-"""Which columns of a table hold the members: found by patterns or names, for files and tables in memory alike."""
+"""Which columns of a table hold the members' parameters: found by patterns or names, in files and in tables in memory."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from uqprism.errors import ArgumentError, InvalidValueError
+from uqprism.families import families
 from uqprism.registry import unknown
 
 Kind = Literal["variance", "scale"]
 ColumnsLike = str | Sequence[str] | None
 
 
+PATTERN = "{parameter}_{{i}}"  # the columns of a parameter, one per member, where nothing else is said
 LIKELY = {  # what members' columns are often called
     "mean": ("mean", "mu", "pred", "prediction", "loc", "yhat"),
     "variance": ("variance", "var", "sigma2", "sigma_squared"),
@@ -50,6 +52,72 @@ class Layout:
     kind: Kind
 
 
+def column_name(parameter: str, member: int) -> str:
+    """The column that holds this parameter of this member, such as `mean_0`."""
+    return PATTERN.format(parameter=parameter).format(i=member)
+
+
+def member_columns(
+    columns: Columns, family: str | None, names: Sequence[str], where: object
+) -> tuple[str, dict[str, tuple[str, ...]]]:
+    """The family of the members, and the columns of each of its parameters, in the order of the members.
+
+    Args:
+        columns: which columns hold Gaussian members.
+        family: the family by its name; None recognises it by the columns.
+        names: all columns of the table.
+        where: what errors begin with.
+    """
+    known = {name: each.parameters for name, each in families.items() if name not in {"gaussian", "empirical"}}
+    if family is None:
+        family = "gaussian" if columns != Columns() else _recognised(known, names, where)
+    if family == "gaussian":
+        layout = resolve(columns, names, where)
+        return family, {"mean": layout.mean, layout.kind: layout.spread}
+    if family not in known:
+        raise unknown("family", family, ["gaussian", *known]) if family != "empirical" else ArgumentError(NO_COLUMNS)
+    if columns != Columns():
+        raise ArgumentError(
+            f"mean_columns, variance_columns and scale_columns are for Gaussian members, not {family} ones, whose columns are "
+            f"named {_patterns(known[family])}; rename the columns"
+        )
+    found = {parameter: _numbered(parameter, names, where) for parameter in known[family]}
+    members = set().union(*found.values())
+    for parameter, numbered in found.items():
+        if not numbered:
+            raise InvalidValueError(f"{where}: no columns like {_patterns([parameter])}, which {family} members need")
+        if lonely := members - numbered.keys():
+            raise InvalidValueError(f"{where}: member {min(lonely)} has no {parameter} column; every member needs one")
+    return family, {parameter: _ordered(numbered) for parameter, numbered in found.items()}
+
+
+NO_COLUMNS = "members given by draws have no table form; use EnsemblePrediction.save and load"
+
+
+def _recognised(known: Mapping[str, Iterable[str]], names: Sequence[str], where: object) -> str:
+    """The family all of whose parameters have columns, and the one with more parameters of two; Gaussian if there is none."""
+    if _numbered("mean", names, where):
+        return "gaussian"
+    complete = {name: [*each] for name, each in known.items() if all(_numbered(parameter, names, where) for parameter in each)}
+    most = max(map(len, complete.values()), default=0)
+    fitting = [name for name, each in complete.items() if len(each) == most]
+    if len(fitting) > 1:
+        raise InvalidValueError(
+            f"{where}: columns {_patterns(complete[fitting[0]])} may be those of {' or '.join(fitting)} members; "
+            f"choose with family={fitting[0]!r}"
+        )
+    return fitting[0] if fitting else "gaussian"
+
+
+def _numbered(parameter: str, names: Sequence[str], where: object) -> dict[int, str]:
+    """The columns of a parameter by the number of the member."""
+    return _matches(PATTERN.format(parameter=parameter), names, where)
+
+
+def _patterns(parameters: Iterable[str]) -> str:
+    return ", ".join(PATTERN.format(parameter=parameter) for parameter in parameters)
+
+
 def resolve(columns: Columns, names: Sequence[str], where: object) -> Layout:
     """The member columns among these names; errors begin with `where`, the file they are in."""
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
@@ -81,19 +149,24 @@ Found = dict[int, str] | list[str]
 def _found(choice: str | Sequence[str], names: Sequence[str], where: object) -> Found:
     """The columns of a pattern by their number, or those of a list."""
     if isinstance(choice, str) and "{i}" in choice:
-        before, after = choice.split("{i}", 1)
-        pattern = re.compile(re.escape(before) + r"(-?\d+)" + re.escape(after))
-        matches = [(int(match[1]), name) for name in names if (match := pattern.fullmatch(str(name)))]
-        found = dict(matches)
-        if len(found) < len(matches):
-            number = next(i for i, name in matches if found[i] != name)
-            raise InvalidValueError(f"{where}: two columns match {choice} with number {number}; rename one or list the columns")
-        return found
+        return _matches(choice, names, where)
     listed = [name.strip() for name in choice.split(",")] if isinstance(choice, str) else list(choice)
     for name in listed:
         if name not in names:
             raise InvalidValueError(f"{where}: {unknown('column', name, names)}")
     return listed
+
+
+def _matches(pattern: str, names: Sequence[str], where: object) -> dict[int, str]:
+    """The columns of a pattern by their number."""
+    before, after = pattern.split("{i}", 1)
+    expression = re.compile(re.escape(before) + r"(-?\d+)" + re.escape(after))
+    matches = [(int(match[1]), name) for name in names if (match := expression.fullmatch(str(name)))]
+    found = dict(matches)
+    if len(found) < len(matches):
+        number = next(i for i, name in matches if found[i] != name)
+        raise InvalidValueError(f"{where}: two columns match {pattern} with number {number}; rename one or list the columns")
+    return found
 
 
 def _spread(columns: Columns, names: Sequence[str], where: object) -> tuple[Kind, Found]:

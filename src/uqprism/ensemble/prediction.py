@@ -12,6 +12,7 @@ import numpy as np
 
 from uqprism.arrays import Array, coerce, is_traced, is_wrapped, namespace, to_numpy, working
 from uqprism.ensemble.approximations import CentredEnsemble
+from uqprism.ensemble.columns import NO_COLUMNS, column_name
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.families import Empirical, Family, Gaussian, Laplace, Logistic, Mixture, StudentT, families
 from uqprism.families.base import check_values
@@ -269,16 +270,14 @@ class EnsemblePrediction:
         return cls(_restored(families.get(header["family"]), arrays), weights)
 
     def to_pandas(self, index: Any = None) -> Any:
-        """A `pandas.DataFrame` with the columns `mean_0`, `scale_0` and so on of Gaussian members, which `from_frame` reads back.
+        """A `pandas.DataFrame` with a column per parameter and member (`mean_0`, `scale_0`, ...) and a row per point.
 
-        Weights are not in it: `from_frame` takes them beside the frame.
+        `uqprism.from_frame` reads it back. The frame does not hold the weights; pass them to `from_frame`.
         """
-        if type(self.members) is not Gaussian:
-            raise ArgumentError(f"a frame is for Gaussian members, and these are {self.members.name}; use save and load")
         return data_frame(self._columns(), index)
 
     def to_arrow(self) -> Any:
-        """A `pyarrow.Table` with a column per parameter and member (`mean_0`, `scale_0`, ...) and a row per point."""
+        """A `pyarrow.Table` with the columns of `to_pandas`, the weights and the shape; `uqprism.from_arrow` reads it."""
         pyarrow = require("pyarrow", extra="cli")
         header = {**self._header(), "points_shape": self.points_shape, "members": self.n_members}
         header["weights"] = None if self.weights is None else to_numpy(self.weights).tolist()
@@ -286,9 +285,10 @@ class EnsemblePrediction:
 
     def _columns(self) -> dict[str, Array]:
         if isinstance(self.members, Empirical):
-            raise ArgumentError("samples have no table form; use save and load")
-        flat, names = self.flat().members, _stored_parameters(self.members)
-        return {f"{_column(n)}_{i}": to_numpy(getattr(flat, n))[i] for n in names for i in range(self.n_members)}
+            raise ArgumentError(NO_COLUMNS)
+        flat = self.flat().members
+        columns = {"variance" if n == "given_variance" else n: getattr(flat, n) for n in _stored_parameters(self.members)}
+        return {column_name(n, i): to_numpy(x)[i] for n, x in columns.items() for i in range(self.n_members)}
 
     def __repr__(self) -> str:
         points = " x ".join(str(n) for n in self.points_shape) or "1"
@@ -311,10 +311,6 @@ def _restored(family: type[Family], arrays: dict[str, Array]) -> Family:
     if "given_variance" in arrays:
         members.scale = namespace(arrays["given_variance"]).sqrt(arrays["given_variance"])  # type: ignore[attr-defined]
     return members
-
-
-def _column(parameter: str) -> str:
-    return "variance" if parameter == "given_variance" else parameter
 
 
 def _arrays(member_axis: int, **given: Array) -> dict[str, Array]:

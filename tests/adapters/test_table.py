@@ -1,4 +1,4 @@
-"""Tables in memory: members are found by the names of their columns."""
+"""Tables in memory: members are found by the names of their columns, and what to_pandas writes is read back."""
 
 from __future__ import annotations
 
@@ -28,6 +28,66 @@ def test_members_are_found_by_the_numbers_in_their_names(kind: type) -> None:
     ens = up.from_frame(kind(COLUMNS))
     assert_array_equal(ens.members.mean, MEAN)
     assert_array_equal(ens.members.variance, VARIANCE)
+
+
+LOCATION_SCALE = {"location": MEAN, "scale": VARIANCE}
+WRITTEN = {
+    "gaussian": (up.EnsemblePrediction.gaussian(mean=MEAN, variance=VARIANCE), None),
+    "gaussian by scale": (up.EnsemblePrediction.gaussian(mean=MEAN, scale=VARIANCE), "gaussian"),
+    "laplace": (up.EnsemblePrediction.laplace(**LOCATION_SCALE), "laplace"),
+    "logistic": (up.EnsemblePrediction.logistic(**LOCATION_SCALE), "logistic"),
+    "student_t": (up.EnsemblePrediction.student_t(**LOCATION_SCALE, df=VARIANCE + 1.0), None),
+    "student_t by name": (up.EnsemblePrediction.student_t(**LOCATION_SCALE, df=5.0), "student_t"),
+    "one member": (up.EnsemblePrediction.gaussian(mean=MEAN[:1], scale=1.0), None),
+}
+
+
+@pytest.mark.parametrize("case", WRITTEN)
+@pytest.mark.parametrize("form", ["to_pandas", "to_arrow"])
+def test_every_parametric_family_makes_the_trip_to_a_frame_and_back(case: str, form: str) -> None:
+    ens, family = WRITTEN[case]
+    frame = getattr(ens, form)()
+    again = up.from_frame(frame.assign(y=0.0) if form == "to_pandas" else frame, family=family)
+    assert type(again.members) is type(ens.members)
+    for kept, read in zip(ens.members.arrays(), again.members.arrays(), strict=True):
+        assert_array_equal(read, kept)
+
+
+def test_both_tables_have_a_column_per_parameter_and_member() -> None:
+    index = pd.Index(list("abcd"), name="station")
+    frame = WRITTEN["student_t"][0].to_pandas(index=index)
+    assert frame.index.equals(index)
+    assert list(frame) == [f"{parameter}_{i}" for parameter in ("location", "scale", "df") for i in range(3)]
+    for ens, _ in WRITTEN.values():
+        assert list(ens.to_pandas()) == ens.to_arrow().column_names
+
+
+@pytest.mark.parametrize("form", ["to_pandas", "to_arrow"])
+def test_members_given_by_draws_have_no_columns(form: str) -> None:
+    with pytest.raises(ArgumentError, match=r"given by draws have no table form; use EnsemblePrediction\.save and load"):
+        getattr(up.EnsemblePrediction.samples(RNG.normal(size=(2, 5, 4))), form)()
+
+
+OTHER_FAMILIES = {
+    "ambiguous": ({"location_0": [0.0], "scale_0": [1.0]}, {}, "laplace or logistic members; choose with family='laplace'"),
+    "unknown": (COLUMNS, {"family": "laplacian"}, "did you mean 'laplace'"),
+    "draws": (COLUMNS, {"family": "empirical"}, "save and load"),
+    "missing": (COLUMNS, {"family": "laplace"}, r"no columns like location_\{i\}, which laplace members need"),
+    "lonely": (
+        {"location_0": [0.0], "scale_0": [1.0], "scale_1": [1.0]},
+        {"family": "laplace"},
+        "member 1 has no location column",
+    ),
+    "patterns": (COLUMNS, {"family": "laplace", "mean_columns": "m{i}"}, "are for Gaussian members, not laplace"),
+    "df": ({"location_0": [0.0], "scale_0": [1.0], "df_0": [0.0]}, {}, "row 0: df_0 must be finite and greater than zero"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_FAMILIES)
+def test_tables_of_other_families_are_refused_with_reason(case: str) -> None:
+    frame, options, message = OTHER_FAMILIES[case]
+    with pytest.raises(UqprismError, match=message):
+        up.from_frame(frame, **options)
 
 
 def test_a_table_in_memory_needs_nothing_of_what_reads_files() -> None:

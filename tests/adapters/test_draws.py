@@ -1,4 +1,4 @@
-"""Posterior draws of a mean and its noise, as samplers keep them."""
+"""Draws of the target, and posterior draws of a mean and its noise as samplers keep them."""
 
 from __future__ import annotations
 
@@ -23,6 +23,30 @@ def test_each_draw_is_a_member(library: str) -> None:
     assert type(ens.members.mean) is type(mean)
     assert_array_equal(to_numpy(ens.members.mean), MEAN.reshape(10, 3))
     assert_array_equal(to_numpy(ens.members.scale), FULL.reshape(10, 3))
+
+
+def test_draws_of_the_target_are_members_without_a_density(library: str) -> None:
+    draws = as_array(library, MEAN)  # members, draws, points
+    ens = up.from_draws(draws, weights=[0.25, 0.75])
+    assert isinstance(ens.members, up.Empirical)
+    assert type(ens.members.draws) is type(draws)
+    assert_array_equal(to_numpy(ens.members.draws), MEAN.swapaxes(0, 1))
+    assert_array_equal(to_numpy(ens.weights), [0.25, 0.75])
+    turned = up.from_draws(as_array(library, MEAN.T), member_axis=2, draw_axis=1)
+    assert_array_equal(to_numpy(turned.members.draws), MEAN.swapaxes(0, 1))
+
+
+def test_labelled_draws_of_the_target_have_the_members_by_name() -> None:
+    import xarray as xr
+
+    for draw, member in (("draw", "chain"), ("sample", "member")):
+        array = xr.DataArray(MEAN, dims=(member, draw, "city"))
+        for turned in (array, array.transpose("city", draw, member)):
+            assert_array_equal(up.from_draws(turned).members.draws, MEAN.swapaxes(0, 1))
+    alone = up.from_draws(xr.DataArray(MEAN[0], dims=("draw", "city")).T)
+    assert (alone.n_members, alone.points_shape) == (1, (3,))
+    with pytest.raises(UqprismError, match="one dimension called draw or sample"):
+        up.from_draws(xr.DataArray(MEAN, dims=("chain", "time", "city")))
 
 
 def test_the_forms_of_the_noise() -> None:
