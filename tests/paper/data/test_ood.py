@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -111,7 +112,9 @@ def test_photographs_are_cut_to_the_size_of_the_quadrants() -> None:
         assert any((each == made[row, 0, :16, :16]).all((2, 3)).any() for each in windows)
 
 
-def test_inverted_digits_are_the_same_ones(mosaics) -> None:
+def test_inverted_digits_are_the_same_ones_and_need_no_root(mosaics, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    monkeypatch.delenv("UQPRISM_DATA", raising=False)
     np.testing.assert_array_equal(data.ood_mosaics("inverted", mosaics).astype(int), 255 - mosaics.astype(int))
 
 

@@ -69,7 +69,8 @@ def ood_mosaics(
     mosaics = np.asarray(mosaics)
     if mosaics.dtype != np.uint8 or mosaics.ndim != 4 or mosaics.shape[1] != 1 or mosaics.shape[2] != mosaics.shape[3]:
         raise ShapeError(f"mosaics must be uint8 and (n, 1, size, size), got {mosaics.dtype} and {mosaics.shape}")
-    return kind.make(mosaics, Root.of(root, downloads=download), np.random.default_rng(seed))
+    folder = Root.of(root, downloads=download) if kind.sources else Root(Path())
+    return kind.make(mosaics, folder, np.random.default_rng(seed))
 
 
 def ood_names() -> list[str]:

@@ -28,23 +28,34 @@ class Source:
         name: of the data set.
         summary: one sentence.
         compact: the name of its compact copy.
-        remote: its official archive.
+        url: the address of its official archive.
+        sha256: the archive's checksum.
         member: the file in that archive.
         targets: columns whose mean is the target.
         log: whether the target is the logarithm of that mean.
         skipped: columns that are neither inputs nor target.
         names: of all columns, if the official file does not name them.
+        size: of the archive in bytes, None where it is not known.
+        alias: the archive's name under the data root, where that is not the end of the address.
     """
 
     name: str
     summary: str
     compact: str
-    remote: Remote
+    url: str
+    sha256: str
     member: str
     targets: tuple[str, ...]
     log: bool = False
     skipped: tuple[str, ...] = ()
     names: Sequence[str] | None = None
+    size: int | None = None
+    alias: str = ""
+
+    @property
+    def remote(self) -> Remote:
+        """Its official archive."""
+        return Remote(self.name, self.url, self.sha256, self.size, self.alias)
 
     def load(self, root: Root, seed: int, *, test_fraction: float = TEST, validation_fraction: float = VALIDATION) -> Dataset:
         """The rows in a random split; both fractions are of all rows."""
@@ -86,24 +97,18 @@ SOURCES = (
         "ccpp",
         "Combined Cycle Power Plant: electrical output from weather, 9,568 x 4",
         "ccpp.parquet",
-        Remote(
-            "ccpp",
-            _UCI + "294/combined+cycle+power+plant.zip",
-            "cc7b2a4977c0a44e8221c91d9a7e5746b3c68186cff7e5c61c70af6432b98c7a",
-            3_674_852,
-        ),
+        _UCI + "294/combined+cycle+power+plant.zip",
+        "cc7b2a4977c0a44e8221c91d9a7e5746b3c68186cff7e5c61c70af6432b98c7a",
         "Folds5x2_pp.xlsx",
         targets=("PE",),
+        size=3_674_852,
     ),
     Source(
         "casp",
         "Protein tertiary structure: deviation of a decoy from nine physicochemical properties, 45,730 x 9",
         "casp.parquet",
-        Remote(
-            "casp",
-            _UCI + "265/physicochemical+properties+of+protein+tertiary+structure.zip",
-            "ee6536c8cc415dc50d66bd247af7c9bc95c187ab8a4ea0f1f546b127206c1100",
-        ),
+        _UCI + "265/physicochemical+properties+of+protein+tertiary+structure.zip",
+        "ee6536c8cc415dc50d66bd247af7c9bc95c187ab8a4ea0f1f546b127206c1100",
         "CASP.csv",
         targets=("RMSD",),
     ),
@@ -111,24 +116,20 @@ SOURCES = (
         "sgemm",
         "SGEMM GPU kernels: log of the mean run time of four runs from 14 parameters, 241,600 x 14",
         "sgemm.parquet",
-        Remote(
-            "sgemm",
-            _UCI + "440/sgemm+gpu+kernel+performance.zip",
-            "8d3ee0d82708df11b54debc6a4fbade77c604a047f019fa7940413032eb7b096",
-            3_186_088,
-        ),
+        _UCI + "440/sgemm+gpu+kernel+performance.zip",
+        "8d3ee0d82708df11b54debc6a4fbade77c604a047f019fa7940413032eb7b096",
         "sgemm_product.csv",
         targets=RUNS,
         log=True,
         skipped=("run_mean_ms",),
+        size=3_186_088,
     ),
     Source(
         "news",
         "Online News Popularity: log of an article's shares, 39,644 x 58",
         "online_news.parquet",
-        Remote(
-            "news", _UCI + "332/online+news+popularity.zip", "dba2ae526f62ccef6f2f8efb53b0268319f4d0d2719bb98d88958cfe31d58a22"
-        ),
+        _UCI + "332/online+news+popularity.zip",
+        "dba2ae526f62ccef6f2f8efb53b0268319f4d0d2719bb98d88958cfe31d58a22",
         "OnlineNewsPopularity.csv",
         targets=("shares",),
         log=True,
@@ -138,7 +139,8 @@ SOURCES = (
         "blog",
         "BlogFeedback, its training file: comments that a blog post gets within a day, 52,397 x 280",
         "blogfeedback.parquet",
-        Remote("blog", _UCI + "304/blogfeedback.zip", "1ba74e5ad920f7cd037502b2968581cc695146a226a73eff52fe8ad875ed4bcf"),
+        _UCI + "304/blogfeedback.zip",
+        "1ba74e5ad920f7cd037502b2968581cc695146a226a73eff52fe8ad875ed4bcf",
         "blogData_train.csv",
         targets=("target",),
         names=[*(f"f{i}" for i in range(280)), "target"],
@@ -147,29 +149,23 @@ SOURCES = (
         "ymsd",
         "YearPredictionMSD: a song's year from its timbre, 515,345 x 90",
         "ymsd.parquet",
-        Remote(
-            "ymsd",
-            _UCI + "203/yearpredictionmsd.zip",
-            "06f801af323bb7798e800583acce4ea1ed2697ac12c23f4424aea0a7a3d09e11",
-            211_011_981,
-        ),
+        _UCI + "203/yearpredictionmsd.zip",
+        "06f801af323bb7798e800583acce4ea1ed2697ac12c23f4424aea0a7a3d09e11",
         "YearPredictionMSD.txt",
         targets=("year",),
         names=["year", *TIMBRE],
+        size=211_011_981,
     ),
     Source(
         "california",
         "California housing: a district's median house value, 20,640 x 8",
         "california_housing.parquet",
-        Remote(
-            "california",
-            "https://ndownloader.figshare.com/files/5976036",
-            "aaa5c9a6afe2225cc2aed2723682ae403280c4a3695a2ddda4ffb5d8215ea681",  # as scikit-learn publishes it
-            alias="cal_housing.tgz",
-        ),
+        "https://ndownloader.figshare.com/files/5976036",
+        "aaa5c9a6afe2225cc2aed2723682ae403280c4a3695a2ddda4ffb5d8215ea681",  # as scikit-learn publishes it
         "cal_housing.data",
         targets=("medianHouseValue",),
         names=[*HOUSING, "medianHouseValue"],
+        alias="cal_housing.tgz",
     ),
 )
 for _source in SOURCES:
