@@ -19,9 +19,9 @@ from typer.models import ArgumentInfo
 import uqprism as up
 from uqprism.cli import app
 from uqprism.measures import published
-from uqprism.paper.base import Claim
-from uqprism.paper.overview import overview
-from uqprism.paper.report import claims_table
+from uqprism.paper.experiment import Claim
+from uqprism.paper.report import claims_table, overview
+from uqprism.paper.results import read_record
 from uqprism.tasks.recommendation import RECOMMENDATIONS
 from uqprism.tasks.task import Task, all_tasks
 
@@ -70,12 +70,12 @@ def catalogue_page() -> str:
 
 def results_page() -> str:
     """What came out of the experiments whose results are stored here."""
-    return overview(STORED_IN)
+    return overview({folder.name: read_record(folder) for folder in STORED_IN})
 
 
 def result_page(folder: Path) -> str:
     """The page of an experiment, with its sentences and its table written anew."""
-    record = json.loads((folder / "result.json").read_text())
+    record = read_record(folder)
     parts = [claims_table([Claim(**claim) for claim in record["claims"]])]
     rows = _means(record["tables"])
     if rows:

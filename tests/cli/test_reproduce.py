@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from uqprism import paper
 from uqprism.cli import app
 from uqprism.errors import FileError
-from uqprism.paper.artefacts import Findings, Store, as_data
-from uqprism.paper.base import Claim, Result, one_job
-from uqprism.paper.experiments import active, ood, parameterization, shifts
+from uqprism.paper.experiment import Claim, Result, one_job
+from uqprism.paper.experiments import parameterization
+from uqprism.paper.store import Bundle, Store, as_data
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess:
@@ -31,12 +31,18 @@ def found(config: parameterization.Config, store: Store) -> Result:
     return Result(config=as_data(config), seeds={"data": config.seed}, claims=claims)
 
 
+def replaced(monkeypatch: pytest.MonkeyPatch, *experiments: paper.Experiment) -> None:
+    """Find these experiments in place of those of the same names."""
+    get, others = paper.get, {each.name: each for each in experiments}
+    monkeypatch.setattr(paper, "get", lambda name: others.get(name) or get(name))
+
+
 @pytest.fixture
 def instant(monkeypatch: pytest.MonkeyPatch) -> None:
     quick = dataclasses.replace(
-        parameterization.EXPERIMENT, jobs=one_job, work=lambda *_: Findings(), gather=found, draw=lambda _: {}
+        parameterization.EXPERIMENT, jobs=one_job, work=lambda *_: Bundle(), gather=found, draw=lambda _: {}
     )
-    monkeypatch.setattr(parameterization, "EXPERIMENT", quick)
+    replaced(monkeypatch, quick)
 
 
 def test_help_lists_the_experiments_with_their_presets() -> None:
@@ -129,15 +135,13 @@ def fails_with(error: Exception) -> object:
 @pytest.fixture
 def three(instant: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three experiments that take no time; the first fails when its job is done, the second when its result is gathered."""
-    instantly = dataclasses.replace(parameterization.EXPERIMENT, needs=lambda _: ())
+    instantly = dataclasses.replace(paper.get("parameterization"), needs=lambda _: ())
     made = {
-        active: {"work": fails_with(FileError("there is no ccpp.parquet"))},
-        ood: {"gather": fails_with(ZeroDivisionError("nobody meant it"))},
-        shifts: {"presets": {**instantly.presets, "longer": instantly.presets["quick"]}},
+        "active": {"work": fails_with(FileError("there is no ccpp.parquet"))},
+        "ood": {"gather": fails_with(ZeroDivisionError("nobody meant it"))},
+        "shifts": {"presets": {**instantly.presets, "longer": instantly.presets["quick"]}},
     }
-    for module, changes in made.items():
-        name = module.__name__.rsplit(".", 1)[-1]
-        monkeypatch.setattr(module, "EXPERIMENT", dataclasses.replace(instantly, name=name, **changes))
+    replaced(monkeypatch, *(dataclasses.replace(instantly, name=name, **changes) for name, changes in made.items()))
     summaries = paper.summaries()
     monkeypatch.setattr(paper, "summaries", lambda: {name: summaries[name] for name in ("active", "ood", "shifts")})
 
@@ -192,7 +196,7 @@ def test_an_interruption_is_exit_code_130_and_says_how_to_go_on(tmp_path: Path, 
     def interrupted(*_: object) -> Result:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(parameterization, "EXPERIMENT", dataclasses.replace(parameterization.EXPERIMENT, work=interrupted))
+    replaced(monkeypatch, dataclasses.replace(parameterization.EXPERIMENT, work=interrupted))
     result = CliRunner().invoke(app, ["reproduce", "parameterization", "--out", str(tmp_path)])
     assert result.exit_code == 130
     assert "the same command goes on" in result.output
@@ -215,12 +219,14 @@ def test_a_job_that_fails_is_exit_code_1_and_named(tmp_path: Path) -> None:
     code = """
 import sys, dataclasses
 from uqprism.errors import InvalidValueError
-from uqprism.paper import parameterization
+from uqprism.paper.experiment import EXPERIMENTS, register
 
 def failing(*_):
     raise InvalidValueError("it cannot be")
 
-parameterization.EXPERIMENT = dataclasses.replace(parameterization.EXPERIMENT, work=failing)
+failing = dataclasses.replace(EXPERIMENTS.get("parameterization"), work=failing)
+EXPERIMENTS.remove("parameterization")
+register(failing)
 from uqprism.__main__ import main
 main()
 """

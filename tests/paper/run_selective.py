@@ -7,8 +7,8 @@ import os
 import signal
 import sys
 
+from uqprism.paper.ensembles import Training
 from uqprism.paper.experiments import selective
-from uqprism.paper.fits import Training
 from uqprism.paper.runner import produce
 from uqprism.training.checkpoints import Checkpoints, State
 

@@ -15,12 +15,23 @@ from scipy.stats import rankdata, spearmanr
 import uqprism as up
 from uqprism.errors import UnknownNameError
 from uqprism.measures import published
-from uqprism.paper.artefacts import Findings, Store
-from uqprism.paper.experiments.active import EXPERIMENT, QUICK, Comparison, Config, jobs, learning, read_rows, work
-from uqprism.paper.experiments.active.acquisitions import TABLE, columns, loop_of, not_printed, printed
+from uqprism.paper.experiments.active import EXPERIMENT, QUICK, Comparison, Config, _share, jobs, read_rows, work
 from uqprism.paper.experiments.active.claims import all_claims, papers
-from uqprism.paper.experiments.active.ranks import ERRORS, Learned, Ranks, ranked, repeatability, runs_won
+from uqprism.paper.experiments.active.ranks import (
+    ERRORS,
+    TABLE,
+    Learned,
+    Ranks,
+    columns,
+    loop_of,
+    not_printed,
+    printed,
+    ranked,
+    repeatability,
+    runs_won,
+)
 from uqprism.paper.runner import Outcome, produce
+from uqprism.paper.store import Bundle, Store
 from uqprism.training import MLP, StackedFit
 
 MEASURES = ("log.excess.members.members", "log.bayes.pooled", "quadratic.bayes.members", "quadratic.total.members.members")
@@ -45,7 +56,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     return produce(SMOKE, "tiny", out=tmp_path_factory.mktemp("runs") / "active", progress=False)
 
 
-def found(outcome: Outcome) -> dict[str, Findings]:
+def found(outcome: Outcome) -> dict[str, Bundle]:
     return {job.name: Store(outcome.folder / "_work").get(job.artefact) for job in jobs(TINY)}
 
 
@@ -267,9 +278,9 @@ def test_rows_are_capped_and_targets_in_units_of_the_pool(tmp_path: Path) -> Non
 
 
 def test_the_share_of_the_pool_is_one_for_equal_scores_and_one_point_for_a_single_high_one(outcome: Outcome) -> None:
-    assert learning._share(np.full(50, 1e9)) == pytest.approx(1.0)
-    assert learning._share(np.array([1e4] + [0.0] * 49)) == pytest.approx(1 / 50)
-    assert learning._share(np.log([1.0, 1.0, 2.0])) == pytest.approx(16 / 6 / 3)
+    assert _share(np.full(50, 1e9)) == pytest.approx(1.0)
+    assert _share(np.array([1e4] + [0.0] * 49)) == pytest.approx(1 / 50)
+    assert _share(np.log([1.0, 1.0, 2.0])) == pytest.approx(16 / 6 / 3)
     job = jobs(TINY)[0]
     shares = found(outcome)["diabetes"].arrays["share"]
     assert_allclose(shares[job.key.acquisitions.index("random")], 1.0)
@@ -287,7 +298,7 @@ def test_another_way_to_take_scores_is_another_preset() -> None:
     """And of the same loops, but for those of cells that the paper leaves blank."""
     paper, standardised = EXPERIMENT.config("paper"), EXPERIMENT.config("standardised")
     assert standardised == dataclasses.replace(paper, scores="standardised", measures=standardised.measures)
-    assert [job.key.acquisitions for job in jobs(standardised)] == [printed()] * len(published.datasets)
+    assert [job.key.acquisitions for job in jobs(standardised)] == [printed()] * len(paper.datasets)
     with pytest.raises(UnknownNameError, match="preset"):
         EXPERIMENT.config("standardized")
 

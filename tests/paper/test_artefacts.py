@@ -13,8 +13,8 @@ import pytest
 
 import uqprism as up
 from uqprism.errors import ArgumentError, FileError, UnknownNameError
-from uqprism.paper import artefacts
-from uqprism.paper.artefacts import Artefact, Findings, Store, as_data, checksum
+from uqprism.paper import store as module
+from uqprism.paper.store import Artefact, Bundle, Store, as_data, checksum
 
 
 @dataclass(frozen=True)
@@ -25,27 +25,27 @@ class Key:
 
 
 def test_the_digest_changes_with_whatever_decides_the_contents(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = Artefact("findings", {"name": "dots", "seed": 0})
+    data = Artefact("bundle", {"name": "dots", "seed": 0})
     members = Artefact("members", Key(), (data,))
     others = [
         Artefact("members", Key(rate=2e-3), (data,)),
         Artefact("members", as_data(Key()), (data,)),
         Artefact("predictions", Key(), (data,)),
         Artefact("members", Key(), ()),
-        Artefact("members", Key(), (Artefact("findings", {"name": "dots", "seed": 1}),)),
+        Artefact("members", Key(), (Artefact("bundle", {"name": "dots", "seed": 1}),)),
     ]
     assert len({each.digest for each in [members, *others]}) == 6
-    assert Artefact("members", Key(), (Artefact("findings", {"seed": 0, "name": "dots"}),)).digest == members.digest
-    monkeypatch.setattr(artefacts, "__version__", "next")
+    assert Artefact("members", Key(), (Artefact("bundle", {"seed": 0, "name": "dots"}),)).digest == members.digest
+    monkeypatch.setattr(module, "__version__", "next")
     assert Artefact("members", Key(), (data,)).digest != members.digest
 
 
 def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
-    store, wanted, made = Store(tmp_path), Artefact("findings", Key()), []
+    store, wanted, made = Store(tmp_path), Artefact("bundle", Key()), []
 
-    def make() -> Findings:
+    def make() -> Bundle:
         made.append(1)
-        return Findings({"name": "dots"}, {"values": np.arange(3.0)})
+        return Bundle({"name": "dots"}, {"values": np.arange(3.0)})
 
     assert wanted not in store
     for _ in range(2):
@@ -60,14 +60,14 @@ def test_an_artefact_says_with_which_versions_it_was_made(tmp_path: Path, monkey
     """PyTorch is named only where it was loaded: it is not loaded to be asked."""
     stated = {"uqprism": up.__version__, "python": platform.python_version(), "numpy": np.__version__}
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    store, without, with_torch = Store(tmp_path), Artefact("findings", 0), Artefact("findings", 1)
-    store.get(without, Findings)
+    store, without, with_torch = Store(tmp_path), Artefact("bundle", 0), Artefact("bundle", 1)
+    store.get(without, Bundle)
     assert store.record(without)["versions"] == stated
     assert "torch" not in sys.modules
     cuda = SimpleNamespace(is_available=lambda: False)
     fake = SimpleNamespace(__version__="9.9+cu13", version=SimpleNamespace(cuda="13.0"), cuda=cuda)
     monkeypatch.setitem(sys.modules, "torch", fake)
-    store.get(with_torch, Findings)
+    store.get(with_torch, Bundle)
     assert store.record(with_torch)["versions"] == {**stated, "torch": "9.9+cu13", "cuda": "13.0"}
 
 
@@ -82,9 +82,9 @@ def test_the_types_of_the_library_come_back_as_themselves(tmp_path: Path) -> Non
 
 
 def test_a_failure_leaves_nothing_and_keeps_what_must_survive(tmp_path: Path) -> None:
-    store, wanted = Store(tmp_path), Artefact("findings", Key())
+    store, wanted = Store(tmp_path), Artefact("bundle", Key())
 
-    def make() -> Findings:
+    def make() -> Bundle:
         store.unfinished(wanted).mkdir(parents=True, exist_ok=True)
         (store.unfinished(wanted) / "checkpoint").write_text("half")
         raise KeyboardInterrupt
@@ -93,7 +93,7 @@ def test_a_failure_leaves_nothing_and_keeps_what_must_survive(tmp_path: Path) ->
         store.get(wanted, make)
     assert wanted not in store
     assert (store.unfinished(wanted) / "checkpoint").exists()
-    store.get(wanted, Findings)
+    store.get(wanted, Bundle)
     assert not store.unfinished(wanted).exists()
 
 
@@ -101,7 +101,7 @@ def test_an_ensemble_goes_on_from_its_checkpoint_and_half_a_training_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from uqprism import training
-    from uqprism.paper.training import trained
+    from uqprism.paper.ensembles import trained
     from uqprism.training import trainer
 
     store, wanted = Store(tmp_path), Artefact("members", Key())
@@ -131,13 +131,13 @@ def test_an_ensemble_goes_on_from_its_checkpoint_and_half_a_training_is_none(
 def test_what_is_missing_or_no_plain_data_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="unknown kind of artefact 'member'; did you mean 'members'"):
         Artefact("member", 0)
-    with pytest.raises(FileError, match=r"no findings of \{'name': 'dots'"):
-        Store(tmp_path).get(Artefact("findings", Key()))
-    with pytest.raises(FileError, match="no findings of 7"):
-        Store(tmp_path).record(Artefact("findings", 7))
+    with pytest.raises(FileError, match=r"no artefact 'bundle' of \{'name': 'dots'"):
+        Store(tmp_path).get(Artefact("bundle", Key()))
+    with pytest.raises(FileError, match="no artefact 'bundle' of 7"):
+        Store(tmp_path).record(Artefact("bundle", 7))
     for key in ({"rate": float("nan")}, {"path": tmp_path}):
         with pytest.raises(ArgumentError, match="must be what JSON can hold"):
-            Artefact("findings", key).digest  # noqa: B018 (a property that computes)
+            Artefact("bundle", key).digest  # noqa: B018 (a property that computes)
 
 
 def test_a_checksum_tells_values_shapes_and_types_apart() -> None:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from uqprism.paper.experiments.parameterization import claims
-from uqprism.paper.experiments.parameterization.claims import Networks, Setting
+from uqprism.paper.experiments.parameterization.claims import Networks, Reference
 
-SETTING = Setting(steps_per_epoch=8, true_loss=0.0, edge=3.0, far=12.0, spread=2.0)
+REFERENCE = Reference(steps_per_epoch=8, true_loss=0.0, edge=3.0, far=12.0, spread=2.0)
 GRID = np.linspace(-12.0, 12.0, 241)
 BEYOND = np.maximum(np.abs(GRID) - 3.0, 0.0)
 
@@ -40,15 +40,15 @@ def test_steps_count_epochs_until_the_level_and_all_of_them_where_it_is_never_re
 
 def test_more_steps_needs_both_ways_of_counting() -> None:
     quick, slow = networks(falling(10)), networks(falling(40))
-    claim = claims.more_steps(quick, slow, SETTING)
+    claim = claims.more_steps(quick, slow, REFERENCE)
     assert claim.holds
     assert claim.numbers["standard_steps_to_own_best"] == 80
     assert claim.numbers["natural_steps_to_true_loss"] == 320
     assert claim.numbers["pairs_where_natural_needs_more"] == 3
-    assert not claims.more_steps(slow, quick, SETTING).holds
+    assert not claims.more_steps(slow, quick, REFERENCE).holds
     # It soon reaches a best of its own that is far from the truth: slow by one count only.
     stuck = networks(falling(5) + 1.0)
-    claim = claims.more_steps(quick, stuck, SETTING)
+    claim = claims.more_steps(quick, stuck, REFERENCE)
     assert claim.numbers["natural_never_at_true_loss"] == 3
     assert claim.numbers["natural_steps_to_true_loss"] == 800
     assert not claim.holds
@@ -80,7 +80,7 @@ def test_much_more_stable_means_half_the_change_and_no_more_divergence(size: flo
     ],
 )
 def test_variance_away_from_data(standard: np.ndarray, natural: np.ndarray, holds: bool) -> None:
-    claim = claims.variance_collapses(networks(zigzag(1), scale=standard), networks(zigzag(1), scale=natural), SETTING)
+    claim = claims.variance_collapses(networks(zigzag(1), scale=standard), networks(zigzag(1), scale=natural), REFERENCE)
     assert claim.holds is holds
     assert claim.numbers["standard_scale_ratio"] == pytest.approx(standard[0])
     assert claim.numbers["natural_scale_ratio_right"] == pytest.approx(natural[-1])
@@ -88,7 +88,7 @@ def test_variance_away_from_data(standard: np.ndarray, natural: np.ndarray, hold
 
 def test_scale_ratios_of_both_sides_are_averaged_as_factors() -> None:
     one_sided = networks(zigzag(1), scale=np.where(GRID < -3.0, np.exp(-BEYOND), 1.0))
-    claim = claims.variance_collapses(one_sided, networks(zigzag(1)), SETTING)
+    claim = claims.variance_collapses(one_sided, networks(zigzag(1)), REFERENCE)
     assert claim.numbers["standard_scale_ratio"] == pytest.approx(np.exp(-4.5))
     assert claim.numbers["standard_sides_collapsed"] == 0.5
 
@@ -103,7 +103,7 @@ def test_scale_ratios_of_both_sides_are_averaged_as_factors() -> None:
     ],
 )
 def test_mean_away_from_data(standard: np.ndarray, natural: np.ndarray, holds: bool) -> None:
-    claim = claims.mean_goes_on(networks(zigzag(1), mean=standard), networks(zigzag(1), mean=natural), SETTING)
+    claim = claims.mean_goes_on(networks(zigzag(1), mean=standard), networks(zigzag(1), mean=natural), REFERENCE)
     assert claim.holds is holds
     if standard[-1] == 6.0:
         assert claim.numbers["standard_mean_change"] == pytest.approx(0.5 * 4.5 / 2.0)
@@ -113,7 +113,7 @@ def test_mean_away_from_data(standard: np.ndarray, natural: np.ndarray, holds: b
 def test_all_claims_are_made_of_medians_over_networks() -> None:
     odd = networks(falling(10))
     odd = replace(odd, validation=np.column_stack([falling(10), falling(10), falling(90)]))
-    claim, *others = claims.all_claims(standard=odd, natural=networks(falling(40)), setting=SETTING)
+    claim, *others = claims.all_claims(standard=odd, natural=networks(falling(40)), reference=REFERENCE)
     assert claim.numbers["standard_steps_to_own_best"] == 80
     assert claim.numbers["pairs_where_natural_needs_more"] == 2
     assert len(others) == 3

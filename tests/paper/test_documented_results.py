@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from uqprism.paper import get
-from uqprism.paper.artefacts import as_data
-from uqprism.paper.base import Claim
-from uqprism.paper.overview import APPENDIX
-from uqprism.paper.report import claims_table
+from uqprism.paper.experiment import Claim
+from uqprism.paper.report import APPENDIX, claims_table
+from uqprism.paper.store import as_data
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 STORED = sorted(path.parent for path in DOCS.glob("results/*/result.json"))

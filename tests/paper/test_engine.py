@@ -20,10 +20,10 @@ import pytest
 from tests.paper import run_selective, toy
 from tests.paper.toy import EXPERIMENT, LOG, Config, noted
 from uqprism.errors import ArgumentError, JobError
-from uqprism.paper.artefacts import Artefact, Store
-from uqprism.paper.jobs import Job, Plan
-from uqprism.paper.progress import watching
-from uqprism.paper.runner import Outcome, Run, produce
+from uqprism.paper.engine import watching
+from uqprism.paper.jobs import Job, RunPlan
+from uqprism.paper.runner import Outcome, Reproduction, produce
+from uqprism.paper.store import Artefact, Store
 from uqprism.training import trainer
 
 ROOT = Path(__file__).parent.parent.parent
@@ -61,7 +61,7 @@ def test_several_processes_share_the_jobs_and_find_the_same(tmp_path: Path) -> N
 
 def kill_once_some_are_done(out: Path, processes: int, count: int) -> set[int]:
     """SIGKILL to a run and its workers, while jobs are at work; returns those that were finished."""
-    command = [sys.executable, "-m", "tests.experiments.run_toy", str(out), str(processes)]
+    command = [sys.executable, "-m", "tests.paper.run_toy", str(out), str(processes)]
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.PIPE)
     while len(done(out)) < count:
         assert process.poll() is None, process.stderr.read().decode()  # type: ignore[union-attr]
@@ -74,7 +74,7 @@ def kill_once_some_are_done(out: Path, processes: int, count: int) -> set[int]:
 
 
 def done(out: Path) -> set[int]:
-    plan = Run.of(EXPERIMENT, "slow", out=out).plan()
+    plan = Reproduction.of(EXPERIMENT, "slow", out=out).plan()
     return {job.key.number for job in plan.jobs if job.name in plan.taken}
 
 
@@ -106,12 +106,12 @@ def test_a_killed_training_goes_on_from_its_checkpoint_to_the_same_result(
 ) -> None:
     """Of three ensembles, each of twelve epochs, the first was finished and the second after its tenth when SIGKILL came."""
     out = tmp_path / "run"
-    command = [sys.executable, "-m", "tests.experiments.run_selective", str(out), "3"]
+    command = [sys.executable, "-m", "tests.paper.run_selective", str(out), "3"]
     killed = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
     assert not (out / "result.json").exists()
     stamps = {path: path.stat().st_mtime_ns for path in out.glob("_work/*/*") if path.is_file()}
-    plan = Run.of(run_selective.EXPERIMENT, "tiny", out=out).plan()
+    plan = Reproduction.of(run_selective.EXPERIMENT, "tiny", out=out).plan()
     assert list(plan.taken) == ["dots, seed 1"]
     assert len(list(out.glob("_work/unfinished/*/*.safetensors"))) == 1
     epoch, begun = trainer.Trainer._epoch, []
@@ -133,7 +133,7 @@ def test_a_killed_training_goes_on_from_its_checkpoint_to_the_same_result(
 
 
 def test_workers_of_a_killed_run_finish_what_they_are_at_and_end(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.experiments.run_toy", str(tmp_path / "run"), "2"]
+    command = [sys.executable, "-m", "tests.paper.run_toy", str(tmp_path / "run"), "2"]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
     while len(noted("begun")) < 2:
         time.sleep(0.005)
@@ -202,7 +202,7 @@ def test_a_result_lists_the_versions_that_its_artefacts_were_made_with(tmp_path:
     """Jobs done on another machine keep its versions; records from before they were written add none."""
     here = produce(EXPERIMENT, "tiny", out=tmp_path / "run").record["made with"]
     assert [each["numpy"] for each in here] == [np.__version__]
-    records = sorted((tmp_path / "run" / "_work" / "findings").glob("*.json"))
+    records = sorted((tmp_path / "run" / "_work" / "bundle").glob("*.json"))
     for path, versions in zip(records, [{"python": "3.8.1", "numpy": "1.20"}] * 2 + [None] * len(records), strict=False):
         record = json.loads(path.read_text())
         record["versions"] = versions
@@ -222,7 +222,7 @@ def test_the_tables_are_written_as_parquet(tmp_path: Path) -> None:
 
 
 def test_the_plan_counts_what_is_done_and_guesses_from_what_that_took(tmp_path: Path) -> None:
-    run = Run.of(EXPERIMENT, "tiny", out=tmp_path / "run", jobs=2)
+    run = Reproduction.of(EXPERIMENT, "tiny", out=tmp_path / "run", jobs=2)
     plan = run.plan()
     assert str(plan).splitlines()[0] == "toy, preset tiny: 6 jobs, 0 done, about 6 s left with 2 processes"
     assert str(plan).splitlines()[1].split() == ["to", "do", "~2", "s", "part", "0"]
@@ -235,7 +235,7 @@ def test_the_plan_counts_what_is_done_and_guesses_from_what_that_took(tmp_path: 
     assert "6 jobs, 6 done, nothing left to do" in str(run.plan())
     shutil.rmtree(tmp_path / "run" / "_work")
     assert "6 jobs, 6 done, nothing left to do" in str(run.plan())
-    refused = str(Run.of(EXPERIMENT, "slow", out=tmp_path / "run").plan()).splitlines()
+    refused = str(Reproduction.of(EXPERIMENT, "slow", out=tmp_path / "run").plan()).splitlines()
     assert refused[0].startswith("toy, preset slow: 8 jobs, 0 done")
     assert "would be refused" in refused[-1]
     assert "n_jobs is 6 there and 8 here, and one more differs" in refused[-1]
@@ -243,7 +243,7 @@ def test_the_plan_counts_what_is_done_and_guesses_from_what_that_took(tmp_path: 
 
 def test_a_plan_names_the_data_files_that_are_missing_and_the_machine_of_its_guesses(tmp_path: Path) -> None:
     needy = dataclasses.replace(EXPERIMENT, needs=lambda _: ("camvid", "dots", "inverted", "ccpp"), wants_gpu=("tiny",))
-    run = Run.of(needy, "tiny", out=tmp_path / "run", data=tmp_path)
+    run = Reproduction.of(needy, "tiny", out=tmp_path / "run", data=tmp_path)
     lines = str(run.plan()).splitlines()
     assert "about 12 s left on a GPU" in lines[0]
     assert [line.split()[0] for line in lines[-3:]] == ["to", "Missing:", "Missing:"]
@@ -254,16 +254,16 @@ def test_a_plan_names_the_data_files_that_are_missing_and_the_machine_of_its_gue
 
 
 def test_jobs_of_the_same_name_are_refused(tmp_path: Path) -> None:
-    jobs = [Job("same", Artefact("findings", i)) for i in range(2)]
+    jobs = [Job("same", Artefact("bundle", i)) for i in range(2)]
     with pytest.raises(ArgumentError, match="'same' twice"):
-        Plan.of("run", jobs, Store(tmp_path), 1)
+        RunPlan.of("run", jobs, Store(tmp_path), 1)
     with pytest.raises(ArgumentError, match="jobs must be at least 1, got 0"):
-        Run.of(EXPERIMENT, "tiny", out=tmp_path, jobs=0)
+        Reproduction.of(EXPERIMENT, "tiny", out=tmp_path, jobs=0)
 
 
 def test_progress_tells_how_many_are_done_and_what_is_left(capfd: pytest.CaptureFixture[str]) -> None:
-    jobs = tuple(Job(f"job {i}", Artefact("findings", i), 100.0) for i in range(3))
-    with watching(Plan("the run", jobs, {}), shown=True) as watcher:
+    jobs = tuple(Job(f"job {i}", Artefact("bundle", i), 100.0) for i in range(3))
+    with watching(RunPlan("the run", jobs, {}), shown=True) as watcher:
         watcher.begun(jobs[0])
         watcher.finished(jobs[0], 50.0)
         watcher.begun(jobs[1])
@@ -271,6 +271,6 @@ def test_progress_tells_how_many_are_done_and_what_is_left(capfd: pytest.Capture
     assert "the run 1/3" in shown
     assert "about 2 min left" in shown
     assert "job 1" in shown
-    with watching(Plan("the run", jobs, {}), shown=False) as watcher:
+    with watching(RunPlan("the run", jobs, {}), shown=False) as watcher:
         watcher.begun(jobs[0])
     assert capfd.readouterr().err == ""

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from uqprism.measures import published
-from uqprism.paper.cells import AS_PRINTED, Cells, agreements, beside, column, wide
-from uqprism.paper.experiments import ood
-from uqprism.paper.experiments.correlation import claims as correlation_claims
+from uqprism.paper.comparison import AS_PRINTED, Cells, agreements, beside, column, wide
+from uqprism.paper.experiments import correlation, ood
 from uqprism.paper.experiments.ood import claims as ood_claims
 from uqprism.paper.experiments.selective import claims as selective_claims
 from uqprism.tasks.rank_correlation import RankCorrelation
@@ -28,10 +27,10 @@ def papers(name: str, row: str | None = None, blank: float = 0.5) -> Cells:
     )
 
 
-def papers_rows() -> ood_claims.Rows:
+def papers_rows() -> ood_claims.Aurocs:
     names = published.rows("ood_detection_full")
     rows = {row: papers("ood_detection_full", row) for row in names}
-    return ood_claims.Rows(papers("ood_detection_mean"), rows, tuple(names[:4]), tuple(names[4:]))
+    return ood_claims.Aurocs(papers("ood_detection_mean"), rows, tuple(names[:4]), tuple(names[4:]))
 
 
 def changed(cells: Cells, **values: float) -> Cells:
@@ -134,24 +133,22 @@ def test_correlations_deny_what_they_are_about() -> None:
     slip = {(column("log", "excess 1,1"), column("log", "excess 2,1")): 0.95}
     varied = (column("crps", "excess 3a,1"), column("quadratic", "excess 3a,1"))
     mean = correlation_of({varied: 0.3, **slip})
-    claims = {claim.name: claim for claim in correlation_claims.all_claims(mean)}
+    claims = {claim.name: claim for claim in correlation.all_claims(mean)}
     denied = [name for name, claim in claims.items() if not claim.holds]
     assert denied == ["R_exc^{1,1} and R_exc^{2,1}"]
     assert claims[denied[0]].numbers == {"crps": 1.0, "log": 0.95, "squared_error": 1.0, "quadratic": 1.0}
     mean = correlation_of({(column("crps", "bayes 1"), column("crps", "bayes 3b")): 0.5})
-    denied = [claim.name for claim in correlation_claims.all_claims(mean) if not claim.holds]
+    denied = [claim.name for claim in correlation.all_claims(mean) if not claim.holds]
     assert denied == ["R_Bayes^{1} and R_Bayes^{3b}", "only excess risks vary"]
 
 
 def test_the_log_score_counts_only_where_the_paper_could_compute_it() -> None:
     measure = "total 3a,2"
     mean = correlation_of({(column("log", measure), column("crps", measure)): 0.5})
-    claim = correlation_claims.all_claims(mean)[5]
+    claim = correlation.all_claims(mean)[5]
     assert claim.holds
     assert "by our integrals: 0.5000" in claim.measured
-    assert not correlation_claims.all_claims(correlation_of({(column("quadratic", measure), column("crps", measure)): 0.5}))[
-        5
-    ].holds
+    assert not correlation.all_claims(correlation_of({(column("quadratic", measure), column("crps", measure)): 0.5}))[5].holds
 
 
 def test_what_is_within_the_spread_of_the_best_is_among_the_best() -> None:

@@ -10,11 +10,11 @@ import pytest
 
 from uqprism import ood_detection, selective_prediction
 from uqprism.measures import published
-from uqprism.paper import fits, training
-from uqprism.paper.artefacts import Store
+from uqprism.paper import ensembles
+from uqprism.paper.ensembles import EnsembleSpec, StoredEnsemble, Training
 from uqprism.paper.experiments import correlation, ood, selective
-from uqprism.paper.fits import Fitted, Training
 from uqprism.paper.runner import Outcome, produce
+from uqprism.paper.store import Store
 from uqprism.tasks import prediction_error
 from uqprism.training import DeepEnsemble
 
@@ -55,13 +55,13 @@ def without_training(patch: pytest.MonkeyPatch) -> None:
         raise AssertionError("nothing should be trained")
 
     for name in ("trained", "trained_now"):
-        patch.setattr(fits, name, refused)
+        patch.setattr(ensembles, name, refused)
 
 
 def test_detection_is_that_of_the_kept_predictions(detected: Outcome) -> None:
     """Recomputed by hand for one seed and one kind of outliers."""
     store, fit = Store(detected.folder / "_work"), ood.fits(MOSAICS)[1]
-    known, alien = (fits.measured(store.get(fit.predictions(what))) for what in ("test", "inverted"))
+    known, alien = (ensembles.measured(store.get(fit.predictions(what))) for what in ("test", "inverted"))
     name = "crps.excess.members.members"
     expected = ood_detection({name: known[name]}, {name: alien[name]}, resamples=0)[name]
     arrays = detected.result.arrays
@@ -93,10 +93,10 @@ def test_a_stand_in_for_letters_changes_one_quadrant_only() -> None:
 
 def test_selection_is_that_of_the_kept_predictions(selected: Outcome) -> None:
     store, job = Store(selected.folder / "_work"), selective.jobs(PICTURES)[0]
-    fitted = Fitted(job.key.fit, store)
+    fitted = StoredEnsemble(job.key.fit, store)
     predictions, targets = fitted.predictions(), fitted.data.test.targets
     name = "log.total.members.members"
-    scores = {name: fits.measured(predictions)[name]}
+    scores = {name: ensembles.measured(predictions)[name]}
     error = prediction_error(predictions, targets)
     np.testing.assert_allclose(error, (np.mean(predictions.members.mean, axis=0) - targets) ** 2)
     expected = selective_prediction(scores, error=error, resamples=0)[name]
@@ -138,44 +138,46 @@ def test_a_large_network_is_trained_anew_and_not_kept(tmp_path: Path, monkeypatc
     how = dataclasses.replace(SMALL, network="resnet18", max_epochs=1)
     assert how.architecture() == ResNet18()
     monkeypatch.setattr(Training, "architecture", lambda _: ResNet18(stem=3, width=2))
-    fit = fits.Fit("dots", 0, how, {"sizes": (16, 8, 8)})
-    fits.predict_all([fit], Store(tmp_path))
+    fit = EnsembleSpec("dots", 0, how, {"sizes": (16, 8, 8)})
+    ensembles.predict_all([fit], Store(tmp_path))
     assert fit.predictions() in Store(tmp_path)
     assert fit.members not in Store(tmp_path)
     assert not (tmp_path / "unfinished").exists()
 
 
 @pytest.fixture
-def large(monkeypatch: pytest.MonkeyPatch) -> fits.Fit:
+def large(monkeypatch: pytest.MonkeyPatch) -> EnsembleSpec:
     """An ensemble that is not kept, and of which each training comes out otherwise, as on a GPU."""
     from uqprism.training.networks.convolutional import ResNet18
 
     monkeypatch.setattr(Training, "architecture", lambda _: ResNet18(stem=3, width=2))
     TRAINED.clear()
 
+    train = ensembles.trained_now
+
     def trained_now(*rows: object, **settings: object) -> object:
-        ensemble = training.trained_now(*rows, **{**settings, "seed": len(TRAINED)})
+        ensemble = train(*rows, **{**settings, "seed": len(TRAINED)})
         TRAINED[ensemble.history.seeds[0]] = ensemble
         return ensemble
 
-    monkeypatch.setattr(fits, "trained_now", trained_now)
-    return fits.Fit("dots", 0, dataclasses.replace(SMALL, network="resnet18", max_epochs=1), {"sizes": (16, 8, 8)})
+    monkeypatch.setattr(ensembles, "trained_now", trained_now)
+    return EnsembleSpec("dots", 0, dataclasses.replace(SMALL, network="resnet18", max_epochs=1), {"sizes": (16, 8, 8)})
 
 
-def of_one_training(fit: fits.Fit, store: Store) -> int:
+def of_one_training(fit: EnsembleSpec, store: Store) -> int:
     """Its first member's seed, if what is kept is what the ensemble of that seed predicts."""
-    fitted = Fitted(fit, store)
+    fitted = StoredEnsemble(fit, store)
     record, predictions, measures = fitted.record(), fitted.predictions(), fitted.measures()
     seed = record.data["member seeds"][0]
     expected = TRAINED[seed].predict_ensemble(fitted.data.test.inputs)
     np.testing.assert_array_equal(predictions.members.mean, expected.members.mean)
     assert record.data["error"] == np.sqrt(prediction_error(expected, fitted.data.test.targets).mean())
     name = "squared_error.bayes.members"
-    np.testing.assert_array_equal(measures[name], fits.measured(expected)[name])
+    np.testing.assert_array_equal(measures[name], ensembles.measured(expected)[name])
     return seed
 
 
-def test_predictions_and_record_of_a_network_that_is_not_kept_are_of_one_training(large: fits.Fit, tmp_path: Path) -> None:
+def test_predictions_and_record_of_a_network_that_is_not_kept_are_of_one_training(large: EnsembleSpec, tmp_path: Path) -> None:
     """Killed after the predictions were kept, or with measures of them, or left with half of the files."""
     store = Store(tmp_path)
     before = of_one_training(large, store)
@@ -188,7 +190,7 @@ def test_predictions_and_record_of_a_network_that_is_not_kept_are_of_one_trainin
         before = after
 
 
-def test_half_a_training_is_not_completed_by_that_of_a_run_beside_it(large: fits.Fit, tmp_path: Path) -> None:
+def test_half_a_training_is_not_completed_by_that_of_a_run_beside_it(large: EnsembleSpec, tmp_path: Path) -> None:
     mine, beside = (Store(tmp_path / name, None, (tmp_path / other,)) for name, other in (("a", "b"), ("b", "a")))
     first = of_one_training(large, mine)
     assert of_one_training(large, beside) == first
@@ -235,7 +237,7 @@ def test_training_says_how_unlike_the_images_to_stop_on_and_to_test_on_are(selec
     """The NLL to stop on is the lowest of training, the NLL to test on that of the kept predictions, in its units."""
     store = Store(selected.folder / "_work")
     (job, *_) = selective.jobs(PICTURES)
-    fitted = Fitted(job.key.fit, store)
+    fitted = StoredEnsemble(job.key.fit, store)
     (row, *_), (seed, *_) = (selected.result.tables[name] for name in ("Training", "Seeds"))
     losses = fitted.record().arrays["validation_loss"]
     assert row["validation NLL"] == pytest.approx(np.nanmin(losses, axis=0).mean())
@@ -276,11 +278,11 @@ def test_numbers_do_not_depend_on_the_threads_of_the_process(tmp_path: Path) -> 
     import torch
 
     before, found = torch.get_num_threads(), []
-    fit = fits.Fit("dots", 0, SMALL, {"sizes": (96, 32, 40)})
+    fit = EnsembleSpec("dots", 0, SMALL, {"sizes": (96, 32, 40)})
     try:
         for count in (1, 2):
             torch.set_num_threads(count)
-            found.append(Fitted(fit, Store(tmp_path / str(count))).predictions().members.mean)
+            found.append(StoredEnsemble(fit, Store(tmp_path / str(count))).predictions().members.mean)
             assert torch.get_num_threads() == count
     finally:
         torch.set_num_threads(before)

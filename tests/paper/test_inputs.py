@@ -13,12 +13,12 @@ import pytest
 from tests.paper.data import files
 from uqprism.errors import FileError, JobError
 from uqprism.paper import inputs
-from uqprism.paper.artefacts import Artefact, Findings, Store, as_data
-from uqprism.paper.base import Claim, Experiment, Result
+from uqprism.paper.ensembles import EnsembleSpec, StoredEnsemble, Training
+from uqprism.paper.experiment import Claim, Experiment, Result
 from uqprism.paper.experiments.ood import outlier_mosaics
-from uqprism.paper.fits import Fit, Fitted, Training
 from uqprism.paper.jobs import Job
-from uqprism.paper.runner import Outcome, Run, produce
+from uqprism.paper.runner import Outcome, Reproduction, produce
+from uqprism.paper.store import Artefact, Bundle, Store, as_data
 
 [CASP] = (f"casp/{remote.name}" for remote in files.official("casp"))
 REFUSED = "was made from other files of the data set casp than are there now .*give another --out, or --overwrite"
@@ -30,12 +30,12 @@ class Config:
 
 
 def jobs(config: Config) -> list[Job]:
-    return [Job(f"seed {seed}", Artefact("findings", {"seed": seed})) for seed in range(config.n_seeds)]
+    return [Job(f"seed {seed}", Artefact("bundle", {"seed": seed})) for seed in range(config.n_seeds)]
 
 
-def work(job: Job, store: Store) -> Findings:
+def work(job: Job, store: Store) -> Bundle:
     dataset = inputs.load(store, "casp", seed=job.key["seed"])
-    return Findings({"mean": float(np.mean([part.targets.mean() for part in (dataset.train, dataset.test)]))})
+    return Bundle({"mean": float(np.mean([part.targets.mean() for part in (dataset.train, dataset.test)]))})
 
 
 def gather(config: Config, store: Store) -> Result:
@@ -75,7 +75,7 @@ def test_a_finished_run_is_not_taken_for_one_on_other_files(roots: Path) -> None
     for _ in range(2):
         with pytest.raises(FileError, match=f"{roots / 'run'} {REFUSED}"):
             run(roots, "other")
-        plan = Run.of(EXPERIMENT, "two", out=roots / "run", data=roots / "other").plan()
+        plan = Reproduction.of(EXPERIMENT, "two", out=roots / "run", data=roots / "other").plan()
         assert "It would be refused" in str(plan)
         shutil.rmtree(roots / "run" / "_work", ignore_errors=True)  # which may be done: result.json knows too
     assert mean(run(roots, "other", overwrite=True)) != mean(first)
@@ -87,7 +87,7 @@ def test_a_run_does_not_go_on_with_other_files(roots: Path) -> None:
     (roots / "run" / "result.json").unlink()
     with pytest.raises(FileError, match=REFUSED):
         run(roots, "other")
-    assert "would be refused" in str(Run.of(EXPERIMENT, "two", out=roots / "run", data=roots / "other").plan())
+    assert "would be refused" in str(Reproduction.of(EXPERIMENT, "two", out=roots / "run", data=roots / "other").plan())
     assert run(roots, "copy").record["jobs"]["found done"] == 1
     (roots / "run" / "result.json").unlink()
     assert run(roots, "empty").record["jobs"]["found done"] == 2
@@ -130,13 +130,13 @@ def test_what_is_read_from_another_run_must_be_of_the_same_files(roots: Path) ->
 
 
 def test_experiments_note_which_files_they_read(roots: Path, rng) -> None:
-    from uqprism.paper.experiments.active import Rows, learning
+    from uqprism.paper.experiments.active import Rows, read
 
     np.savez(roots / "first" / "cifar10.npz", x=rng.integers(0, 256, (4, 32, 32, 3), dtype=np.uint8), y=np.zeros(4, np.uint8))
-    fitted = Fitted(Fit("casp", 0, Training()), Store(roots / "fits", roots / "first"))
+    fitted = StoredEnsemble(EnsembleSpec("casp", 0, Training()), Store(roots / "fits", roots / "first"))
     assert len(fitted.data.test) == 6
     outlier_mosaics("cifar10", np.zeros((3, 1, 64, 64), np.uint8), fitted.store, seed=0)
-    learning.read(Rows("casp", n_pool=20, n_validation=3, n_test=6, seed=0), Store(roots / "active", roots / "first"))
+    read(Rows("casp", n_pool=20, n_validation=3, n_test=6, seed=0), Store(roots / "active", roots / "first"))
     noted = {path.relative_to(roots).as_posix(): list(json.loads(path.read_text())) for path in roots.glob("*/data/*.json")}
     assert noted == {
         "fits/data/casp.json": [CASP],

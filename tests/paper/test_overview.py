@@ -9,12 +9,12 @@ import pytest
 
 from tests.paper.toy import EXPERIMENT, LOG, gather
 from uqprism.measures.published import Cell
-from uqprism.paper.agreement import agreement
-from uqprism.paper.artefacts import Store
-from uqprism.paper.base import Result
-from uqprism.paper.files import load
-from uqprism.paper.overview import overview
+from uqprism.paper.comparison import agreement
+from uqprism.paper.experiment import Result
+from uqprism.paper.report import overview
+from uqprism.paper.results import load, read_record
 from uqprism.paper.runner import produce
+from uqprism.paper.store import Store
 
 AGREEMENT = agreement(
     {"crps.bayes.members": 1.5, "crps.bayes.pooled": 2.5, "log.bayes.pooled": 2.0},
@@ -38,8 +38,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [where / "first", where / "second"]
 
 
+def records(folders: list[Path]) -> dict[str, dict]:
+    return {folder.name: read_record(folder) for folder in folders}
+
+
 def test_it_counts_the_sentences_that_hold(folders: list[Path]) -> None:
-    text = overview(folders)
+    text = overview(records(folders))
     assert "Of 3 sentences of the paper that were held against our numbers, 2 hold: 2 of the 3 in its Sections" in text
     assert "| [first](first.md) | 1 of 1 | tiny |" in text
     assert "| [second](second.md) | 1 of 2 | tiny |" in text
@@ -47,8 +51,8 @@ def test_it_counts_the_sentences_that_hold(folders: list[Path]) -> None:
 
 
 def test_sentences_of_the_appendix_are_counted_apart(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uqprism.paper.overview.APPENDIX", {"other"})
-    assert "2 of the 2 in its Sections 5.1 to 5.6, and 0 of the 1 in its appendix." in overview(folders)
+    monkeypatch.setattr("uqprism.paper.report.APPENDIX", {"other"})
+    assert "2 of the 2 in its Sections 5.1 to 5.6, and 0 of the 1 in its appendix." in overview(records(folders))
 
 
 def test_agreement_is_in_the_record_the_report_and_the_overview(folders: list[Path]) -> None:
@@ -56,5 +60,5 @@ def test_agreement_is_in_the_record_the_report_and_the_overview(folders: list[Pa
     assert load(folders[0])[0].agreements == {}
     row = "| 3 | 0.5 | 0.667 | 1 |"
     assert f"| the mean {row}" in (folders[1] / "report.md").read_text()
-    assert f"| [second](second.md), the mean {row}" in overview(folders)
-    assert "Agreement" not in overview(folders[:1])
+    assert f"| [second](second.md), the mean {row}" in overview(records(folders))
+    assert "Agreement" not in overview(records(folders[:1]))

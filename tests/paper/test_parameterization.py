@@ -13,7 +13,7 @@ from uqprism.errors import ArgumentError, FileError, InvalidValueError, MissingE
 from uqprism.paper import runner, summaries
 from uqprism.paper.data.synthetic import sine
 from uqprism.paper.experiments.parameterization import EXPERIMENT, Config
-from uqprism.paper.files import load
+from uqprism.paper.results import load
 from uqprism.paper.runner import Outcome, produce
 
 TINY = Config(n_sets=2, n_networks=2, n_training=96, n_validation=50, hidden=(8,), other_rates=(1e-2,), epochs=20)

@@ -11,7 +11,7 @@ import pytest
 from scipy.integrate import dblquad, quad
 
 from uqprism.measures import published
-from uqprism.paper.base import Claim
+from uqprism.paper.experiment import Claim
 from uqprism.paper.experiments.shifts import EXPERIMENT, POSTERIORS, claims
 from uqprism.paper.experiments.shifts.claims import FILLED, SHIFTS, Answers
 from uqprism.paper.runner import Outcome, produce

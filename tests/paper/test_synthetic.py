@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 import uqprism as up
-from uqprism.paper.artefacts import Findings, Store
 from uqprism.paper.data.synthetic import two_curves, two_curves_truth
-from uqprism.paper.experiments.synthetic import EXPERIMENT, TEST_REGIONS, Config, claims, figures, jobs
-from uqprism.paper.experiments.synthetic.claims import Trials
-from uqprism.paper.experiments.synthetic.judgement import judged
+from uqprism.paper.experiments.synthetic import EXPERIMENT, TEST_REGIONS, Config, claims, jobs, log_figure
+from uqprism.paper.experiments.synthetic.claims import Trials, judged
 from uqprism.paper.runner import Outcome, produce
+from uqprism.paper.store import Bundle, Store
 
 TINY = Config(n_trials=2, n_training=150, n_test=90, n_members=3, hidden=(4,), epochs=6, other_rates=(1e-3,))
-SMOKE = dataclasses.replace(EXPERIMENT, presets={"tiny": TINY}, draw=lambda result: {"log": figures.log(result)})
+SMOKE = dataclasses.replace(EXPERIMENT, presets={"tiny": TINY}, draw=lambda result: {"log": log_figure(result)})
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +153,7 @@ def test_agreement_is_the_lowest_rank_correlation_with_another_rule() -> None:
 
 
 def test_trials_are_summarised_by_their_medians() -> None:
-    parts = [Findings({"measures": ["crps.bayes.members"]}, {"outside": np.array([value])}) for value in (0.1, 0.2, 0.9)]
+    parts = [Bundle({"measures": ["crps.bayes.members"]}, {"outside": np.array([value])}) for value in (0.1, 0.2, 0.9)]
     trials = Trials.of(parts)
     assert trials.median("outside", "crps.bayes.members") == 0.2
     assert len(trials) == 3

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from uqprism.errors import InvalidValueError
-from uqprism.paper.artefacts import Artefact, Findings, Store, as_data
-from uqprism.paper.base import Claim, Experiment, Result
+from uqprism.paper.experiment import Claim, Experiment, Result
 from uqprism.paper.jobs import Job
+from uqprism.paper.store import Artefact, Bundle, Store, as_data
 
 LOG = "UQPRISM_TEST_LOG"
 
@@ -38,26 +38,26 @@ class Part:
 
 def jobs(config: Config) -> list[Job]:
     parts = [Part(i, config.pause, i in config.broken, i in config.deadly, config.seed + i) for i in range(config.n_jobs)]
-    return [Job(f"part {part.number}", Artefact("findings", part), seconds=2.0) for part in parts]
+    return [Job(f"part {part.number}", Artefact("bundle", part), seconds=2.0) for part in parts]
 
 
-def work(job: Job, store: Store) -> Findings:
+def work(job: Job, store: Store) -> Bundle:
     part = job.key
     note("begun", part.number)
     if part.broken:
         raise InvalidValueError(f"number {part.number} is broken")
     if part.deadly:
         os.kill(os.getpid(), signal.SIGKILL)
-    draws = Artefact("findings", {"seed": part.seed})
+    draws = Artefact("bundle", {"seed": part.seed})
     values = store.get(draws, lambda: drawn(part)).arrays["values"]
     time.sleep(part.pause)
     note("ended", part.number)
-    return Findings({"process": os.getpid()}, {"mean": values.mean(keepdims=True)})
+    return Bundle({"process": os.getpid()}, {"mean": values.mean(keepdims=True)})
 
 
-def drawn(part: Part) -> Findings:
+def drawn(part: Part) -> Bundle:
     note("drawn", part.number)
-    return Findings(arrays={"values": np.random.default_rng(part.seed).normal(size=100)})
+    return Bundle(arrays={"values": np.random.default_rng(part.seed).normal(size=100)})
 
 
 def note(what: str, number: int) -> None:

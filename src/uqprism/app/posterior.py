@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from uqprism.evaluation import evaluate
-from uqprism.paper.experiments.shifts import POSTERIORS, Posterior, Rule, weighted
+from uqprism.paper.experiments.shifts import POSTERIORS, Posterior, Quadrature, weighted
 from uqprism.paper.experiments.shifts.claims import ORIGINAL
 
 NODES = 16  # in mean and variance: exact to the digits shown wherever the sliders stand
@@ -67,7 +67,7 @@ class Answer:
 
 def answers(shift: Shift) -> dict[str, Answer]:
     """Every measure of the paper before and after the change."""
-    table = evaluate(weighted(Rule(NODES, (POSTERIORS[ORIGINAL], shift.posterior()))))
+    table = evaluate(weighted(Quadrature(NODES, (POSTERIORS[ORIGINAL], shift.posterior()))))
     return {name: Answer(*map(float, table[name])) for name in table}
 
 
@@ -83,6 +83,6 @@ class Densities:
 def densities(shift: Shift) -> Densities:
     """What the members predict."""
     after, before = shift.posterior(), POSTERIORS[ORIGINAL]
-    shown = weighted(Rule(SHOWN_NODES, (after,)))
-    average, average_before = (np.exp(weighted(Rule(NODES, (each,))).mixture.log_density(GRID)) for each in (after, before))
+    shown = weighted(Quadrature(SHOWN_NODES, (after,)))
+    average, average_before = (np.exp(weighted(Quadrature(NODES, (each,))).mixture.log_density(GRID)) for each in (after, before))
     return Densities(np.exp(shown.members.log_density(GRID)), average, average_before)

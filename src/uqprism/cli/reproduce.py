@@ -99,7 +99,7 @@ def reproduce(
 def _folders(out: str | None, settings: Any) -> dict[str, str | None]:
     """The experiments that have the preset, each with its folder; what is wrong for all of them is told before one is run."""
     from uqprism import paper
-    from uqprism.paper.runner import Run
+    from uqprism.paper.runner import Reproduction
 
     preset = settings["preset"]
     chosen, lacking = paper.having(preset)
@@ -107,7 +107,7 @@ def _folders(out: str | None, settings: Any) -> dict[str, str | None]:
         print(f"uqprism: no preset {preset!r}, so left out: {', '.join(lacking)}", file=sys.stderr)
     folders = {each: os.path.join(out or paper.default_folder(preset), each) for each in chosen}
     for each, folder in folders.items():
-        Run.of(paper.get(each), out=folder, **settings)
+        Reproduction.of(paper.get(each), out=folder, **settings)
     return dict(folders)
 
 

@@ -1,75 +1,56 @@
-"""The paper's figures and tables, regenerated. One module each: a module here that sets `EXPERIMENT` is found by itself.
+"""The paper's figures and tables, regenerated.
 
-Listing reads the modules' text; only the experiment that is asked for is imported, so that the list needs neither PyTorch nor
-matplotlib.
+Each module of `uqprism.paper.experiments` registers one experiment. Listing them imports neither PyTorch nor matplotlib.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
-import re
-from importlib.util import find_spec
 from typing import Any
 
-from uqprism.paper import experiments
-from uqprism.paper.artefacts import Artefact, Findings, Store
-from uqprism.paper.base import Claim, Experiment, Picture, Result
-from uqprism.paper.jobs import Job, Plan
-from uqprism.paper.runner import Outcome, Run, produce
+from uqprism.paper.experiment import EXPERIMENTS, Claim, Experiment, Picture, Result, register
+from uqprism.paper.jobs import Job, RunPlan
+from uqprism.paper.runner import Outcome, Reproduction, produce
+from uqprism.paper.store import Artefact, Bundle, Store
 from uqprism.registry import unknown
 
 __all__ = [
     "Artefact",
+    "Bundle",
     "Claim",
     "Experiment",
-    "Findings",
     "Job",
     "Outcome",
     "Picture",
-    "Plan",
     "Result",
+    "RunPlan",
     "Store",
     "get",
     "plan",
     "presets",
+    "register",
     "reproduce",
     "summaries",
 ]
 
-_SETS_EXPERIMENT = re.compile(r"^EXPERIMENT\b.* = ", flags=re.MULTILINE)
-
 
 def summaries() -> dict[str, str]:
-    """What there is to reproduce: names, and a sentence for each."""
-    found = {}
-    for module in pkgutil.iter_modules(experiments.__path__):
-        text = _text(f"{experiments.__name__}.{module.name}")
-        if _SETS_EXPERIMENT.search(text):
-            found[module.name] = text.split('"""', 2)[1].splitlines()[0]
-    return found
-
-
-def _text(module: str) -> str:
-    loader: Any = getattr(find_spec(module), "loader", None)
-    return loader.get_source(module)
+    """The names of the experiments, with a sentence for each."""
+    return {name: each.summary for name, each in sorted(EXPERIMENTS.items())}
 
 
 def get(name: str) -> Experiment[Any]:
     """The experiment called `name`; an unknown name raises and suggests the nearest."""
-    if name not in summaries():
-        raise unknown("experiment", name, summaries())
-    return importlib.import_module(f"{experiments.__name__}.{name}").EXPERIMENT
+    return EXPERIMENTS.get(name)
 
 
 def presets() -> dict[str, tuple[str, ...]]:
-    """The names of the settings that each experiment has; to tell them, all experiments are imported."""
+    """The names of the presets that each experiment has."""
     return {name: tuple(get(name).presets) for name in summaries()}
 
 
 def having(preset: str) -> tuple[list[str], list[str]]:
-    """The experiments that have settings of this name, and those that have not; a name that none has raises."""
+    """The experiments that have this preset, and those that do not; a preset that none has raises."""
     known = presets()
     chosen = [name for name, own in known.items() if preset in own]
     if not chosen:
@@ -92,13 +73,13 @@ def reproduce(
 
     Args:
         name: one of `summaries()`.
-        preset: `quick`, or `paper` for the size of the paper; `presets()` has those that only some experiments have.
+        preset: `quick`, or `paper` for the size of the paper; `presets()` lists those of each experiment.
         out: the folder; by default `runs/NAME`, and `runs/PRESET/NAME` for presets other than `quick`.
         seed: of data and networks; by default the preset's.
-        jobs: processes to work at a time; each takes the next part of the experiment.
-        data: the root of the data sets; by default where `uqprism.paper.data` looks for them.
-        overwrite: run again, also over the results of other settings.
-        progress: on standard error; by default on a terminal.
+        jobs: number of processes; each takes the next part of the experiment.
+        data: the root folder of the data sets; by default where `uqprism.paper.data` looks for them.
+        overwrite: run again, even where the folder has results of other settings.
+        progress: whether to show a progress bar on standard error; by default on a terminal.
     """
     folder = out or os.path.join(default_folder(preset), name)
     return produce(get(name), preset, out=folder, seed=seed, jobs=jobs, data=data, overwrite=overwrite, progress=progress)
@@ -112,12 +93,12 @@ def plan(
     seed: int | None = None,
     jobs: int = 1,
     data: str | os.PathLike[str] | None = None,
-) -> Plan:
-    """What `reproduce` would do with the same arguments: its jobs, which of them are done, and about how long the rest takes."""
+) -> RunPlan:
+    """What `reproduce` would do with the same arguments: its jobs, which of them are done, and how long the rest may take."""
     folder = out or os.path.join(default_folder(preset), name)
-    return Run.of(get(name), preset, out=folder, seed=seed, jobs=jobs, data=data).plan()
+    return Reproduction.of(get(name), preset, out=folder, seed=seed, jobs=jobs, data=data).plan()
 
 
 def default_folder(preset: str) -> str:
-    """Where the folders of all experiments lie unless another is named: one for each preset, so that none is in another's way."""
+    """The parent of the experiments' folders where no other is given: one for each preset."""
     return "runs" if preset == "quick" else os.path.join("runs", preset)

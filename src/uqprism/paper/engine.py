@@ -1,7 +1,7 @@
-"""Jobs at work: one after the other in this process, or several processes that each take the next one.
+"""Run jobs: one after the other in this process, or in several processes that each take the next one.
 
-What a job finds goes into the store, so processes tell each other only which job comes next and whether it went well. A job that
-fails leaves the others alone.
+A job writes its artefact into the store, so processes exchange only which job comes next and whether it succeeded. A job that
+fails does not stop the others.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from uqprism.errors import JobError, UqprismError
-from uqprism.paper.artefacts import Store
-from uqprism.paper.jobs import Job, Plan
-from uqprism.paper.progress import Watcher, watching
+from uqprism.paper.jobs import Job, RunPlan, duration
+from uqprism.paper.store import Store
+from uqprism.support.progress import ProgressBar, progress_bar
 
 Work = Callable[[Job, Store], Any]
-MOST_TOLD = 3  # failures that are told in full
+SHOWN = 3  # failures that are shown in full
 
 
-def carry_out(work: Work, plan: Plan, store: Store, shown: bool) -> None:
-    """Do the jobs that are left; if some fail, raise after the last one, with the reason of each."""
+def carry_out(work: Work, plan: RunPlan, store: Store, shown: bool) -> None:
+    """Do the jobs that are left; if some fail, raise `JobError` after the last one, with the reasons."""
     jobs = plan.left
     processes = min(plan.processes, len(jobs))
     with watching(plan, shown) as watcher:
-        outcomes = _here(work, jobs, store, watcher) if processes <= 1 else _elsewhere(work, jobs, store, processes, watcher)
+        outcomes = _here(work, jobs, store, watcher) if processes <= 1 else _in_processes(work, jobs, store, processes, watcher)
         failures = {}
         for job, failure in outcomes:
             if failure is None:
@@ -39,11 +39,11 @@ def carry_out(work: Work, plan: Plan, store: Store, shown: bool) -> None:
                 watcher.failed(job)
     if failures:
         in_order = {job.name: failures[job.name] for job in plan.jobs if job.name in failures}
-        raise JobError(_told(in_order, len(plan.jobs)))
+        raise JobError(_message(in_order, len(plan.jobs)))
 
 
 def attempt(work: Work, job: Job, store: Store) -> str | None:
-    """Do a job; None if it went well, else why it did not."""
+    """Do a job; returns None if it succeeded, else the reason why not."""
     try:
         store.get(job.artefact, lambda: work(job, store))
     except UqprismError as error:
@@ -59,14 +59,16 @@ def _here(work: Work, jobs: Iterable[Job], store: Store, watcher: Watcher) -> It
         yield job, attempt(work, job, store)
 
 
-def _elsewhere(work: Work, jobs: list[Job], store: Store, processes: int, watcher: Watcher) -> Iterator[tuple[Job, str | None]]:
+def _in_processes(
+    work: Work, jobs: list[Job], store: Store, processes: int, watcher: Watcher
+) -> Iterator[tuple[Job, str | None]]:
     waiting = iter(jobs)
     busy: dict[Any, tuple[Any, Job]] = {}  # by connection
     threads = max((os.cpu_count() or 1) // processes, 1)
     with ExitStack() as stack:
 
         def give_next(worker: tuple[Any, Any] | None) -> None:
-            """To this process, or to a new one."""
+            """Send the next job to this process, or to a new one."""
             if (job := next(waiting, None)) is not None:
                 process, connection = worker or stack.enter_context(_process(work, store, threads))
                 connection.send(job)
@@ -84,7 +86,7 @@ def _elsewhere(work: Work, jobs: list[Job], store: Store, processes: int, watche
 
 
 def _answer(process: Any, connection: Any) -> tuple[str | None, bool]:
-    """What became of a process's job, and whether the process can take another."""
+    """The failure of a process's job, or None, and whether the process is still alive."""
     try:
         return connection.recv(), True
     except (EOFError, OSError):
@@ -94,7 +96,7 @@ def _answer(process: Any, connection: Any) -> tuple[str | None, bool]:
 
 @contextmanager
 def _process(work: Work, store: Store, threads: int) -> Iterator[tuple[Any, Connection]]:
-    # Spawned, not forked: a fork would copy the state of CUDA and of thread pools, which then do not work.
+    # Spawned, because CUDA and thread pools do not work in a forked process.
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=serve, args=(work, store, theirs, threads), daemon=True)
@@ -103,15 +105,15 @@ def _process(work: Work, store: Store, threads: int) -> Iterator[tuple[Any, Conn
     try:
         yield process, ours
     finally:
-        ours.close()  # a process that waits for a job ends
+        ours.close()  # which ends a process that waits for a job
         if process.exitcode is None:
             process.terminate()
         process.join()
 
 
 def serve(work: Work, store: Store, connection: Connection, threads: int) -> None:
-    """Do jobs until there is nobody to ask for more; where the asker was killed, the job at hand is finished and kept."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the first one ends the others
+    """Do jobs until the connection closes. If the main process was killed, the current job is still finished and stored."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the main one ends the others
     for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(name, str(threads))
     try:
@@ -121,13 +123,47 @@ def serve(work: Work, store: Store, connection: Connection, threads: int) -> Non
         return
 
 
-def _told(failures: dict[str, str], n_jobs: int) -> str:
+def _message(failures: dict[str, str], n_jobs: int) -> str:
     count, reasons = f"{len(failures)} of {n_jobs} jobs failed", {reason.rstrip() for reason in failures.values()}
     advice = "the same command tries again"
     if len(failures) < n_jobs:
         advice = "what the others found is kept, the same command does the rest"
     if len(failures) > 1 and len(reasons) == 1:
         return f"{count}, all for the same reason; {advice}\n  {reasons.pop()}"
-    shown = [f"{name}: {reason.rstrip()}" for name, reason in list(failures.items())[:MOST_TOLD]]
-    more = [f"and {len(failures) - MOST_TOLD} more"] if len(failures) > MOST_TOLD else []
+    shown = [f"{name}: {reason.rstrip()}" for name, reason in list(failures.items())[:SHOWN]]
+    more = [f"and {len(failures) - SHOWN} more"] if len(failures) > SHOWN else []
     return "\n  ".join([f"{count}; {advice}", *shown, *more])
+
+
+class Watcher:
+    """Shows the progress of jobs on a bar: how many are done, time left, which are running."""
+
+    def __init__(self, plan: RunPlan, bar: ProgressBar) -> None:
+        self._plan, self._bar, self._running = plan, bar, list[str]()
+
+    def begun(self, job: Job) -> None:
+        """Record that a job was started."""
+        self._running.append(job.name)
+        self._draw(0)
+
+    def finished(self, job: Job, seconds: float) -> None:
+        """Record that a job is done."""
+        self._plan = self._plan.after(job, seconds)
+        self.failed(job)
+
+    def failed(self, job: Job) -> None:
+        """Record that a job ended without its artefact."""
+        self._running.remove(job.name)
+        self._draw(1)
+
+    def _draw(self, done: int) -> None:
+        left = [f"about {duration(self._plan.seconds_left())} left"] if self._plan.left else []
+        self._bar.update(advance=done, text="; ".join([*left, *self._running]))
+
+
+@contextmanager
+def watching(plan: RunPlan, shown: bool) -> Iterator[Watcher]:
+    """A `Watcher` for this plan; without `shown` it draws nothing."""
+    with progress_bar(plan.title, len(plan.jobs), shown=shown and bool(plan.left), estimate=False) as bar:
+        bar.update(completed=len(plan.taken))
+        yield Watcher(plan, bar)

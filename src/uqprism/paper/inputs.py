@@ -16,9 +16,9 @@ from typing import Any
 
 from uqprism.errors import FileError
 from uqprism.paper import data
-from uqprism.paper.artefacts import Store
 from uqprism.paper.data import Dataset
 from uqprism.paper.data.inventory import fingerprint
+from uqprism.paper.store import Store
 from uqprism.support.storage import write_text
 
 Array = Any

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from uqprism.errors import ArgumentError
-from uqprism.paper.artefacts import Artefact, Store
+from uqprism.paper.store import Artefact, Store
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """All jobs of a run, and what the finished ones took.
 
     Attributes:
@@ -59,7 +59,7 @@ class Plan:
     refused: bool = False
 
     @classmethod
-    def of(cls, title: str, jobs: Sequence[Job], store: Store, processes: int) -> Plan:
+    def of(cls, title: str, jobs: Sequence[Job], store: Store, processes: int) -> RunPlan:
         """From what is in the store."""
         names = [job.name for job in jobs]
         if len(set(names)) < len(names):
@@ -73,11 +73,11 @@ class Plan:
         """The jobs to do."""
         return [job for job in self.jobs if job.name not in self.taken]
 
-    def after(self, job: Job, seconds: float) -> Plan:
+    def after(self, job: Job, seconds: float) -> RunPlan:
         """The plan when this job is done too."""
         return replace(self, taken={**self.taken, job.name: seconds})
 
-    def following(self, plans: Iterable[Plan]) -> Plan:
+    def following(self, plans: Iterable[RunPlan]) -> RunPlan:
         """The same plan when these are carried out before it: it finds what they make and share."""
         shared = (job.shared for plan in plans if not plan.refused for job in plan.left)
         made = {each.digest for each in shared if each is not None}
@@ -110,7 +110,7 @@ class Plan:
         return "\n".join([*lines, *self.notes])
 
 
-def total(plans: Sequence[Plan]) -> str:
+def total(plans: Sequence[RunPlan]) -> str:
     """A line on plans that are carried out one after the other, without those that would be refused."""
     taken = [plan for plan in plans if not plan.refused]
     jobs, done = (sum(map(len, each)) for each in ([plan.jobs for plan in taken], [plan.taken for plan in taken]))

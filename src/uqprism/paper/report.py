@@ -1,16 +1,17 @@
-"""The report of an experiment as Markdown: claims beside the paper's sentences, pictures, tables, notes, how it was made."""
+"""Reports in Markdown: of one experiment, and an overview of several."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from uqprism.paper.agreement import Agreement
-from uqprism.paper.base import Claim, Experiment, Result
+from uqprism.paper.comparison import Agreement
+from uqprism.paper.experiment import Claim, Experiment, Result
+from uqprism.paper.jobs import duration
 
 
 def page(experiment: Experiment[Any], result: Result, record: Mapping[str, Any], captions: Mapping[str, str]) -> str:
-    """The whole of report.md."""
+    """The report of one experiment: claims, pictures, tables, notes, and how it was made."""
     parts = [f"# {experiment.name}", experiment.summary, claims_table(result.claims)]
     if result.agreements:
         parts += ["## Agreement with the paper's tables", agreements_table(result.agreements)]
@@ -24,7 +25,7 @@ def page(experiment: Experiment[Any], result: Result, record: Mapping[str, Any],
 
 
 def claims_table(claims: Sequence[Claim]) -> str:
-    """What the paper says, whether it holds here, and the numbers."""
+    """A table of the paper's sentences, whether each holds, and our numbers."""
     rows = [
         {"the paper": claim.paper, "here": "holds" if claim.holds else "**does not hold**", "measured": claim.measured}
         for claim in claims
@@ -33,7 +34,7 @@ def claims_table(claims: Sequence[Claim]) -> str:
 
 
 def agreements_table(agreements: Mapping[str, Agreement]) -> str:
-    """How well the numbers agree with the paper's, a row for each that was compared."""
+    """A table of agreements with the paper, a row for each comparison."""
     rows = [
         {
             "compared": name,
@@ -48,7 +49,7 @@ def agreements_table(agreements: Mapping[str, Agreement]) -> str:
 
 
 def rows_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows with the same columns."""
+    """A Markdown table of rows with the same columns."""
     names = list(rows[0])
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
     lines += ["| " + " | ".join(_shown(row[name]) for name in names) + " |" for row in rows]
@@ -81,3 +82,77 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3g}"
     return ", ".join(map(_shown, value)) if isinstance(value, list | tuple) else str(value).replace("|", "\\|")
+
+
+READING = (
+    "How to read it: a sentence holds if our numbers pass a threshold that the experiment states in its module `claims`; where "
+    "the paper gives no number, the threshold is ours. *Does not hold* may be close or far: the page of the experiment says by "
+    "how much, and why as far as we know. Labels such as R_tot^{3a,2} are the paper's, (truth, prediction): 1 the members, 2 "
+    "their mixture, 3a the matched and 3b the pooled Gaussian. Street scenes are CamVid's, in place of Cityscapes, which may "
+    "not be passed on; `dots` and `arrow` are generated anew, since the paper does not give its constants. Time on the device "
+    "is that of all jobs one after the other, also where some ran at once. Versions in a result.json are those of the machine "
+    "that gathered the results; of the H200 they were not recorded."
+)
+APPENDIX = frozenset(  # names of claims whose sentence stands in the paper's appendix alone
+    {
+        "most settings improve on random",
+        "quadratic total and Bayes are poor",
+        "similar across sources",
+        "SVHN as well",
+        "upper left most reliably",
+        "by positional significance",
+        "more gradient steps",
+        "much more stable losses",
+        "variance away from data",
+        "mean away from data",
+        "patterns alike across rules",
+        "magnitudes vary slightly",
+    }
+)
+
+
+def overview(records: Mapping[str, Mapping[str, Any]]) -> str:
+    """A page over several experiments, in Markdown.
+
+    Args:
+        records: the contents of each experiment's result.json, by its name; links lead to the page NAME.md.
+    """
+    claims = {name: [Claim(**claim) for claim in record["claims"]] for name, record in records.items()}
+    every = [claim for found in claims.values() for claim in found]
+    main, appendix = ([claim for claim in every if (claim.name in APPENDIX) == aside] for aside in (False, True))
+    agreements = {
+        f"[{name}]({name}.md), {what}": Agreement(**each)
+        for name, record in records.items()
+        for what, each in record.get("agreements", {}).items()
+    }
+    parts = [
+        "# Results",
+        "Written by `docs/generate.py` from the result.json of each experiment.",
+        READING,
+        f"Of {len(every)} sentences of the paper that were held against our numbers, {_held(every)} hold: {_held(main)} of the "
+        f"{len(main)} in its Sections 5.1 to 5.6, and {_held(appendix)} of the {len(appendix)} in its appendix.",
+        rows_table([_line(name, record, claims[name]) for name, record in records.items()]),
+    ]
+    if agreements:
+        parts += ["## Agreement with the paper's tables", agreements_table(agreements)]
+    parts += ["## Every sentence"]
+    for name, found in claims.items():
+        parts += [f"### [{name}]({name}.md)", claims_table(found)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _line(name: str, record: Mapping[str, Any], claims: list[Claim]) -> dict[str, Any]:
+    machine = record["hardware"]
+    device = machine["accelerator"] if machine["accelerator"] != "none" else f"{machine['processor']}, {machine['cores']} cores"
+    return {
+        "experiment": f"[{name}]({name}.md)",
+        "sentences that hold": f"{_held(claims)} of {len(claims)}",
+        "preset": record["preset"],
+        "device": device,
+        "time on the device": duration(max(record["seconds"], *record.get("devices", {}).values(), 0.0)),
+        "date": record["finished"].split("T")[0],
+    }
+
+
+def _held(claims: list[Claim]) -> int:
+    return sum(claim.holds for claim in claims)

@@ -22,12 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from uqprism.errors import ArgumentError, FileError
-from uqprism.paper.artefacts import Store, as_data
-from uqprism.paper.base import Experiment, Result
 from uqprism.paper.engine import carry_out
-from uqprism.paper.files import RECORD, REPORT, TABLES, WORK, load, read_record, write
-from uqprism.paper.jobs import Plan
-from uqprism.paper.provenance import distinct_versions, hardware
+from uqprism.paper.experiment import Experiment, Result
+from uqprism.paper.jobs import RunPlan
+from uqprism.paper.results import RECORD, REPORT, TABLES, WORK, load, read_record, write
+from uqprism.paper.store import Store, as_data, distinct_versions, hardware
 from uqprism.support.optional import require
 
 GPU = "an H200"  # where the presets of the paper's size were timed
@@ -63,7 +62,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Run:
+class Reproduction:
     """An experiment with settings, and the folder that its result goes into."""
 
     experiment: Experiment[Any]
@@ -83,7 +82,7 @@ class Run:
         seed: int | None = None,
         jobs: int = 1,
         data: str | os.PathLike[str] | None = None,
-    ) -> Run:
+    ) -> Reproduction:
         """Check what was asked for; nothing is written yet."""
         if jobs < 1:
             raise ArgumentError(f"jobs must be at least 1, got {jobs}")
@@ -92,10 +91,10 @@ class Run:
         store = Store(folder / WORK, None if data is None else Path(data), others)
         return cls(experiment, preset, experiment.config(preset, seed), folder, store, jobs)
 
-    def plan(self) -> Plan:
+    def plan(self) -> RunPlan:
         """What there is to do; nothing where the result is there already."""
         title = f"{self.experiment.name}, preset {self.preset}"
-        plan = Plan.of(title, self.experiment.jobs(self.config), self.store, self.processes)
+        plan = RunPlan.of(title, self.experiment.jobs(self.config), self.store, self.processes)
         machine = f" on a GPU such as {GPU}" if self.preset in self.experiment.wants_gpu else ""
         try:
             finished = self.finished() is not None
@@ -106,7 +105,7 @@ class Run:
             return replace(plan, taken={job.name: plan.taken.get(job.name, 0.0) for job in plan.jobs})
         return replace(plan, machine=machine, notes=self._absent(plan))
 
-    def _absent(self, plan: Plan) -> tuple[str, ...]:
+    def _absent(self, plan: RunPlan) -> tuple[str, ...]:
         """A line for each data file that a job still needs and that is not there."""
         if not plan.left:
             return ()
@@ -166,7 +165,7 @@ class Run:
         for name in (TABLES, WORK):
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
-    def _account(self, plan: Plan, started: float) -> dict[str, Any]:
+    def _account(self, plan: RunPlan, started: float) -> dict[str, Any]:
         """How long it took, how much of it was there already, on what machine, and with what its artefacts were made."""
         records = [self.store.record(job.artefact) for job in plan.jobs]
         shared = [self.store.record(job.shared) for job in plan.jobs if job.shared is not None and job.shared in self.store]
@@ -208,7 +207,7 @@ def produce(
     data: str | os.PathLike[str] | None = None,
 ) -> Outcome:
     """Run this preset into the folder, or read its finished result there."""
-    run = Run.of(experiment, preset, out=out, seed=seed, jobs=jobs, data=data)
+    run = Reproduction.of(experiment, preset, out=out, seed=seed, jobs=jobs, data=data)
     if overwrite:
         run.discard()
     elif (there := run.finished()) is not None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.plots.style import PAGE_WIDTH, RISK_COLOURS, axes_or_new, matplotlib
+from uqprism.plots.style import PAGE_WIDTH, RISK_COLOURS, axes_or_new
+from uqprism.support.optional import require
 
 MOST_NAMES = 60  # beyond, they would be too small to read
 NO_ORDER = "#C0C0C0"
@@ -23,7 +24,7 @@ def rank_correlation(correlation: Any, ax: Any = None) -> Any:
         ax: axes to draw on; None for a new figure.
     """
     shown = correlation.select(correlation.order())
-    colours = matplotlib.colormaps["RdBu"].with_extremes(bad=NO_ORDER)
+    colours = require("matplotlib", extra="report").colormaps["RdBu"].with_extremes(bad=NO_ORDER)
     with axes_or_new(ax, 0.85 * PAGE_WIDTH) as axes:
         image = axes.imshow(np.ma.masked_invalid(shown.matrix), cmap=colours, vmin=-1.0, vmax=1.0, interpolation="nearest")
         grey = "; grey: constant" if np.isnan(shown.matrix).any() else ""

@@ -11,7 +11,8 @@ from uqprism.errors import ShapeError
 from uqprism.measures.vocabulary import has_shares
 from uqprism.plots.axes import edges, scaled
 from uqprism.plots.labels import EPISTEMIC, NOISE, origin, quantity
-from uqprism.plots.style import BLACK, BLUE, GREY, PURPLE, RISK_COLOURS, SKY, axes_or_new, matplotlib
+from uqprism.plots.style import BLACK, BLUE, GREY, PURPLE, RISK_COLOURS, SKY, axes_or_new
+from uqprism.support.optional import require
 
 CELLS = 48  # of the density, to a side
 DRAWN = 3_000  # points; more hide each other
@@ -142,9 +143,8 @@ def _density(axes: Any, noise: np.ndarray, ignorance: np.ndarray, cells: list[np
     """Grey cells, the stronger the more points, on a log scale of counts: a few lone points still show."""
     counts = np.histogram2d(noise, ignorance, bins=cells)[0].T
     shade = np.log1p(counts) / max(np.log1p(counts.max(initial=0.0)), 1e-300)
-    clear = matplotlib.colors.LinearSegmentedColormap.from_list(
-        "clear", [(*matplotlib.colors.to_rgb(GREY), a) for a in (0.0, 0.75)]
-    )
+    colours = require("matplotlib.colors", extra="report")
+    clear = colours.LinearSegmentedColormap.from_list("clear", [(*colours.to_rgb(GREY), a) for a in (0.0, 0.75)])
     image = axes.pcolormesh(*cells, np.ma.masked_equal(shade, 0.0), cmap=clear, vmin=0.0, vmax=1.0, rasterized=True)
     image.set_gid("density")
 

@@ -13,8 +13,6 @@ from uqprism.errors import ArgumentError
 from uqprism.support.optional import require
 from uqprism.support.storage import atomic
 
-matplotlib = require("matplotlib", extra="report")
-
 # Okabe and Ito (2008)
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#7F7F7F"
 SKY, BLACK = "#56B4E9", "#000000"
@@ -40,9 +38,9 @@ STYLE = {
 
 
 @contextmanager
-def styled() -> Iterator[None]:
-    """Figures made in this block look alike."""
-    with matplotlib.rc_context(STYLE):
+def styled(settings: dict[str, Any] = STYLE) -> Iterator[None]:
+    """Figures made in this block have these settings of matplotlib, by default the common style."""
+    with require("matplotlib", extra="report").rc_context(settings):
         yield
 
 
@@ -58,14 +56,14 @@ def new_figure(height: float, **panels: Any) -> tuple[Any, Any]:
 def axes_or_new(ax: Any, height: float) -> Iterator[Any]:
     """These axes, in their owner's style; or, for None, those of a new figure in ours, which pyplot knows if it is loaded."""
     if ax is None:
-        with styled(), matplotlib.rc_context(PLAIN):
+        with styled({**STYLE, **PLAIN}):
             pyplot = sys.modules.get("matplotlib.pyplot")
             if pyplot is None:
                 yield new_figure(height)[1]
             else:
                 yield pyplot.figure(figsize=(PAGE_WIDTH, height), layout="constrained").subplots()
     elif hasattr(ax, "plot"):
-        with matplotlib.rc_context(PLAIN):
+        with styled(PLAIN):
             yield ax
         for label in (ax.xaxis.label, ax.yaxis.label):  # which were there before
             label.set_parse_math(False)

@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.plots.style import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, RED, SKY, STYLE, matplotlib
+from uqprism.plots.style import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, RED, SKY, STYLE
+from uqprism.support.optional import require
+
+matplotlib = require("matplotlib", extra="report")
 
 POINTS_PER_INCH = 72.0
 # What figures are drawn with, and the variable of the page's style sheet that takes its place.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from uqprism.errors import FileError, MissingExtraError
 from uqprism.paper.data.synthetic import TWO_CURVES_REGION, two_curves
+from uqprism.paper.ensembles import trained_now
 from uqprism.paper.experiments.synthetic import OUTSIDE, Config, jobs
-from uqprism.paper.training import trained_now
 from uqprism.support.optional import require
 from uqprism.support.storage import atomic
 

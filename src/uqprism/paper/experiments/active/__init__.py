@@ -17,21 +17,36 @@ seeds. The rest is ours:
   near 37 instead of 1.3;
 - 10 iterations of 50 picks, so 11 models from 200 to 700 points, the first of them shared by all acquisitions;
 - loops of one seed draw with the same random numbers: acquisitions differ by their scores and by nothing else. Cells of the table
-  that are the same number for every ensemble share a loop (`acquisitions.loop_of`).
+  that are the same number for every ensemble share a loop (`ranks.loop_of`).
 
-What counts as holding is in `claims`, how ranks are made in `ranks`.
+The thresholds of the claims are in `claims`; `ranks` computes the average ranks.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from uqprism.paper.artefacts import Artefact, Findings, Store
-from uqprism.paper.base import Experiment, Picture, Result, first_line
-from uqprism.paper.experiments.active.acquisitions import filled, not_printed, printed
+import numpy as np
+
+from uqprism.arrays import to_numpy
+from uqprism.evaluation import evaluate
+from uqprism.measures import Measure, published
+from uqprism.paper import inputs
+from uqprism.paper.experiment import Experiment, Picture, Result, first_line, register
+from uqprism.paper.experiments.active.claims import gathered
+from uqprism.paper.experiments.active.ranks import RANDOM, filled, not_printed, printed
 from uqprism.paper.jobs import Job
+from uqprism.paper.store import Artefact, Bundle, Store, checksum
+from uqprism.plots.style import GREY, RISK_COLOURS, new_figure, styled
+from uqprism.tasks.active_learning import compare_acquisitions, scaled
 from uqprism.tasks.active_learning.scaling import Scaling
+
+if TYPE_CHECKING:
+    from uqprism.training import StackedFit
 
 
 @dataclass(frozen=True)
@@ -101,7 +116,7 @@ class Comparison:
     def rows(self) -> Artefact:
         """The data set's."""
         config = self.config
-        return Artefact("findings", Rows(self.dataset, config.n_pool, config.n_validation, config.n_test, config.seed))
+        return Artefact("bundle", Rows(self.dataset, config.n_pool, config.n_validation, config.n_test, config.seed))
 
 
 def jobs(config: Config) -> list[Job]:
@@ -117,40 +132,214 @@ def paired_jobs(config: Config) -> dict[str, list[Job]]:
     for ending, acquisitions in (("", printed(config.measures)), (", not in the paper", not_printed(config.measures))):
         for name in config.datasets if acquisitions else ():
             key = Comparison(name, acquisitions, shared)
-            found[name].append(Job(name + ending, Artefact("findings", key), seconds=3.0 * len(acquisitions)))
+            found[name].append(Job(name + ending, Artefact("bundle", key), seconds=3.0 * len(acquisitions)))
     return found
 
 
 def read_rows(config: Config, store: Store) -> None:
     """Put the rows of all data sets into the store: a machine that cannot read their files can then do the jobs."""
-    from uqprism.paper.experiments.active import learning
-
     for job in jobs(config):
-        store.get(job.key.rows, partial(learning.read, job.key.rows.key, store))
+        store.get(job.key.rows, partial(read, job.key.rows.key, store))
 
 
-def work(job: Job, store: Store) -> Findings:
+def work(job: Job, store: Store) -> Bundle:
     """All loops of a job, round by round; finished rounds survive an interruption."""
-    from uqprism.paper.experiments.active import learning
-
-    rows = store.get(job.key.rows, partial(learning.read, job.key.rows.key, store))
-    return learning.compare(rows, job.key, store.unfinished(job.artefact))
+    rows = store.get(job.key.rows, partial(read, job.key.rows.key, store))
+    return compare(rows, job.key, store.unfinished(job.artefact))
 
 
 def gather(config: Config, store: Store) -> Result:
     """Rank the loops, and hold the paper's table and sentences against the ranks."""
-    from uqprism.paper.experiments.active import results
-
     jobs_of = paired_jobs(config)
     found = {name: [store.get(job.artefact) for job in pair] for name, pair in jobs_of.items()}
-    return results.gathered(config, found, [job.key.acquisitions for job in next(iter(jobs_of.values()))])
+    return gathered(config, found, [job.key.acquisitions for job in next(iter(jobs_of.values()))])
 
 
 def draw(result: Result) -> dict[str, Picture]:
     """The paper's figure, and its table beside ours."""
-    from uqprism.paper.experiments.active import figures
+    return {"curves": _curves_figure(result), "ranks": _ranks_figure(result)}
 
-    return {"curves": figures.curves(result), "ranks": figures.ranks(result)}
+
+Data = dict[str, Any]
+PARTS = {"pool": "train", "validation": "validation", "test": "test"}
+
+
+def read(key: Rows, store: Store) -> Bundle:
+    """The rows of a data set: inputs in single precision, targets in standard deviations of the pool's."""
+    dataset = inputs.load(store, key.dataset, seed=key.seed)
+    most = {"pool": key.n_pool, "validation": key.n_validation, "test": key.n_test}
+    parts = {part: getattr(dataset, name).take(slice(most[part])) for part, name in PARTS.items()}
+    mean, scale = parts["pool"].targets.mean(), parts["pool"].targets.std()
+    arrays = {f"{part}_inputs": samples.inputs.astype(np.float32) for part, samples in parts.items()}
+    arrays |= {f"{part}_targets": (samples.targets - mean) / scale for part, samples in parts.items()}
+    return Bundle(data={"mean": float(mean), "scale": float(scale)}, arrays=arrays)
+
+
+def compare(rows: Bundle, key: Comparison, folder: Path) -> Bundle:
+    """Test errors of every loop: `nll` (acquisitions, seeds, models), means over models of `rmse` and `crps`, and `share`.
+
+    That is how many points of the pool a softmax of the scores effectively chooses from, as a part of the pool, for a model on
+    as many points as at the start, (acquisitions, seeds).
+    """
+    from uqprism.training import TrainingWarning
+
+    config, data = key.config, _on_device(rows.arrays)
+    fit = _fit(key, data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingWarning)  # a member that diverges is started again
+        result = compare_acquisitions(
+            fit,
+            data["pool_inputs"],
+            data["pool_targets"],
+            acquisitions=key.acquisitions,
+            seeds=config.seeds,
+            initial=config.n_initial,
+            batch_size=config.batch_size,
+            rounds=config.iterations + 1,
+            test=(data["test_inputs"], data["test_targets"]),
+            scores=config.scores,
+            folder=folder,
+            keep="picks",
+            progress=False,
+        )
+        share = _shares(fit, key, data)
+    runs = list(result.parts.values())
+    arrays = {"nll": np.array([[run.curves[name] for run in runs] for name in key.acquisitions])}
+    for metric in ("rmse", "crps"):
+        arrays[metric] = np.array([[run.metrics[metric][name] for run in runs] for name in key.acquisitions])
+    facts = {
+        "sizes": {part: len(rows.arrays[f"{part}_targets"]) for part in PARTS},
+        "n_features": rows.arrays["pool_inputs"].shape[1],
+        "checksum": checksum(*(rows.arrays[name] for name in sorted(rows.arrays))),
+    }
+    return Bundle(data={**rows.data, **facts}, arrays={**arrays, "share": share})
+
+
+def _on_device(arrays: Any) -> Data:
+    """On a GPU as tensors there, so that predictions and scores never leave it; else as they are."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return dict(arrays)
+    return {name: torch.as_tensor(values, device="cuda") for name, values in arrays.items()}
+
+
+def _fit(key: Comparison, data: Data) -> StackedFit:
+    from uqprism.training import MLP, StackedFit
+
+    return StackedFit(
+        n_members=key.config.n_members,
+        network=MLP(hidden=key.config.hidden),
+        validation=(data["validation_inputs"], data["validation_targets"]),
+        max_epochs=key.config.epochs,
+        patience=key.config.patience,
+        progress=False,
+    )
+
+
+def _shares(fit: StackedFit, key: Comparison, data: Data) -> np.ndarray:
+    """For one model per seed, on points drawn at random: 1 / (points * sum of squared chances), (acquisitions, seeds)."""
+    config, count = key.config, len(data["pool_targets"])
+    rng = np.random.default_rng(config.seed)
+    rows = np.array([rng.choice(count, size=config.n_initial, replace=False) for _ in config.seeds])
+    measures = [name for name in key.acquisitions if name != RANDOM]
+    found = []
+    for model in fit.many(data["pool_inputs"], data["pool_targets"], rows, config.seeds):
+        table = evaluate(model.predict_ensemble(data["pool_inputs"]), measures)
+        scores = [to_numpy(table[name]) if name != RANDOM else np.zeros(count) for name in key.acquisitions]
+        found.append([_share(scaled(each, config.scores)) for each in scores])
+    return np.array(found).T
+
+
+def _share(scores: np.ndarray) -> float:
+    weights = np.exp(scores - scores.max())
+    return float(weights.sum() ** 2 / (weights**2).sum() / len(weights))
+
+
+MARKERS = {"crps": "o", "log": "s", "squared_error": "^", "quadratic": "D"}
+DASHED = (0, (4, 3))
+RULES = {name: short for short, name in published.RULES.items()}
+
+
+def _curves_figure(result: Result) -> Picture:
+    """The test NLL by labelled points: a row for each data set, a column for each rule, a line for each acquisition."""
+    from matplotlib.lines import Line2D
+
+    datasets, loops = result.arrays["datasets"].tolist(), result.arrays["loops"].tolist()
+    nll, labelled = result.arrays["nll"].mean(axis=2), result.arrays["labelled"]
+    with styled():
+        figure, axes = new_figure(
+            1.0 + 1.35 * len(datasets), nrows=len(datasets), ncols=len(RULES), sharex=True, sharey="row", squeeze=False
+        )
+        for row, name, errors in zip(axes, datasets, nll, strict=True):
+            for ax, rule in zip(row, RULES, strict=True):
+                for loop, curve in zip(loops, errors, strict=True):
+                    if loop.startswith(f"{rule}."):
+                        ax.plot(labelled, curve, color=RISK_COLOURS[Measure.parse(loop).risk], linewidth=0.7, alpha=0.8)
+                ax.plot(labelled, errors[loops.index(RANDOM)], color="black", linestyle=DASHED, linewidth=1.0)
+            row[0].set_ylabel(f"{name}: NLL")
+            row[0].set_ylim(*_limits(errors))
+        for ax, rule in zip(axes[0], RULES, strict=True):
+            ax.set_title(RULES[rule])
+        for ax in axes[-1]:
+            ax.set_xlabel("labelled points")
+        lines: list[Any] = [Line2D([], [], color=colour, label=f"{risk} risks") for risk, colour in RISK_COLOURS.items()]
+        lines.append(Line2D([], [], color="black", linestyle=DASHED, label="random"))
+        figure.legend(handles=lines, loc="outside lower center", ncols=4)
+    caption = (
+        "Test NLL, in standard deviations of the target, by labelled points: a row for each data set, a column for each scoring "
+        f"rule, a line for each acquisition, mean of {result.arrays['nll'].shape[2]} seeds; dashed: random picks. Spikes are cut."
+    )
+    return Picture(figure, caption)
+
+
+def _limits(curves: Any) -> tuple[float, float]:
+    """Room for all but single spikes."""
+    low, high = float(curves.min()), float(np.quantile(curves, 0.98))
+    margin = 0.05 * (high - low)
+    return low - margin, high + margin
+
+
+def _ranks_figure(result: Result) -> Picture:
+    """Our average ranks against the paper's, each number with the measure that it shows."""
+    from matplotlib.lines import Line2D
+
+    rows = next(iter(result.tables.values()))
+    spreads = {row["measure"]: row["our spread"] for row in rows}
+    shown = [row for row in rows if row["paper"] is not None and row["ours, as printed"] is not None]
+    with styled():
+        figure, ax = new_figure(4.6)
+        for row in shown:
+            name = row["measure"]
+            measure = Measure.parse(name) if name != RANDOM else None
+            look = (
+                {"color": "black", "marker": "*"}
+                if measure is None
+                else {"color": RISK_COLOURS[measure.risk], "marker": MARKERS[measure.rule]}
+            )
+            ax.errorbar(
+                row["paper"],
+                row["ours, as printed"],
+                xerr=row["paper's spread"],
+                yerr=spreads.get(published.printed_as(name)),
+                linestyle="none",
+                markersize=9 if measure is None else 5,
+                elinewidth=0.4,
+                ecolor=GREY,
+                **look,
+            )
+        ax.set(xlabel="average rank in the paper", ylabel="average rank here")
+        marks: list[Any] = [
+            Line2D([], [], color=colour, marker="o", linestyle="none", label=risk) for risk, colour in RISK_COLOURS.items()
+        ]
+        marks += [Line2D([], [], color=GREY, marker=mark, linestyle="none", label=RULES[rule]) for rule, mark in MARKERS.items()]
+        marks.append(Line2D([], [], color="black", marker="*", markersize=9, linestyle="none", label="random"))
+        figure.legend(handles=marks, loc="outside lower center", ncols=8)
+    caption = (
+        f"Average ranks of {len(shown)} cells of the paper's table against ours, lower is better; bars: one standard deviation, "
+        "ours between seeds."
+    )
+    return Picture(figure, caption)
 
 
 QUICK = Config(
@@ -169,14 +358,16 @@ QUICK = Config(
     iterations=5,
 )
 STANDARDISED = Config(scores="standardised", measures=filled())
-EXPERIMENT = Experiment(
-    name="active",
-    summary=first_line(__doc__),
-    presets={"quick": QUICK, "paper": Config(), "standardised": STANDARDISED},
-    jobs=jobs,
-    work=work,
-    gather=gather,
-    draw=draw,
-    wants_gpu=("paper", "standardised"),
-    needs=lambda config: config.datasets,
+EXPERIMENT = register(
+    Experiment(
+        name="active",
+        summary=first_line(__doc__),
+        presets={"quick": QUICK, "paper": Config(), "standardised": STANDARDISED},
+        jobs=jobs,
+        work=work,
+        gather=gather,
+        draw=draw,
+        wants_gpu=("paper", "standardised"),
+        needs=lambda config: config.datasets,
+    )
 )

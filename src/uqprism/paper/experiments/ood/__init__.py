@@ -31,13 +31,26 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.evaluation import evaluate
 from uqprism.measures import MeasureTable, published
 from uqprism.paper import data, inputs
-from uqprism.paper.artefacts import Artefact, Store, as_data
-from uqprism.paper.base import Experiment, Picture, Result, first_line
-from uqprism.paper.cells import RULES, Cells, agreements, beside, column, wide
-from uqprism.paper.experiments.ood.claims import PLACES, Rows, all_claims
-from uqprism.paper.experiments.ood.notes import notes
-from uqprism.paper.fits import Fit, Fitted, Training, measured, predict_all
+from uqprism.paper.comparison import (
+    CONSTANT,
+    NEAR,
+    RULES,
+    Cells,
+    against_paper,
+    agreements,
+    beside,
+    column,
+    of_risk,
+    short_label,
+    slip,
+    wide,
+)
+from uqprism.paper.ensembles import EnsembleSpec, StoredEnsemble, Training, measured, predict_all
+from uqprism.paper.experiment import Experiment, Picture, Result, first_line, register
+from uqprism.paper.experiments.ood.claims import PLACES, Aurocs, all_claims
 from uqprism.paper.jobs import Job
+from uqprism.paper.store import Artefact, Store, as_data
+from uqprism.plots.style import RISK_COLOURS, new_figure, styled
 from uqprism.tasks.ood_detection import ood_detection
 from uqprism.tasks.result import TaskResult
 
@@ -85,14 +98,14 @@ class Config:
 class Detection:
     """A job: one ensemble, and what it is to tell from its own test mosaics."""
 
-    fit: Fit
+    fit: EnsembleSpec
     outliers: tuple[str, ...]
 
 
-def fits(config: Config) -> list[Fit]:
+def fits(config: Config) -> list[EnsembleSpec]:
     """The ensembles."""
     options = {"sizes": config.sizes} if config.tile is None else {"sizes": config.sizes, "tile": config.tile}
-    return [Fit(config.data, config.seed + i, config.training, options) for i in range(config.n_seeds)]
+    return [EnsembleSpec(config.data, config.seed + i, config.training, options) for i in range(config.n_seeds)]
 
 
 def jobs(config: Config) -> list[Job]:
@@ -109,7 +122,7 @@ def needs(config: Config) -> tuple[str, ...]:
 
 def work(job: Job, store: Store) -> TaskResult:
     """The AUROC of every measure for each kind of outliers; measures are not kept, they follow from predictions in seconds."""
-    fitted = Fitted(job.key.fit, store)
+    fitted = StoredEnsemble(job.key.fit, store)
     known, foreign = fitted.predictions(), _predictions(fitted, job.key.outliers)
     found = ood_detection(measured(known), {name: measured(each) for name, each in foreign.items()}, resamples=0)
     settings = {**found.settings, "record": fitted.record().data, "equal variances": equal_variances(known, foreign)}
@@ -134,7 +147,7 @@ def predict(config: Config, store: Store) -> None:
     predict_all(fits(config), store, lambda fitted: _predictions(fitted, config.outliers()))
 
 
-def _predictions(fitted: Fitted, names: tuple[str, ...]) -> dict[str, Any]:
+def _predictions(fitted: StoredEnsemble, names: tuple[str, ...]) -> dict[str, Any]:
     def images(name: str) -> Array:
         return outlier_mosaics(name, fitted.data.test.inputs, fitted.store, fitted.fit.seed)
 
@@ -160,7 +173,7 @@ def gather(config: Config, store: Store) -> Result:
     mean = Cells.over_seeds([each.measured for each in found.values()])
     rows = {_row(name): Cells.over_seeds([each.parts[name].measured for each in found.values()]) for name in config.outliers()}
     whole, single = [_row(name) for name in config.whole], [_row(f"{config.single}_{place}") for place in PLACES]
-    ours = Rows(mean, rows, tuple(whole), tuple(single))
+    ours = Aurocs(mean, rows, tuple(whole), tuple(single))
     papers = {row: published.table("ood_detection_full", row) for row in rows if row in published.rows("ood_detection_full")}
     averages = published.table("ood_detection_mean") if len(papers) == len(rows) else {}
     records = {seed: each.settings["record"] for seed, each in found.items()}
@@ -181,7 +194,7 @@ def _row(name: str) -> str:
     return PAPER_ROWS.get(name, name)
 
 
-def _equal(config: Config, ours: Rows, found: Mapping[int, TaskResult]) -> list[dict[str, Any]]:
+def _equal(config: Config, ours: Aurocs, found: Mapping[int, TaskResult]) -> list[dict[str, Any]]:
     """AUROC of R_exc^{1,1}, means over seeds, with the members' own variances and with one for all."""
     rows = []
     for name in config.outliers():
@@ -197,7 +210,7 @@ def _equal(config: Config, ours: Rows, found: Mapping[int, TaskResult]) -> list[
 
 
 def _tables(
-    ours: Rows, papers: Mapping[str, published.Table], averages: published.Table, records: Mapping[int, Any]
+    ours: Aurocs, papers: Mapping[str, published.Table], averages: published.Table, records: Mapping[int, Any]
 ) -> dict[str, Any]:
     tables = {"AUROC, mean over the sets": beside(ours.mean, averages)}
     tables["AUROC by set"] = [row for name, cells in ours.rows.items() for row in wide(name, cells, papers.get(name, {}))]
@@ -220,9 +233,104 @@ def _arrays(found: Mapping[int, TaskResult], rows: Mapping[str, Cells]) -> dict[
 
 def draw(result: Result) -> dict[str, Picture]:
     """AUROC by set, and all cells beside the paper's."""
-    from uqprism.paper.experiments.ood import figures
+    return pictures(result)
 
-    return figures.pictures(result)
+
+def notes(ours: Aurocs, papers: Mapping[str, published.Table], records: Mapping[int, Any]) -> tuple[str, ...]:
+    """The paper's slip, what is new in our table, how far we are off and how training went."""
+    found = [slip("AUROC"), f"{CONSTANT} Their AUROC is 0.5.", _trained(records)]
+    if papers:
+        found += [_near(ours, papers), *_by_risk(ours, papers)]
+    return tuple(found)
+
+
+def _trained(records: Mapping[int, Any]) -> str:
+    best = np.concatenate([record["best epochs"] for record in records.values()])
+    errors = np.mean([record["error"] for record in records.values()])
+    spread = np.mean([record["spread of targets"] for record in records.values()])
+    restarts = sum(record["restarts"] for record in records.values())
+    return (
+        f"Members stopped with the weights of epoch {np.median(best):.0f} (median; {best.min()} to {best.max()}); the "
+        f"mixture's mean is off by {errors:.0f} (root mean square) on the known test mosaics, whose targets have a standard "
+        f"deviation of {spread:.0f}; {restarts} members diverged and were started again."
+    )
+
+
+def _near(ours: Aurocs, papers: Mapping[str, published.Table]) -> str:
+    """The aim: excess cells of the rows with outliers in all quadrants."""
+    differences = {
+        (row, name): ours.rows[row][published.printed_as(name)] - papers[row][name].value
+        for row in ours.whole
+        for name in of_risk("excess")
+        if name in papers[row]
+    }
+    far = {key: each for key, each in differences.items() if abs(each) > NEAR}
+    worst = max(differences, key=lambda key: abs(differences[key]))
+    text = (
+        f"Of the {len(differences)} excess cells of the rows with outliers in all quadrants, {len(differences) - len(far)} are "
+        f"within {NEAR:g} of the paper's; the farthest is {worst[1]} on {worst[0]}, {differences[worst]:+.3f}"
+    )
+    listed = ", ".join(f"{name} on {row} {each:+.3f}" for (row, name), each in far.items())
+    return f"{text}. Not within: {listed}." if far else f"{text}."
+
+
+def _by_risk(ours: Aurocs, papers: Mapping[str, published.Table]) -> list[str]:
+    """Mean differences by risk: a shift of all Bayes columns means longer or shorter training, not another measure."""
+    told = []
+    for rows, where in ((ours.whole, "in all quadrants"), (ours.single, "in one quadrant")):
+        means = [
+            f"{_mean_difference(ours.rows, papers, rows, risk):+.3f} for {risk} risks" for risk in ("total", "bayes", "excess")
+        ]
+        told.append(f"Mean difference from the paper with outliers {where}: {', '.join(means)}.")
+    return told
+
+
+def _mean_difference(ours: Mapping[str, Cells], papers: Mapping[str, published.Table], rows: tuple[str, ...], risk: str) -> float:
+    pairs = [(ours[row][published.printed_as(name)], papers[row][name].value) for row in rows for name in of_risk(risk)]
+    return float(np.mean([a - b for a, b in pairs]))
+
+
+SHOWN = dict(zip(("total 1,1", "bayes 1", "excess 1,1"), RISK_COLOURS.values(), strict=True))
+
+
+def pictures(result: Result) -> dict[str, Picture]:
+    """By file name."""
+    arrays = result.arrays
+    rows, measures = [list(map(str, arrays[name])) for name in ("rows", "measures")]
+    values = {row: dict(zip(measures, arrays["auroc"][:, i].T, strict=True)) for i, row in enumerate(rows)}
+    papers = {row: published.table("ood_detection_full", row) for row in rows if row in published.rows("ood_detection_full")}
+    found = {"by_set": _by_set(values, papers)}
+    if papers:
+        means = {row: {name: float(x.mean()) for name, x in each.items()} for row, each in values.items()}
+        found["cells"] = Picture(
+            against_paper(means, papers, "AUROC"),
+            "Every cell of the paper's table beside ours, like with like: R_exc^{2,1} as the paper prints it.",
+        )
+    return found
+
+
+def _by_set(values: dict[str, dict[str, Any]], papers: dict[str, published.Table]) -> Picture:
+    """A panel per rule: a dot for each seed, a ring for the paper."""
+    rows = list(values)
+    with styled():
+        figure, axes = new_figure(4.8, nrows=2, ncols=2, sharex=True, sharey=True)
+        for ax, rule in zip(axes.flat, RULES, strict=True):
+            for shift, (name, colour) in zip((-0.2, 0.0, 0.2), SHOWN.items(), strict=True):
+                measure = column(rule, name)
+                for i, row in enumerate(rows):
+                    seeds = values[row][measure]
+                    ax.plot(np.full(len(seeds), i + shift), seeds, "o", color=colour, markersize=2.5, alpha=0.7)
+                    if row in papers:
+                        ax.plot(i + shift, papers[row][measure].value, "_", color="black", markersize=9)
+                ax.plot([], [], "o", color=colour, markersize=4, label=short_label(measure))
+            ax.axhline(0.5, color="black", linewidth=0.6, linestyle=(0, (4, 3)))
+            ax.set(title=RULES[rule], ylabel="AUROC")
+            ax.set_xticks(range(len(rows)), rows, rotation=40, ha="right", fontsize=7)
+        if papers:
+            axes[0, 0].plot([], [], "_", color="black", markersize=9, label="paper")
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    caption = "AUROC by kind of outliers: a dot for each seed"
+    return Picture(figure, f"{caption}, a bar for the paper's mean." if papers else f"{caption}; dashed: chance.")
 
 
 QUICK = Config(
@@ -234,14 +342,16 @@ QUICK = Config(
     n_seeds=2,
     training=Training(channels=(8, 16, 32), hidden=64, n_members=5, max_epochs=12, patience=4),
 )
-EXPERIMENT = Experiment(
-    name="ood",
-    summary=first_line(__doc__),
-    presets={"quick": QUICK, "paper": Config(), "smaller": Config(sizes=(20_000, 5_000, 2_000))},
-    jobs=jobs,
-    work=work,
-    gather=gather,
-    draw=draw,
-    wants_gpu=("paper", "smaller"),
-    needs=needs,
+EXPERIMENT = register(
+    Experiment(
+        name="ood",
+        summary=first_line(__doc__),
+        presets={"quick": QUICK, "paper": Config(), "smaller": Config(sizes=(20_000, 5_000, 2_000))},
+        jobs=jobs,
+        work=work,
+        gather=gather,
+        draw=draw,
+        wants_gpu=("paper", "smaller"),
+        needs=needs,
+    )
 )

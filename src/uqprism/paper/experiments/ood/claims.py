@@ -19,8 +19,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from uqprism.paper.base import Claim
-from uqprism.paper.cells import RULES, Cells, column, of_risk
+from uqprism.paper.comparison import RULES, Cells, column, of_risk
+from uqprism.paper.experiment import Claim
 
 PLACES = ("tl", "tr", "bl", "br")
 WITHIN = 0.0115  # the paper prints three digits
@@ -29,7 +29,7 @@ CHOSEN = {rule: column(rule, "excess 1,1") for rule in RULES}
 
 
 @dataclass(frozen=True)
-class Rows:
+class Aurocs:
     """AUROC of all measures.
 
     Attributes:
@@ -45,7 +45,7 @@ class Rows:
     single: tuple[str, ...]
 
 
-def all_claims(ours: Rows) -> tuple[Claim, ...]:
+def all_claims(ours: Aurocs) -> tuple[Claim, ...]:
     """In the paper's order."""
     claims = [excess_is_best(ours.mean), pairwise_excess(ours.mean), similar_sources(ours)]
     if "SVHN" in ours.rows:
@@ -87,7 +87,7 @@ def pairwise_excess(mean: Cells) -> Claim:
     )
 
 
-def similar_sources(ours: Rows) -> Claim:
+def similar_sources(ours: Aurocs) -> Claim:
     """The rows with outliers in all quadrants."""
     ranges = {rule: float(np.ptp([ours.rows[row][name] for row in ours.whole])) for rule, name in CHOSEN.items()}
     values = ", ".join(f"{row} {ours.rows[row][CHOSEN['log']]:.3f}" for row in ours.whole)
@@ -100,7 +100,7 @@ def similar_sources(ours: Rows) -> Claim:
     )
 
 
-def house_numbers(ours: Rows) -> Claim:
+def house_numbers(ours: Aurocs) -> Claim:
     """SVHN against the others."""
     others = [row for row in ours.whole if row not in {"SVHN", "Mixture (C,S,F)"}]
     gaps = {
@@ -115,7 +115,7 @@ def house_numbers(ours: Rows) -> Claim:
     )
 
 
-def upper_left(ours: Rows) -> Claim:
+def upper_left(ours: Aurocs) -> Claim:
     """The first place against the best of the others."""
     first, *others = ours.single
     margins = {rule: ours.rows[first][name] - max(ours.rows[row][name] for row in others) for rule, name in CHOSEN.items()}
@@ -128,7 +128,7 @@ def upper_left(ours: Rows) -> Claim:
     )
 
 
-def by_significance(ours: Rows) -> Claim:
+def by_significance(ours: Aurocs) -> Claim:
     """All four places in order."""
     values = {rule: [ours.rows[row][name] for row in ours.single] for rule, name in CHOSEN.items()}
     steps = {rule: min(before - after for before, after in pairwise(each)) for rule, each in values.items()}

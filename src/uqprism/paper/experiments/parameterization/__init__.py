@@ -15,7 +15,7 @@ number. Ours:
   with learning rates 3e-3 and 1e-2, to see what depends on it;
 - away from data: up to |x| = 12, four times as far out as the data.
 
-Losses are negative log-likelihoods in nats per row, with their constant, in the units of y. What is measured is in `claims`.
+Losses are negative log-likelihoods in nats per row, with their constant, in the units of y. Thresholds are in `claims`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.paper.artefacts import Artefact, Findings, Store, as_data, checksum
-from uqprism.paper.base import Experiment, Picture, Result, first_line
 from uqprism.paper.data.synthetic import SINE_REGION, sine, sine_mean, sine_scale
-from uqprism.paper.experiments.parameterization.claims import Networks, Setting, all_claims
-from uqprism.paper.experiments.parameterization.tables import notes, tables
+from uqprism.paper.ensembles import refuse_interrupted
+from uqprism.paper.experiment import Experiment, Picture, Result, first_line, register
+from uqprism.paper.experiments.parameterization.claims import Networks, Reference, all_claims, notes, tables
 from uqprism.paper.jobs import Job
-from uqprism.paper.training import refuse_interrupted
+from uqprism.paper.store import Artefact, Bundle, Store, as_data, checksum
+from uqprism.plots.style import BLUE, GREY, ORANGE, new_figure, styled
 
 HEADS = {"standard": "mean_variance", "natural": "natural"}
 CURVES = ("training", "validation", "mean", "scale")
@@ -72,7 +72,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Training:
+class Parameterised:
     """A job: the networks of one parameterisation at one learning rate, and the settings that they share with the others."""
 
     head: str
@@ -93,7 +93,7 @@ def _jobs(config: Config) -> dict[float, dict[str, Job]]:
     seconds = step * config.epochs * math.ceil(config.n_training / config.batch_size)
     return {
         rate: {
-            name: Job(f"{name}, learning rate {rate:g}", Artefact("findings", Training(name, rate, shared)), seconds)
+            name: Job(f"{name}, learning rate {rate:g}", Artefact("bundle", Parameterised(name, rate, shared)), seconds)
             for name in HEADS
         }
         for rate in (config.learning_rate, *config.other_rates)
@@ -104,7 +104,7 @@ def gather(config: Config, store: Store) -> Result:
     """Hold the paper's sentences against what came out at every learning rate."""
     data = _data(config)
     edge = SINE_REGION[1]
-    setting = Setting(
+    reference = Reference(
         steps_per_epoch=math.ceil(config.n_training / config.batch_size),
         true_loss=_true_loss(*data.validation),
         edge=edge,
@@ -116,25 +116,25 @@ def gather(config: Config, store: Store) -> Result:
         rate: {name: Networks(**each.arrays, restarts=each.data["restarts"]) for name, each in pair.items()}
         for rate, pair in found.items()
     }
-    claims = {rate: all_claims(**pair, setting=setting) for rate, pair in runs.items()}
+    claims = {rate: all_claims(**pair, reference=reference) for rate, pair in runs.items()}
     main = runs[config.learning_rate]
     arrays = {f"{name}_{what}": getattr(each, what) for name, each in main.items() for what in CURVES}
-    arrays |= {"grid": main["natural"].grid, "true_loss": np.array(setting.true_loss)}
+    arrays |= {"grid": main["natural"].grid, "true_loss": np.array(reference.true_loss)}
     first = slice(config.n_training)
     members = found[config.learning_rate]["natural"].data["seeds"]
     return Result(
         config=as_data(config),
         seeds={"validation data": data.seeds[0], "training data": data.seeds[1:], "networks": members},
         claims=claims[config.learning_rate],
-        tables=tables(runs, claims, setting),
-        notes=notes(runs, claims, setting),
+        tables=tables(runs, claims, reference),
+        notes=notes(runs, claims, reference),
         arrays={**arrays, "inputs": data.inputs[first, 0], "targets": data.targets[first]},
         data={"training": checksum(data.inputs, data.targets), "validation": checksum(*data.validation)},
     )
 
 
 @dataclass(frozen=True)
-class Data:
+class TrainingSets:
     """All training sets, one after the other, and the validation rows."""
 
     inputs: Any
@@ -143,13 +143,13 @@ class Data:
     seeds: list[int]
 
 
-def _data(config: Config) -> Data:
+def _data(config: Config) -> TrainingSets:
     seeds = [int(seed) for seed in np.random.SeedSequence(config.seed).generate_state(1 + config.n_sets)]
     inputs, targets = zip(*(sine(config.n_training, seed) for seed in seeds[1:]), strict=True)
-    return Data(np.concatenate(inputs), np.concatenate(targets), sine(config.n_validation, seeds[0]), seeds)
+    return TrainingSets(np.concatenate(inputs), np.concatenate(targets), sine(config.n_validation, seeds[0]), seeds)
 
 
-def work(job: Job, store: Store) -> Findings:
+def work(job: Job, store: Store) -> Bundle:
     """All networks of one parameterisation at one learning rate: their curves, and what they predict far out."""
     from uqprism.training import MLP, TrainingWarning, train_many
 
@@ -181,7 +181,7 @@ def work(job: Job, store: Store) -> Findings:
     far = config.reach * SINE_REGION[1]
     grid = np.linspace(-far, far, POINTS)
     predicted = [ensemble.predict_ensemble(grid[:, None]).members for ensemble in ensembles]
-    return Findings(
+    return Bundle(
         data={
             "restarts": sum(event.kind == "restarted" for history in histories for event in history.events),
             "seeds": list(histories[0].seeds),
@@ -205,18 +205,106 @@ def _true_loss(inputs: Any, targets: Any) -> float:
 
 def draw(result: Result) -> dict[str, Picture]:
     """The paper's two figures."""
-    from uqprism.paper.experiments.parameterization import figures
+    return {"loss": _loss_figure(result), "prediction": _prediction_figure(result)}
 
-    return {"loss": figures.loss(result), "prediction": figures.prediction(result)}
+
+PANELS = {"standard": "Standard: mean and variance", "natural": "Natural parameters"}
+THIN = {"linewidth": 0.3, "alpha": 0.2}
+DASHED = (0, (4, 3))
+
+
+def _loss_figure(result: Result) -> Picture:
+    """Training and validation loss by epoch, left standard, right natural."""
+    arrays = result.arrays
+    with styled():
+        figure, axes = new_figure(3.2, ncols=2, sharey=True, sharex=True)
+        for ax, (name, title) in zip(axes, PANELS.items(), strict=True):
+            curves = {"training": (arrays[f"{name}_training"], BLUE), "validation": (arrays[f"{name}_validation"], ORANGE)}
+            epochs = np.arange(1, len(curves["training"][0]) + 1)
+            shown = _shown(result, name)
+            for values, colour in curves.values():
+                ax.plot(epochs, np.delete(values, shown, axis=1), color=colour, **THIN)
+            for label, (values, colour) in curves.items():
+                ax.plot(epochs, values[:, shown], color=colour, linewidth=1.0, label=label)
+            ax.axhline(float(arrays["true_loss"]), color="black", linewidth=0.8, linestyle=DASHED, label="true distribution")
+            ax.set(title=title, xlabel="epoch", xscale="log", xlim=(1, len(epochs)))
+        axes[0].set_ylabel("negative log-likelihood per row")
+        axes[0].set_ylim(*_loss_limits(arrays))
+        axes[1].legend(loc="upper right")
+    count = arrays["natural_training"].shape[1]
+    caption = (
+        f"Training and validation loss with the standard (left) and the natural (right) parameterisation: {count} networks each; "
+        "bold: the best of the first training set; dashed: the validation loss of the distribution that the data come from."
+    )
+    return Picture(figure, caption)
+
+
+def _shown(result: Result, name: str) -> int:
+    """The best network of the first training set, so that both panels show the same data."""
+    return int(result.arrays[f"{name}_validation"][:, : result.config["n_networks"]].min(0).argmin())
+
+
+def _loss_limits(arrays: Any) -> tuple[float, float]:
+    """From below the lowest loss to what the networks start from, higher spikes cut off."""
+    curves = [arrays[f"{name}_{part}"] for name in PANELS for part in ("training", "validation")]
+    low = min(float(each.min()) for each in curves)
+    start = max(float(np.median(each[0])) for each in curves)
+    return low - 0.05 * (start - low), start
+
+
+def _prediction_figure(result: Result) -> Picture:
+    """Mean and two standard deviations of the best network, far beyond the data; left standard, right natural."""
+    arrays = result.arrays
+    grid = arrays["grid"]
+    inside = np.linspace(*SINE_REGION, 301)
+    with styled():
+        figure, axes = new_figure(2.9, ncols=2, sharey=True, sharex=True)
+        for ax, (name, title) in zip(axes, PANELS.items(), strict=True):
+            mean, scale = arrays[f"{name}_mean"], arrays[f"{name}_scale"]
+            best = _shown(result, name)
+            ax.axvspan(*SINE_REGION, color=GREY, alpha=0.12, linewidth=0)
+            ax.scatter(arrays["inputs"], arrays["targets"], s=1.5, color=GREY, linewidths=0, rasterized=True, label="data")
+            ax.plot(grid, np.delete(mean, best, axis=0).T, color=BLUE, linewidth=0.5, alpha=0.4)
+            ax.fill_between(
+                grid,
+                mean[best] - 2 * scale[best],
+                mean[best] + 2 * scale[best],
+                color=ORANGE,
+                alpha=0.35,
+                linewidth=0,
+                label="± 2 standard deviations",
+            )
+            ax.plot(grid, mean[best], color=BLUE, linewidth=1.4, label="mean of the best network")
+            ax.plot(inside, sine_mean(inside), color="black", linewidth=0.8, linestyle=DASHED, label="true mean")
+            ax.set(title=title, xlabel="x", xlim=(grid[0], grid[-1]))
+        axes[0].set_ylabel("y")
+        axes[0].set_ylim(*_prediction_limits(result))
+        figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=4, markerscale=3)
+    caption = (
+        "Predictions far beyond the data (shaded), standard (left) and natural (right): mean and two standard deviations of the "
+        "best network of the first training set, whose rows are shown; thin: the means of the networks of all training sets, "
+        "some of which leave the panel."
+    )
+    return Picture(figure, caption)
+
+
+def _prediction_limits(result: Result) -> tuple[float, float]:
+    """Room for the data and twice what the bold means need: a mean that grows exponentially would hide all others."""
+    arrays = result.arrays
+    shown = np.concatenate([arrays["targets"], *(arrays[f"{name}_mean"][_shown(result, name)] for name in PANELS)])
+    low, high = float(shown.min()), float(shown.max())
+    return low - 0.5 * (high - low), high + 0.5 * (high - low)
 
 
 QUICK = Config(n_sets=3, n_training=500, n_validation=500, other_rates=(), epochs=300)
-EXPERIMENT = Experiment(
-    name="parameterization",
-    summary=first_line(__doc__),
-    presets={"quick": QUICK, "paper": Config()},
-    jobs=jobs,
-    work=work,
-    gather=gather,
-    draw=draw,
+EXPERIMENT = register(
+    Experiment(
+        name="parameterization",
+        summary=first_line(__doc__),
+        presets={"quick": QUICK, "paper": Config()},
+        jobs=jobs,
+        work=work,
+        gather=gather,
+        draw=draw,
+    )
 )

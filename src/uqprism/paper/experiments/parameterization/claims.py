@@ -10,13 +10,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from uqprism.paper.base import Claim
+from uqprism.paper.experiment import Claim
 
 Array = Any
 
@@ -48,7 +48,7 @@ class Networks:
 
 
 @dataclass(frozen=True)
-class Setting:
+class Reference:
     """What the numbers are relative to.
 
     Attributes:
@@ -71,13 +71,13 @@ class Setting:
         return 0.5 * (self.edge + self.far)
 
 
-def all_claims(standard: Networks, natural: Networks, setting: Setting) -> tuple[Claim, ...]:
+def all_claims(standard: Networks, natural: Networks, reference: Reference) -> tuple[Claim, ...]:
     """The four statements, in the paper's order."""
     return (
-        more_steps(standard, natural, setting),
+        more_steps(standard, natural, reference),
         more_stable(standard, natural),
-        variance_collapses(standard, natural, setting),
-        mean_goes_on(standard, natural, setting),
+        variance_collapses(standard, natural, reference),
+        mean_goes_on(standard, natural, reference),
     )
 
 
@@ -91,14 +91,14 @@ def steps_to(validation: Array, level: Array | float, steps_per_epoch: int) -> A
     return (first + 1) * steps_per_epoch
 
 
-def own_steps(networks: Networks, setting: Setting) -> Array:
+def own_steps(networks: Networks, reference: Reference) -> Array:
     """Steps to each network's own best loss, nearly."""
-    return steps_to(networks.validation, networks.validation.min(0) + OWN, setting.steps_per_epoch)
+    return steps_to(networks.validation, networks.validation.min(0) + OWN, reference.steps_per_epoch)
 
 
-def true_steps(networks: Networks, setting: Setting) -> Array:
+def true_steps(networks: Networks, reference: Reference) -> Array:
     """Steps to the loss of the true distribution, nearly."""
-    return steps_to(networks.validation, setting.true_loss + TRUE, setting.steps_per_epoch)
+    return steps_to(networks.validation, reference.true_loss + TRUE, reference.steps_per_epoch)
 
 
 def changes(curves: Array) -> Array:
@@ -116,21 +116,21 @@ def largest_rise(curves: Array) -> Array:
     return changes(curves).max(0)
 
 
-def scale_ratios(networks: Networks, setting: Setting) -> Array:
+def scale_ratios(networks: Networks, reference: Reference) -> Array:
     """Scale far away over scale at the edge: (networks, 2), left and right."""
-    far, edge = (_at(networks, networks.scale, where) for where in (setting.far, setting.edge))
+    far, edge = (_at(networks, networks.scale, where) for where in (reference.far, reference.edge))
     return far / edge
 
 
-def mean_changes(networks: Networks, setting: Setting) -> Array:
+def mean_changes(networks: Networks, reference: Reference) -> Array:
     """How far the mean moves over the outer half of the way out, in spreads of the targets: (networks, 2)."""
-    far, half = (_at(networks, networks.mean, where) for where in (setting.far, setting.halfway))
-    return np.abs(far - half) / setting.spread
+    far, half = (_at(networks, networks.mean, where) for where in (reference.far, reference.halfway))
+    return np.abs(far - half) / reference.spread
 
 
-def straightness(networks: Networks, setting: Setting) -> Array:
+def straightness(networks: Networks, reference: Reference) -> Array:
     """R^2 of a straight line through the mean over the outer half of the way out: (networks, 2)."""
-    sides = (networks.grid <= -setting.halfway, networks.grid >= setting.halfway)
+    sides = (networks.grid <= -reference.halfway, networks.grid >= reference.halfway)
     return np.stack([_r_squared(networks.grid[side], networks.mean[:, side]) for side in sides], axis=1)
 
 
@@ -150,11 +150,11 @@ def _r_squared(x: Array, values: Array) -> Array:
 # Claims --------------------------------------------------------------------------------------------------------------
 
 
-def more_steps(standard: Networks, natural: Networks, setting: Setting) -> Claim:
+def more_steps(standard: Networks, natural: Networks, reference: Reference) -> Claim:
     """The natural parameterisation learns more slowly."""
-    own = [own_steps(each, setting) for each in (standard, natural)]
-    true = [true_steps(each, setting) for each in (standard, natural)]
-    never = [int((each.validation.min(0) > setting.true_loss + TRUE).sum()) for each in (standard, natural)]
+    own = [own_steps(each, reference) for each in (standard, natural)]
+    true = [true_steps(each, reference) for each in (standard, natural)]
+    never = [int((each.validation.min(0) > reference.true_loss + TRUE).sum()) for each in (standard, natural)]
     more = int((own[1] > own[0]).sum())
     numbers = {
         **_both("steps_to_own_best", map(_median, own)),
@@ -198,9 +198,9 @@ def more_stable(standard: Networks, natural: Networks) -> Claim:
     return Claim("much more stable losses", paper, holds, measured, numbers)
 
 
-def variance_collapses(standard: Networks, natural: Networks, setting: Setting) -> Claim:
+def variance_collapses(standard: Networks, natural: Networks, reference: Reference) -> Claim:
     """Away from data only the standard parameterisation grows certain."""
-    sides = [scale_ratios(each, setting) for each in (standard, natural)]
+    sides = [scale_ratios(each, reference) for each in (standard, natural)]
     ratios = [_median(np.exp(np.log(each).mean(1))) for each in sides]
     collapsed = [float((each < 1.0 / FACTOR).mean()) for each in sides]
     numbers = {
@@ -214,7 +214,7 @@ def variance_collapses(standard: Networks, natural: Networks, setting: Setting) 
         for ratio, each in zip(ratios, sides, strict=True)
     ]
     measured = (
-        f"predicted standard deviation at |x| = {setting.far:g} over that at {setting.edge:g}: standard {shown[0]}, natural "
+        f"predicted standard deviation at |x| = {reference.far:g} over that at {reference.edge:g}: standard {shown[0]}, natural "
         f"{shown[1]}; below 1/{FACTOR:g}, which counts as collapsed, on {collapsed[0]:.0%} of standard's sides and "
         f"{collapsed[1]:.0%} of natural's"
     )
@@ -226,15 +226,15 @@ def variance_collapses(standard: Networks, natural: Networks, setting: Setting) 
     return Claim("variance away from data", paper, holds, measured, numbers)
 
 
-def mean_goes_on(standard: Networks, natural: Networks, setting: Setting) -> Claim:
+def mean_goes_on(standard: Networks, natural: Networks, reference: Reference) -> Claim:
     """Away from data only the standard parameterisation's mean keeps moving."""
-    sides = [mean_changes(each, setting) for each in (standard, natural)]
+    sides = [mean_changes(each, reference) for each in (standard, natural)]
     moves = [_median(each.mean(1)) for each in sides]
-    straight = _median(straightness(standard, setting))
+    straight = _median(straightness(standard, reference))
     numbers = {**_both("mean_change", moves), **_by_side("mean_change", sides), "standard_straightness": straight}
     shown = [f"{_median(each[:, 0]):.2f} left and {_median(each[:, 1]):.2f} right" for each in sides]
     measured = (
-        f"change of the mean from |x| = {setting.halfway:g} to {setting.far:g}, in standard deviations of the targets: "
+        f"change of the mean from |x| = {reference.halfway:g} to {reference.far:g}, in standard deviations of the targets: "
         f"standard {moves[0]:.3f} ({shown[0]}; R² of a straight line {straight:.3f}), natural {moves[1]:.3f} ({shown[1]}; "
         f"less than {MOVED:g} counts as constant)"
     )
@@ -257,3 +257,135 @@ def _both(name: str, values: Iterable[Any]) -> dict[str, float]:
 def _by_side(name: str, sides: Iterable[Array]) -> dict[str, float]:
     left, right = zip(*((_median(each[:, 0]), _median(each[:, 1])) for each in sides), strict=True)
     return {**_both(f"{name}_left", left), **_both(f"{name}_right", right)}
+
+
+Runs = Mapping[float, Mapping[str, Networks]]  # by learning rate and parameterisation, the paper's rate first
+Claims = Mapping[float, tuple[Claim, ...]]
+
+
+def tables(runs: Runs, claims: Claims, reference: Reference) -> dict[str, list[dict[str, Any]]]:
+    """Every run's measurements, and which statements hold at which learning rate."""
+    measured = [
+        {"learning rate": rate, "parameterisation": name, **_measurements(networks, reference)}
+        for rate, pair in runs.items()
+        for name, networks in pair.items()
+    ]
+    held = [{"learning rate": rate, **{claim.name: claim.holds for claim in found}} for rate, found in claims.items()]
+    return {"Measurements, medians over networks": measured, "What holds at which learning rate": held}
+
+
+def _measurements(networks: Networks, reference: Reference) -> dict[str, Any]:
+    scales, means = scale_ratios(networks, reference), mean_changes(networks, reference)
+    return {
+        "best validation loss": round(float(np.median(networks.validation.min(0))), 3),
+        "steps to own best": int(np.median(own_steps(networks, reference))),
+        "steps to true loss": int(np.median(true_steps(networks, reference))),
+        "roughness, validation": float(np.median(roughness(networks.validation))),
+        "roughness, training": float(np.median(roughness(networks.training))),
+        "largest rise": float(np.median(largest_rise(networks.validation))),
+        "diverged": networks.restarts,
+        "scale ratio, left": float(np.median(scales[:, 0])),
+        "scale ratio, right": float(np.median(scales[:, 1])),
+        "mean change, left": float(np.median(means[:, 0])),
+        "mean change, right": float(np.median(means[:, 1])),
+    }
+
+
+def notes(runs: Runs, claims: Claims, reference: Reference) -> tuple[str, ...]:
+    """Why it comes out as it does, with the counts of this run."""
+    pair = next(iter(runs.values()))
+    found = [MECHANISM, _sides(pair, reference), *_failures(claims)]
+    if len(runs) > 1:
+        found.append(_at_equal_speed(runs, reference))
+    return tuple(found)
+
+
+MECHANISM = (
+    "Far from its data a ReLU network is linear. Standard: the mean is that line; the variance is softplus of a line, which "
+    "falls exponentially where the line falls and grows where it rises. Natural: where the line of the precision rises, the "
+    "mean is a ratio of two lines and tends to a constant, and the standard deviation falls only like one over the square "
+    "root of the distance; where it falls, both grow exponentially. No row of data says which way a line goes: it differs "
+    "between training sets and between networks on the same set, and neither parameterisation warns by itself that the data "
+    "have ended."
+)
+
+
+def _sides(pair: Mapping[str, Networks], reference: Reference) -> str:
+    """How often a scale collapses or grows, by side."""
+    parts = []
+    for name, networks in pair.items():
+        ratios = scale_ratios(networks, reference)
+        counts = [
+            f"{side} {(ratios[:, i] < 1.0 / FACTOR).mean():.0%} and {(ratios[:, i] > 1.0).mean():.0%}"
+            for i, side in enumerate(("left", "right"))
+        ]
+        furthest = float(np.abs(networks.mean[:, [0, -1]]).max())
+        parts.append(f"{name} {', '.join(counts)}, largest mean {furthest:,.0f} in absolute value")
+    return (
+        f"Standard deviations at |x| = {reference.far:g} that are below 1/{FACTOR:g} of that at the edge, and that are above it: "
+        f"{'; '.join(parts)}. The data are quiet on the left and noisy on the right."
+    )
+
+
+# What a statement is about: two numbers to compare, and why it may fail.
+BEHIND = {
+    "more gradient steps": (
+        "natural_steps_to_own_best",
+        "standard_steps_to_own_best",
+        "natural steps over standard steps",
+        "Too few epochs hide how slow natural is.",
+    ),
+    "much more stable losses": (
+        "standard_validation_roughness",
+        "natural_validation_roughness",
+        "standard roughness over natural roughness",
+        "Above 1 natural is the calmer; from where on that is much is our choice.",
+    ),
+    "variance away from data": (
+        "natural_scale_ratio",
+        "standard_scale_ratio",
+        "natural scale ratio over standard scale ratio",
+        "Where the line of standard's variance is flat or rises at the edge, nothing collapses.",
+    ),
+    "mean away from data": (
+        "standard_mean_change",
+        "natural_mean_change",
+        "standard change over natural change",
+        "A natural mean comes to its constant like one over the distance, and only where its precision rises; where that "
+        "falls, the mean grows, and it is counted here.",
+    ),
+}
+
+
+def _failures(claims: Claims) -> list[str]:
+    """The statements that do not hold at some learning rate, how near they come, and why."""
+    lines = []
+    for statement in zip(*claims.values(), strict=True):
+        failing = [f"{rate:g}" for rate, claim in zip(claims, statement, strict=True) if not claim.holds]
+        if not failing:
+            continue
+        above, below, words, why = BEHIND[statement[0].name]
+        ratios = [
+            f"{claim.numbers[above] / claim.numbers[below]:.2g} at {rate:g}"
+            for rate, claim in zip(claims, statement, strict=True)
+        ]
+        lines.append(
+            f"'{statement[0].name}' does not hold, as measured here, at learning rate {', '.join(failing)} ({words}: "
+            f"{', '.join(ratios)}). {why}"
+        )
+    return lines
+
+
+def _at_equal_speed(runs: Runs, reference: Reference) -> str:
+    """Is natural calmer, or only slower? Compare it at the learning rate where it is about as fast."""
+    first, pair = next(iter(runs.items()))
+    goal = np.median(true_steps(pair["standard"], reference))
+    pace = {rate: np.median(true_steps(each["natural"], reference)) for rate, each in runs.items()}
+    rate = min(pace, key=lambda each: abs(np.log(pace[each] / goal)))
+    rough = [float(np.median(roughness(each.validation))) for each in (pair["standard"], runs[rate]["natural"])]
+    verdict = "at equal speed it is not the calmer one" if rough[1] >= rough[0] else "so it is calmer also at equal speed"
+    return (
+        f"Of the learning rates tried, natural comes nearest to standard's speed at {first:g} with {rate:g}: "
+        f"{pace[rate]:,.0f} steps to the true distribution's loss against {goal:,.0f}. There its validation loss changes by "
+        f"{rough[1]:.4f} nats from epoch to epoch, standard's by {rough[0]:.4f}: {verdict}."
+    )

@@ -28,14 +28,26 @@ from typing import Any
 import numpy as np
 
 from uqprism.measures import published
-from uqprism.paper.agreement import agreement
-from uqprism.paper.artefacts import Artefact, Store, as_data
-from uqprism.paper.base import Experiment, Picture, Result, first_line
-from uqprism.paper.cells import Cells, agreements, beside, wide
+from uqprism.paper.comparison import (
+    CONSTANT,
+    RULES,
+    Cells,
+    against_paper,
+    agreement,
+    agreements,
+    beside,
+    column,
+    of_risk,
+    short_label,
+    slip,
+    wide,
+)
+from uqprism.paper.ensembles import LARGE, EnsembleSpec, StoredEnsemble, Training, predict_all
+from uqprism.paper.experiment import Experiment, Picture, Result, first_line, register
 from uqprism.paper.experiments.selective.claims import all_claims
-from uqprism.paper.experiments.selective.notes import notes
-from uqprism.paper.fits import LARGE, Fit, Fitted, Training, predict_all
 from uqprism.paper.jobs import Job
+from uqprism.paper.store import Artefact, Store, as_data
+from uqprism.plots.style import BLUE, GREEN, ORANGE, PURPLE, RED, new_figure, styled
 from uqprism.tasks.prediction_error import prediction_error
 from uqprism.tasks.result import TaskResult
 from uqprism.tasks.selective_prediction import selective_prediction
@@ -74,21 +86,23 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Selection:
+class SelectiveFit:
     """A job: one ensemble on one data set, which the paper calls `name`."""
 
     name: str
-    fit: Fit
+    fit: EnsembleSpec
 
 
-def selections(config: Config) -> list[Selection]:
+def selections(config: Config) -> list[SelectiveFit]:
     """All ensembles."""
     seeds, scene_seeds = (range(config.seed, config.seed + n) for n in (config.n_seeds, config.n_scene_seeds))
     options = {"sizes": config.sizes}
-    found = [Selection(name, Fit(name, seed, config.training, options)) for name in config.generated for seed in seeds]
+    found = [
+        SelectiveFit(name, EnsembleSpec(name, seed, config.training, options)) for name in config.generated for seed in seeds
+    ]
     if config.scenes is not None:
         found += [
-            Selection(target, Fit(config.scenes, seed, config.scene_training, {"target": target}))
+            SelectiveFit(target, EnsembleSpec(config.scenes, seed, config.scene_training, {"target": target}))
             for target in config.targets
             for seed in scene_seeds
         ]
@@ -108,7 +122,7 @@ def jobs(config: Config) -> list[Job]:
     ]
 
 
-def expected(fit: Fit) -> float:
+def expected(fit: EnsembleSpec) -> float:
     """Seconds that a fit may take, to plan with: of the paper's size on a GPU, of less on two cores."""
     if fit.training.network == LARGE:  # it seldom stops before its last epoch
         return 2.4 * fit.training.max_epochs * PIXELS[fit.data] / PIXELS["camvid"]
@@ -123,7 +137,7 @@ def needs(config: Config) -> tuple[str, ...]:
 
 def work(job: Job, store: Store) -> TaskResult:
     """PRR of every measure, from the measures of the test images and the squared error of the mixture's mean."""
-    fitted = Fitted(job.key.fit, store)
+    fitted = StoredEnsemble(job.key.fit, store)
     record = fitted.record()
     error = prediction_error(fitted.predictions(), record.arrays["targets"])
     found = selective_prediction(fitted.measures(), error=error, metric="prr_paper", resamples=0)
@@ -137,7 +151,7 @@ def work(job: Job, store: Store) -> TaskResult:
     return dataclasses.replace(found, settings={**found.settings, "record": facts})
 
 
-def unlike(fitted: Fitted) -> dict[str, float]:
+def unlike(fitted: StoredEnsemble) -> dict[str, float]:
     """How unlike the images that networks stop on and those they are tested on are: early stopping chooses for the former.
 
     NLL is the mean of a member's, in standard deviations of the training targets, as it is trained.
@@ -239,9 +253,81 @@ def _arrays(found: Found) -> dict[str, Array]:
 
 def draw(result: Result) -> dict[str, Picture]:
     """The paper's retention curves, and all cells beside the paper's."""
-    from uqprism.paper.experiments.selective import figures
+    return pictures(result)
 
-    return figures.pictures(result)
+
+SCENES = (
+    "The rows street, building, sky, car and vegetation are of CamVid, with a tenth of the pictures of Cityscapes, at a "
+    "sixth to an eighth of its resolution; a tile of 90x120 is a quarter of a scene, where 224x224 pixels of Cityscapes are less "
+    "than a fortieth. How much of the error a measure finds there need not be what it is in Cityscapes."
+)
+
+
+def notes(mean: Cells, rows: Mapping[str, Cells], scenes: str | None) -> tuple[str, ...]:
+    """The paper's slip, other data, and on which data sets each sentence holds by itself."""
+    found = [slip("PRR"), f"{CONSTANT} An order of equals is random: PRR 1."]
+    if scenes == "camvid":
+        found.append(SCENES)
+    by_row = {row: all_claims(cells) for row, cells in rows.items()}
+    for i, claim in enumerate(all_claims(mean)):
+        held = [row for row, claims in by_row.items() if claims[i].holds]
+        found.append(f"'{claim.name}' holds on {len(held)} of {len(rows)} data sets by themselves: {', '.join(held) or 'none'}.")
+    best = {
+        risk: {row: min(cells[name] for name in of_risk(risk)) for row, cells in rows.items()} for risk in ("total", "excess")
+    }
+    ahead = [row for row in rows if best["excess"][row] < best["total"][row]]
+    found.append(f"The best excess risk is ahead of the best total risk on: {', '.join(ahead) or 'no data set'}.")
+    return tuple(found)
+
+
+SHOWN = {"total 1,1": BLUE, "bayes 1": GREEN, "bayes 3a": PURPLE, "excess 1,1": ORANGE, "excess 3a,2": RED}
+FROM = 50  # per cent: retentions from 0.5 to 1, as in the paper
+LIKE_PAPER = "street"
+
+
+def pictures(result: Result) -> dict[str, Picture]:
+    """By file name."""
+    arrays = result.arrays
+    rows, measures = [list(map(str, arrays[name])) for name in ("rows", "measures")]
+    means = {row: dict(zip(measures, arrays[f"{row}_prr"].mean(axis=0).tolist(), strict=True)) for row in rows}
+    papers = {row: published.table("selective_prediction_full", row) for row in rows}
+    return {
+        "retention": _retention(arrays, measures, LIKE_PAPER if LIKE_PAPER in rows else rows[0]),
+        "cells": Picture(
+            against_paper(means, papers, "PRR"),
+            "Every cell of the paper's table beside ours, like with like: R_exc^{2,1} as the paper prints it.",
+        ),
+    }
+
+
+def _retention(arrays: Any, measures: list[str], row: str) -> Picture:
+    """A panel per rule."""
+    kept = 100.0 * arrays[f"{row}_retention"]
+    shown = kept >= FROM
+    prr, curves = arrays[f"{row}_prr"][0], arrays[f"{row}_curves"]
+    with styled():
+        figure, axes = new_figure(5.2, nrows=2, ncols=2, sharex=True, sharey=True)
+        for ax, rule in zip(axes.flat, RULES, strict=True):
+            for name, colour in SHOWN.items():
+                at = measures.index(column(rule, name))
+                if np.ptp(curves[at]) <= 1e-9 * abs(curves[at][0]):
+                    continue  # a measure that is constant
+                label = f"{short_label(measures[at])}  {prr[at]:.3f}"
+                ax.plot(kept[shown], curves[at][shown], color=colour, linewidth=1.2, label=label)
+            ax.plot(kept[shown], arrays[f"{row}_oracle"][shown], color="black", linewidth=1.0)
+            ax.plot(kept[shown], arrays[f"{row}_random"][shown], color="black", linewidth=1.0, linestyle=(0, (5, 3)))
+            ax.set_title(RULES[rule])
+            ax.legend(title="PRR", loc="upper left", fontsize=6.5, title_fontsize=6.5, ncols=2, alignment="left")
+        axes[0, 0].set_ylim(top=1.45 * arrays[f"{row}_random"][shown].max())  # room for the legend above all curves
+        for ax in axes[1]:
+            ax.set_xlabel("points kept, the most certain first (%)")
+        for ax in axes[:, 0]:
+            ax.set_ylabel("mean squared error")
+    caption = (
+        f"Retention curves of {row}, first seed, with PRR: the mean squared error of the points kept. Black: the oracle, which "
+        "hands on the largest errors first; dashed: a random order."
+    )
+    return Picture(figure, caption)
 
 
 QUICK = Config(
@@ -258,15 +344,17 @@ LONGER = Config(
 )
 PRESETS = {"quick": QUICK, "paper": Config(), "cityscapes": Config(scenes="cityscapes"), "longer": LONGER}
 WANTS_GPU = tuple(name for name in PRESETS if name != "quick")
-EXPERIMENT = Experiment(
-    name="selective",
-    summary=first_line(__doc__),
-    presets=PRESETS,
-    jobs=jobs,
-    work=work,
-    gather=gather,
-    draw=draw,
-    wants_gpu=WANTS_GPU,
-    needs=needs,
-    reads=("correlation",),  # which has the same ensembles, whichever of the two is run first
+EXPERIMENT = register(
+    Experiment(
+        name="selective",
+        summary=first_line(__doc__),
+        presets=PRESETS,
+        jobs=jobs,
+        work=work,
+        gather=gather,
+        draw=draw,
+        wants_gpu=WANTS_GPU,
+        needs=needs,
+        reads=("correlation",),  # which has the same ensembles, whichever of the two is run first
+    )
 )

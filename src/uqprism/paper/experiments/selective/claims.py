@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from uqprism.paper.base import Claim
-from uqprism.paper.cells import RULES, Cells, column, of_risk
+from uqprism.paper.comparison import RULES, Cells, column, of_risk
+from uqprism.paper.experiment import Claim
 
 PAPERS_SPREAD = 0.007
 SIMILAR = 0.02

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.measures import Measure, published
-from uqprism.paper.base import Claim
+from uqprism.paper.experiment import Claim
 
 ORIGINAL = "original"
 SHIFTS = ("means move", "variances move", "means spread", "variances spread")

@@ -14,15 +14,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 
-from uqprism.paper.artefacts import Findings
-from uqprism.paper.base import Claim
-from uqprism.paper.data.synthetic import two_curves_truth
-from uqprism.paper.experiments.synthetic.judgement import MIXED, best_mixing
+from uqprism.measures import Measure, catalogue, published
+from uqprism.paper.data.synthetic import TWO_CURVES_REGION, two_curves_truth
+from uqprism.paper.experiment import Claim
+from uqprism.paper.store import Bundle
+from uqprism.tasks.ood_detection import ood_detection
 
 OUTSIDE, NOISE, SHORT_OF_TRUTH, FOLLOWS, AS_GOOD, CONSISTENT, SLIGHTLY = 0.9, 0.5, 0.1, 0.95, 0.02, 0.8, 2.0
 RULES = ("log", "crps", "squared_error", "quadratic")
@@ -37,7 +40,7 @@ class Trials:
     numbers: Mapping[str, np.ndarray]
 
     @classmethod
-    def of(cls, findings: Sequence[Findings]) -> Trials:
+    def of(cls, findings: Sequence[Bundle]) -> Trials:
         """All of the same measures."""
         numbers = {kind: np.stack([each.arrays[kind] for each in findings]) for kind in findings[0].arrays}
         return cls(tuple(findings[0].data["measures"]), numbers)
@@ -194,3 +197,165 @@ def magnitudes(trials: Trials) -> Claim:
 
 def _listed(numbers: Mapping[str, float]) -> str:
     return ", ".join(f"{rule} {number:.3g}" for rule, number in numbers.items())
+
+
+MIXED = 0.25  # a curve that is at least so likely has a say
+HIGH = 0.9  # the quantile from which on a risk is high
+
+
+def judged(table: Mapping[str, Any], x: np.ndarray) -> Bundle:
+    """One number of each kind for each measure; nan where it has no meaning."""
+    values = {name: np.asarray(table[name]) for name in table}
+    inside = (x >= TWO_CURVES_REGION[0]) & (x <= TWO_CURVES_REGION[1])
+    mixed, variance = _truth(x)
+    mixed &= inside
+    sides = {"left": x < TWO_CURVES_REGION[0], "right": x > TWO_CURVES_REGION[1]}
+    outside = ood_detection(_part(values, inside), {side: _part(values, at) for side, at in sides.items()}, resamples=0)
+    mixing = ood_detection(_part(values, inside & ~mixed), _part(values, mixed), resamples=0)
+    found = {
+        "outside": outside.measured,
+        **{side: outside.parts[side].measured for side in sides},
+        "mixed": mixing.measured,
+        "noise": {name: _spearman(each[inside], variance[inside]) for name, each in values.items()},
+        "peak": {name: float(x[inside][each[inside].argmax()]) for name, each in values.items()},
+        "ratio": {name: _ratio(np.median(each[~inside]), np.median(each[inside])) for name, each in values.items()},
+        "follows": {measure.name: _follows(values, measure) for measure in catalogue()},
+        "agreement": _agreement(values),
+    }
+    arrays = {kind: np.array([numbers[name] for name in values]) for kind, numbers in found.items()}
+    arrays["size"] = np.array([np.median(each[inside]) for each in values.values()])
+    return Bundle({"measures": list(values)}, arrays)
+
+
+@cache
+def best_mixing() -> float:
+    """`mixed` of the true variance, on a grid: what a network that has learned the noise exactly would have."""
+    x = np.linspace(*TWO_CURVES_REGION, 4001)
+    mixed, variance = _truth(x)
+    return ood_detection({"variance": variance[~mixed]}, {"variance": variance[mixed]}, resamples=0)["variance"]
+
+
+def _truth(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where both curves are likely, and the variance of the true distribution."""
+    weight, means, scale = two_curves_truth(x)
+    return np.minimum(weight, 1.0 - weight) >= MIXED, scale**2 + weight * (1.0 - weight) * (means[0] - means[1]) ** 2
+
+
+def _part(values: Mapping[str, np.ndarray], at: np.ndarray) -> dict[str, np.ndarray]:
+    return {name: each[at] for name, each in values.items()}
+
+
+def _follows(values: Mapping[str, np.ndarray], measure: Measure) -> float:
+    if measure.risk != "total":
+        return float("nan")
+    total = values[measure.name]
+    parts = values[f"{measure.rule}.bayes.{measure.truth}"], values[measure.name.replace(".total.", ".excess.")]
+    high = np.logical_or(*(part > np.quantile(part, HIGH) for part in parts))
+    return float((total[high] > np.median(total)).mean())
+
+
+def _agreement(values: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """With the other rules; a measure that is always zero agrees with nothing."""
+    found = {}
+    for name, each in values.items():
+        rule, rest = name.split(".", 1)
+        others = [value for other, value in values.items() if other.split(".", 1)[1] == rest and not other.startswith(f"{rule}.")]
+        found[name] = _lowest(_spearman(each, other) for other in others)
+    return found
+
+
+def _lowest(numbers: Iterable[float]) -> float:
+    return min((number for number in numbers if not np.isnan(number)), default=float("nan"))
+
+
+def _spearman(first: np.ndarray, second: np.ndarray) -> float:
+    from scipy.stats import spearmanr
+
+    if np.ptp(first) == 0.0 or np.ptp(second) == 0.0:
+        return float("nan")
+    return float(spearmanr(first, second).statistic)
+
+
+def _ratio(above: float, below: float) -> float:
+    return float(above / below) if below > 0.0 else float("nan")
+
+
+Runs = Mapping[float, Trials]  # by learning rate, the main one first
+Claims = Mapping[float, tuple[Claim, ...]]
+
+
+def tables(runs: Runs, claims: Claims) -> dict[str, list[dict[str, Any]]]:
+    """By learning rate, and every measure at the first."""
+    main = next(iter(runs.values()))
+    by_rate = [{"learning rate": rate, **{claim.name: claim.holds for claim in found}} for rate, found in claims.items()]
+    numbers = [{"learning rate": rate, **_numbers(trials)} for rate, trials in runs.items()]
+    return {
+        "What holds at which learning rate": by_rate,
+        "Log score, members, by learning rate": numbers,
+        "Every measure, medians over trials": [_row(main, name) for name in main.measures],
+    }
+
+
+def _numbers(trials: Trials) -> dict[str, Any]:
+    return {
+        "excess, AUROC outside": trials.median("outside", f"log.{EXCESS}"),
+        "excess, outside over inside": trials.median("ratio", f"log.{EXCESS}"),
+        "Bayes, AUROC where both curves are likely": trials.median("mixed", f"log.{BAYES}"),
+        "Bayes, correlation with true variance": trials.median("noise", f"log.{BAYES}"),
+        "Bayes, x of the peak": trials.median("peak", f"log.{BAYES}"),
+    }
+
+
+def _row(trials: Trials, name: str) -> dict[str, Any]:
+    kinds = {"AUROC outside": "outside", "AUROC both curves likely": "mixed", "correlation with true variance": "noise"}
+    found = {title: trials.median(kind, name) for title, kind in kinds.items()}
+    shown = {title: None if np.isnan(number) else round(number, 4) for title, number in found.items()}
+    return {"measure": name, "label": published.label(name), **shown}
+
+
+def notes(runs: Runs, claims: Claims) -> tuple[str, ...]:
+    """What explains the numbers."""
+    main = next(iter(runs.values()))
+    found = [MIXTURE, UNITS, _best(main)]
+    found += [
+        f"At learning rate {rate:g} these do not hold: {', '.join(claim.name for claim in each if not claim.holds)}."
+        for rate, each in claims.items()
+        if not all(claim.holds for claim in each)
+    ]
+    if len(runs) > 1:
+        found.append(_by_rate(runs))
+    return tuple(found)
+
+
+MIXTURE = (
+    "The curves are equally likely at x = 0, but they cross at x = -0.98: left of 0 they mix without adding much noise. The "
+    "variance of the true distribution is largest at x = 0.71, where the first curve has a probability of 0.30; it finds the "
+    "inputs where both curves have at least 0.25 with an AUROC of no more than 0.74. So “where the probabilities are similar” is "
+    "not quite where the mapping is least determined, and the Bayes risk follows the latter."
+)
+UNITS = (
+    "Where members nearly agree, at noise of scale s and with means that differ by d, excess 1,1 is proportional to d² under "
+    "squared error, d²/s under CRPS, d²/s² under the log score and d²/s³ under the quadratic score. So magnitudes are in "
+    "different units, and where the noise varies the rules order inputs differently, squared error and quadratic the most."
+)
+
+
+def _by_rate(runs: Runs) -> str:
+    """How much of the noise is learned in the same number of steps."""
+    shown = [f"{trials.median('noise', f'log.{BAYES}'):.2f} at {rate:g}" for rate, trials in runs.items()]
+    return (
+        f"Inside, the Bayes risk's correlation with the true variance is, by learning rate, {', '.join(shown)}: with too few or "
+        "too small steps so small a network has not learned the shape of the noise, and the excess risk finds the outside all "
+        "the same. The paper does not say which learning rate it used."
+    )
+
+
+def _best(trials: Trials) -> str:
+    """Which excess risks find the outside, over all 16 of each rule."""
+    names = [name for name in trials.measures if ".excess." in name and np.any(trials.each("size", name))]
+    lowest = min(names, key=lambda name: trials.median("outside", name))
+    good = sum(trials.median("outside", name) >= 0.9 for name in names)
+    return (
+        f"Of all {len(names)} excess risks that are not always zero, {good} find the outside with an AUROC of at least 0.9; the "
+        f"lowest is {lowest} with {trials.median('outside', lowest):.3f}."
+    )

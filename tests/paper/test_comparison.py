@@ -7,7 +7,7 @@ import pytest
 from uqprism.errors import ArgumentError
 from uqprism.measures import published
 from uqprism.measures.published import Cell
-from uqprism.paper.agreement import agreement, comparison
+from uqprism.paper.comparison import agreement, comparison
 
 
 def test_a_comparison_is_by_definition_and_like_with_like() -> None:

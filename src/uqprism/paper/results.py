@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from uqprism.errors import FileError, InvalidValueError
-from uqprism.paper.agreement import Agreement
-from uqprism.paper.base import Claim, Experiment, Result
+from uqprism.paper.comparison import Agreement
+from uqprism.paper.experiment import Claim, Experiment, Result
 from uqprism.paper.report import page
 from uqprism.support.optional import require
 from uqprism.support.storage import atomic, read_npz, write_npz, write_text

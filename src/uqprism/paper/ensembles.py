@@ -12,6 +12,7 @@ where these are kept and else by another training.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,14 +24,14 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.evaluation import evaluate
 from uqprism.measures import MeasureTable, published
 from uqprism.paper import data, inputs
-from uqprism.paper.artefacts import Artefact, Findings, Store
 from uqprism.paper.data import Dataset
-from uqprism.paper.training import trained, trained_now
+from uqprism.paper.store import Artefact, Bundle, Store
 from uqprism.tasks.prediction_error import prediction_error
 
 if TYPE_CHECKING:
-    from uqprism.training import DeepEnsemble
+    from uqprism.training import DeepEnsemble, History
     from uqprism.training.networks import Factory
+
 
 Array = Any
 TEST = "test"
@@ -70,7 +71,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Fit:
+class EnsembleSpec:
     """All that decides an ensemble.
 
     Attributes:
@@ -107,13 +108,13 @@ class Fit:
     @property
     def record(self) -> Artefact:
         """How training went, and the targets of the test images."""
-        return Artefact("findings", "record", (self.members,))
+        return Artefact("bundle", "record", (self.members,))
 
 
-class Fitted:
+class StoredEnsemble:
     """What came of a fit, from the store; nothing is loaded or trained before it is needed."""
 
-    def __init__(self, fit: Fit, store: Store) -> None:
+    def __init__(self, fit: EnsembleSpec, store: Store) -> None:
         self.fit, self.store = fit, store
 
     @cached_property
@@ -155,7 +156,7 @@ class Fitted:
         with torch_threads(1):
             return self.ensemble.predict_ensemble(images)
 
-    def record(self) -> Findings:
+    def record(self) -> Bundle:
         """How training went, what the data were, and `targets`, those of the test images."""
         return self._finished().get(self.fit.record)
 
@@ -170,10 +171,10 @@ class Fitted:
         self.store.make(record, lambda: self._recorded(self.store.get(predictions)))
         return self._finished()
 
-    def _recorded(self, predictions: EnsemblePrediction) -> Findings:
+    def _recorded(self, predictions: EnsemblePrediction) -> Bundle:
         history, targets = self.ensemble.history, self.data.test.targets
         error = prediction_error(predictions, targets)
-        return Findings(
+        return Bundle(
             data={
                 "data": self.data.checksum(),
                 "member seeds": list(history.seeds),
@@ -200,9 +201,36 @@ def measured(predictions: EnsemblePrediction) -> MeasureTable:
     return evaluate(predictions, measures=published.measures())
 
 
-def predict_all(fits: Iterable[Fit], store: Store, others: Callable[[Fitted], Any] = lambda _: None) -> None:
+def predict_all(fits: Iterable[EnsembleSpec], store: Store, others: Callable[[StoredEnsemble], Any] = lambda _: None) -> None:
     """Train and predict what is not in the store yet; `others` predicts for more than the test images."""
     for fit in fits:
-        fitted = Fitted(fit, store)
+        fitted = StoredEnsemble(fit, store)
         fitted.record()
         others(fitted)
+
+
+def trained(store: Store, members: Artefact, inputs: Any, targets: Any, **settings: Any) -> DeepEnsemble:
+    """The ensemble from the store, or trained now, with checkpoints: `uqprism.training.train` with these settings.
+
+    The settings and what the rows are must be in the key and the sources of `members`. Restarts of diverged members are no
+    warnings here: they stand in the ensemble's history.
+    """
+    given = {**settings, "checkpoint": store.unfinished(members)}
+    return store.get(members, lambda: trained_now(inputs, targets, **given))
+
+
+def trained_now(inputs: Any, targets: Any, **settings: Any) -> DeepEnsemble:
+    """The same without a store, for members that are too large to keep."""
+    from uqprism.training import TrainingWarning, train
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingWarning)
+        ensemble = train(inputs, targets, **{**settings, "progress": False})
+    refuse_interrupted([ensemble.history])
+    return ensemble
+
+
+def refuse_interrupted(histories: Iterable[History]) -> None:
+    """Ctrl-C makes the trainer return what it has so far; half a training is no result, so the interruption goes on."""
+    if any(event.kind == "interrupted" for history in histories for event in history.events):
+        raise KeyboardInterrupt

@@ -12,9 +12,11 @@ import hashlib
 import importlib
 import json
 import os
+import platform
 import shutil
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -24,12 +26,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uqprism.errors import ArgumentError, FileError
-from uqprism.paper.provenance import accelerator, loaded_versions
 from uqprism.registry import unknown
 from uqprism.support.storage import read_npz, write_npz, write_text
 from uqprism.support.versions import __version__
 
-FORMAT = "uqprism.paper.Findings"
+FORMAT = "uqprism.paper.Bundle"
 UNFINISHED = "unfinished"
 
 
@@ -47,12 +48,12 @@ KINDS = {
     "predictions": Kind("uqprism.ensemble", "EnsemblePrediction"),
     "measures": Kind("uqprism.measures", "MeasureTable"),
     "result": Kind("uqprism.tasks.result", "TaskResult"),
-    "findings": Kind("uqprism.paper.artefacts", "Findings"),
+    "bundle": Kind("uqprism.paper.store", "Bundle"),
 }
 
 
 @dataclass(frozen=True)
-class Findings:
+class Bundle:
     """What a job found, where no type of the library says it: plain data (what JSON can hold) and arrays, each by name."""
 
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -63,7 +64,7 @@ class Findings:
         write_npz(path, FORMAT, {"data": dict(self.data)}, dict(self.arrays))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Findings:
+    def load(cls, path: str | os.PathLike[str]) -> Bundle:
         """Read what `save` wrote."""
         header, arrays = read_npz(path, FORMAT)
         return cls(header["data"], arrays)
@@ -119,7 +120,7 @@ class Store:
         """
         if artefact not in self:
             if make is None:
-                raise FileError(f"there are no {artefact.kind} of {as_data(artefact.key)} in {self.folder}")
+                raise FileError(f"there is no artefact {artefact.kind!r} of {as_data(artefact.key)} in {self.folder}")
             self.make(artefact, make)
         path = self._found(artefact)
         kind = KINDS[artefact.kind]
@@ -134,7 +135,7 @@ class Store:
         """How it was made: key, sources, seconds, when, on what device and with which versions."""
         path = self._found(artefact)
         if path is None:
-            raise FileError(f"there are no {artefact.kind} of {as_data(artefact.key)} in {self.folder}")
+            raise FileError(f"there is no artefact {artefact.kind!r} of {as_data(artefact.key)} in {self.folder}")
         return json.loads(path.with_suffix(".json").read_text())
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -218,3 +219,42 @@ def _device() -> str:
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def hardware() -> dict[str, Any]:
+    """The processor, how many cores, and the device that PyTorch has used, if it was loaded."""
+    return {"processor": _processor(), "cores": os.cpu_count(), "accelerator": accelerator()}
+
+
+def loaded_versions() -> dict[str, str]:
+    """Of what numbers made here and now depend on; of PyTorch, and the CUDA it was built for, only where it was loaded."""
+    found = {"uqprism": __version__, "python": platform.python_version(), "numpy": np.__version__}
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        found["torch"] = str(torch.__version__)
+        if torch.version.cuda is not None:
+            found["cuda"] = str(torch.version.cuda)
+    return found
+
+
+def distinct_versions(records: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """The different sets of versions in the records of artefacts; older records have none and add none."""
+    found: list[dict[str, str]] = []
+    for record in records:
+        if "versions" in record and record["versions"] not in found:
+            found.append(record["versions"])
+    return sorted(found, key=lambda each: sorted(each.items()))
+
+
+def accelerator() -> str:
+    """The name of the GPU, if PyTorch was loaded here and finds one."""
+    torch = sys.modules.get("torch")
+    return torch.cuda.get_device_name() if torch is not None and torch.cuda.is_available() else "none"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
