@@ -81,7 +81,7 @@ def test_bad_data_is_exit_code_1(given: pa.Table, tmp_path: Path) -> None:
     [
         (["in.parquet"], "Missing option"),
         (["-o", "out.parquet"], "Missing argument"),
-        (["in.parquet", "-o", "there.parquet"], "uqprism: output there.parquet: is there already"),
+        (["in.parquet", "-o", "there.parquet"], "uqprism: output there.parquet: exists already"),
         (
             ["in.parquet", "-o", "out.parquet", "--measures", "crsp.bayes.members"],
             "uqprism: unknown rule 'crsp'; did you mean 'crps'",

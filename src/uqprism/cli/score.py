@@ -14,8 +14,8 @@ from uqprism.errors import ArgumentError
 Inputs = Annotated[list[str], typer.Argument(metavar="IN", help="Parquet, CSV or NPZ files, folders or glob patterns.")]
 Output = Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="A .parquet, .csv or .npz file, or a folder.")]
 MEASURES = (
-    "A measure, a pattern such as 'crps.*', or all; may be repeated or have commas. By default total, bayes and excess with "
-    "members in both roles, under four rules."
+    "A measure, a pattern such as 'crps.*', 'all' (144) or 'usual' (12); may be repeated or have commas. By default usual: "
+    "total, bayes and excess with members in both roles, under four rules."
 )
 Measures = Annotated[list[str] | None, typer.Option(metavar="NAME", help=MEASURES)]
 Weights = Annotated[str | None, typer.Option(metavar="W,W,...", help="One per member, summing to one. By default equal.")]
@@ -25,11 +25,11 @@ KeepMembers = Annotated[bool, typer.Option("--keep-members", help="Keep the memb
 Compression = Annotated[str, typer.Option(metavar="CODEC", help="Of Parquet: snappy, zstd, lz4, gzip, brotli or none.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Keep the parts that an earlier run finished.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Batches to compute at a time. By default one per core, at most 4.")]
-PartRows = Annotated[int | None, typer.Option(min=1, help="Cut larger Parquet files into parts of about so many rows.")]
-Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler, or its file, to spread the parts over.")]
+PartRows = Annotated[int | None, typer.Option(min=1, help="Cut larger Parquet files into parts of about this many rows.")]
+Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler, or its file; its workers write the parts.")]
 EXIT_CODES = (
-    "Exit codes: 0 done; 1 bad rows, or a file that cannot be read or written; 2 wrong usage, or an output that is there "
-    "already; 130 interrupted. Nothing half-written is left behind."
+    "Exit codes: 0 done; 1 bad rows, or a file that cannot be read or written; 2 wrong usage, or existing "
+    "output; 130 interrupted. No half-written file remains."
 )
 
 
@@ -54,7 +54,7 @@ def score(
     part_rows: PartRows = None,
     dask: Dask = None,
 ) -> None:
-    """Add measures to every row of files of any size, in bounded memory."""
+    """Add measures to every row of Parquet and CSV files of any size, or of NPZ files."""
     from uqprism.files import score as run
 
     with interruptible("parts that are finished stay, continue with --resume"):

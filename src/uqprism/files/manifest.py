@@ -51,9 +51,7 @@ def finished(output: Path, parts: Sequence[Part], options: ScoreOptions, *, resu
         raise ArgumentError("resume and overwrite (--resume, --overwrite) contradict each other; choose one")
     found = existing(output)
     if found and not (resume or overwrite):
-        raise ArgumentError(
-            f"output {output}: is there already; pass overwrite or resume (--overwrite, --resume), or name another"
-        )
+        raise ArgumentError(f"output {output}: exists already; pass overwrite or resume (--overwrite, --resume), or name another")
     if output.is_dir() and (foreign := [path for path, about in found.items() if about is None]):
         raise ArgumentError(
             f"output {output}: {foreign[0].relative_to(output)} was not written by uqprism score; name another folder"
@@ -63,21 +61,19 @@ def finished(output: Path, parts: Sequence[Part], options: ScoreOptions, *, resu
     wanted = {part.target: part for part in parts}
     for path in found:
         if path not in wanted:
-            raise ArgumentError(
-                f"output {output}: {path.name} is no part of what is asked for now; pass --overwrite to start anew"
-            )
+            raise ArgumentError(f"output {output}: {path.name} is not a part of this run; pass --overwrite to start again")
     return [_kept(wanted[path], about, options) for path, about in found.items()]
 
 
 def _kept(part: Part, about: dict[str, Any] | None, options: ScoreOptions) -> FinishedPart:
     if about is None:
-        raise ArgumentError(f"output {part.target}: does not say how it was made, as only Parquet files do; pass --overwrite")
+        raise ArgumentError(f"output {part.target}: has no record of its making (only Parquet files have one); pass --overwrite")
     now = json.loads(json.dumps(part_record(part, options)))
     if about["bad_rows"] == 0:  # then `on_bad` makes no difference
         about["options"]["on_bad"] = now["options"]["on_bad"]
     changed = _differences(about, now)
     if changed:
-        raise ArgumentError(f"output {part.target}: was made with {'; '.join(changed)}; pass --overwrite to start anew")
+        raise ArgumentError(f"output {part.target}: was made with {'; '.join(changed)}; pass --overwrite to start again")
     return FinishedPart(part, about["rows"], about["bad_rows"])
 
 

@@ -145,7 +145,7 @@ def named_by_stem(paths: Sequence[AnyPath]) -> dict[str, AnyPath]:
     """The paths of several OOD files, named by their stems, or by whole paths if two stems agree."""
     names = [Path(path).stem for path in paths]
     if len(set(names)) < len(names):
-        names = [os.fspath(path) for path in paths]
+        names = [str(path) for path in paths]
     if len(set(names)) < len(names):
         raise ArgumentError(f"the OOD files must differ, got {', '.join(names)}")
     return dict(zip(names, paths, strict=True))

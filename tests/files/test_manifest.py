@@ -106,14 +106,14 @@ def test_resume_notices_other_inputs(folder: Path, interrupted: Path) -> None:
     with pytest.raises(ArgumentError, match=r"another 0\.parquet \(its time has changed\)"):
         score(folder, interrupted, measures=FEW, resume=True)
     (folder / "0.parquet").unlink()
-    with pytest.raises(ArgumentError, match=r"0\.parquet is no part of what is asked for now"):
+    with pytest.raises(ArgumentError, match=r"0\.parquet is not a part of this run"):
         score(folder, interrupted, measures=FEW, resume=True)
 
 
 def test_what_is_there_stays_unless_it_is_to_be_replaced(folder: Path, tmp_path: Path) -> None:
     score(folder, tmp_path / "out", measures=FEW)
     before = state(tmp_path / "out")
-    with pytest.raises(ArgumentError, match="is there already; pass overwrite or resume"):
+    with pytest.raises(ArgumentError, match="exists already; pass overwrite or resume"):
         score(folder, tmp_path / "out", measures=FEW)
     assert state(tmp_path / "out") == before
     (folder / "3.parquet").unlink()
@@ -148,7 +148,7 @@ def test_resume_of_one_file(tmp_path: Path) -> None:
     for name in ("out.parquet", "out.csv"):
         score(tmp_path / "in.parquet", tmp_path / name, measures=FEW)
     assert score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures=FEW, resume=True).resumed_rows == 20
-    with pytest.raises(ArgumentError, match="does not say how it was made"):
+    with pytest.raises(ArgumentError, match="has no record of its making"):
         score(tmp_path / "in.parquet", tmp_path / "out.csv", measures=FEW, resume=True)
     with pytest.raises(ArgumentError, match="contradict"):
         score(tmp_path / "in.parquet", tmp_path / "out.csv", resume=True, overwrite=True)
