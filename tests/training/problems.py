@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
+from torch import nn
 
+from uqprism.training import DeepEnsemble
 from uqprism.training.trainer import Trainer
 
 if TYPE_CHECKING:
@@ -39,3 +42,19 @@ def cut_off(monkeypatch: pytest.MonkeyPatch, epochs: int, error: BaseException) 
         epoch(self)
 
     monkeypatch.setattr(Trainer, "_epoch", counted)
+
+
+def rows_of(ensemble: DeepEnsemble) -> np.ndarray:
+    return ensemble.stack.rows.numpy()
+
+
+class Explosive(nn.Module):
+    """A network that breaks down for some initial weights."""
+
+    def __init__(self, always: bool) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+        self.broken = nn.Parameter(torch.tensor(float("inf") if always or torch.rand(()) < 0.4 else 1.0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(x) * self.broken

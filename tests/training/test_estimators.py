@@ -1,4 +1,4 @@
-"""The estimators by scikit-learn's own checks, in its tools, and on the tables people have."""
+"""The estimators in scikit-learn's own checks and tools, and on ordinary tables."""
 
 from __future__ import annotations
 
@@ -46,12 +46,14 @@ def quick(kind: type, **settings: Any) -> Any:
 KINDS = [up.DeepEnsembleRegressor, up.MCDropoutRegressor, up.EvidentialRegressor]
 
 
+@pytest.mark.slow
 @parametrize_with_checks([quick(kind) for kind in KINDS])
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     if "array_api" not in str(check):  # which needs an environment variable before SciPy is loaded: see the next test
         check(estimator)
 
 
+@pytest.mark.slow
 def test_scikit_learns_check_of_other_arrays() -> None:
     code = """
 import uqprism as up
@@ -221,6 +223,7 @@ def test_unfitted_and_one_row_are_refused() -> None:
         up.DeepEnsembleRegressor().fit(x[:1], y[:1])
 
 
+@pytest.mark.slow
 def test_defaults_fit_a_table_without_tuning() -> None:
     """The first thousand rows are enough to beat a linear model by far, and to know where nothing was seen."""
     x, y = waves(1500, 4)

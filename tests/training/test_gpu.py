@@ -11,23 +11,19 @@ import torch
 from numpy.testing import assert_allclose
 
 import uqprism as up
-from uqprism.training import MLP, ResNet18, SmallCNN, TrainingWarning, train, train_many
+from uqprism.training import MLP, SmallCNN, TrainingWarning, train, train_many
 
-from .problems import FAST, cut_off, images, waves
+from .problems import FAST, Explosive, cut_off, images, rows_of, waves
 from .test_networks import Gate
-from .test_trainer import Explosive, rows_of
+from .test_trainer import ALONE
+
+pytestmark = pytest.mark.gpu
 
 CUDA = {**FAST, "device": "cuda", "dtype": "float64", "batch_size": 16}
 CPU = {**CUDA, "device": "cpu"}
 
 CASES = {
-    "mlp": (MLP((8, 8)), waves, {}),
-    "early stopping": (MLP((8,)), waves, {"max_epochs": 60, "patience": 2, "learning_rate": 0.02}),
-    "dropout": (MLP((8,), dropout=0.3), waves, {}),
-    "decay and clipping": (MLP((8,)), waves, {"weight_decay": 0.1, "max_gradient": 0.5}),
-    "bootstrap": (MLP((8,)), waves, {"bootstrap": True}),
-    "convolutions": (SmallCNN((2, 3, 4), 5), images, {}),
-    "batch norm": (ResNet18(stem=3, width=4), images, {"max_epochs": 2}),
+    **ALONE,
     "crps": (MLP((8,)), waves, {"head": "crps"}),
     "warm-up": (MLP((8,)), waves, {"head": "warm_up", "max_epochs": 12}),
     "evidential": (MLP((8,)), waves, {"head": "evidential"}),

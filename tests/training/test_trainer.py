@@ -10,18 +10,13 @@ from torch import nn
 
 import uqprism as up
 from uqprism.training import MLP, Natural, ResNet18, SmallCNN, TrainingWarning, WarmUp, train, train_many
-from uqprism.training.data import Scaling
 from uqprism.training.device import Threads, torch_threads
-from uqprism.training.randomness import ORDER, drawn_rows, member_seeds, orders, uniform
+from uqprism.training.randomness import ORDER, DropoutMasks, drawn_rows, member_seeds, orders, uniform
 from uqprism.training.trainer import Trainer
 
-from .problems import FAST, cut_off, images, waves
+from .problems import FAST, Explosive, cut_off, images, rows_of, waves
 
 SEEDS = [11, 22, 33]
-
-
-def rows_of(ensemble: up.DeepEnsemble) -> np.ndarray:
-    return ensemble.stack.rows.numpy()
 
 
 def test_training_is_that_of_a_plain_loop_with_adam() -> None:
@@ -133,18 +128,6 @@ def test_without_validation_the_last_epoch_is_kept() -> None:
     assert history.validation_loss.shape == (0, 3)
 
 
-class Explosive(nn.Module):
-    """A network that breaks down for some initial weights."""
-
-    def __init__(self, always: bool) -> None:
-        super().__init__()
-        self.layer = nn.Linear(3, 2)
-        self.broken = nn.Parameter(torch.tensor(float("inf") if always or torch.rand(()) < 0.4 else 1.0))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.layer(x) * self.broken
-
-
 def test_a_member_that_diverges_starts_again_and_says_so() -> None:
     x, y = waves(40)
     settings = {**FAST, "n_members": 6, "network": lambda *_: Explosive(False), "seed": 1}
@@ -236,6 +219,13 @@ def test_the_same_seed_gives_the_same_members() -> None:
     assert member_seeds(1, 9)[:4].tolist() == member_seeds(1, 4).tolist()
 
 
+def test_progress_shows_every_members_loss(capfd: pytest.CaptureFixture[str]) -> None:
+    train(*waves(40), **{**FAST, "progress": True})
+    shown = capfd.readouterr().err
+    assert "3/3" in shown
+    assert shown.split("loss")[-1].count(".") >= 3
+
+
 def test_counted_random_numbers_are_uniform_and_independent() -> None:
     seeds = member_seeds(0, 50)
     numbers = uniform(seeds[:, None], 1, torch.arange(2000)).numpy()
@@ -248,20 +238,17 @@ def test_counted_random_numbers_are_uniform_and_independent() -> None:
     assert_allclose(unique, 1 - np.exp(-1), atol=0.01)
 
 
-def test_scaling_is_exact_far_from_zero() -> None:
-    """Columns around a billion, constant columns, channels of images, integers."""
-    rng = np.random.default_rng(0)
-    table = 1e9 + rng.normal(size=(9000, 2))
-    table[:, 1] = 0.1
-    scaled = Scaling.of(torch.tensor(table)).apply(torch.tensor(table), torch.float64).numpy()
-    assert_allclose(scaled[:, 0].std(), 1.0, rtol=1e-6)
-    assert_array_equal(scaled[:, 1], 0.0)
-    pictures = torch.tensor(rng.integers(0, 256, size=(50, 3, 4, 4)), dtype=torch.uint8)
-    found = Scaling.of(pictures)
-    assert_allclose(found.mean, pictures.double().mean((0, 2, 3)), rtol=1e-12)
-    assert_allclose(found.scale, pictures.double().std((0, 2, 3), correction=0), rtol=1e-12)
+def test_dropout_leaves_out_the_stated_share_and_keeps_the_mean() -> None:
+    for per_row in (True, False):
+        draw = DropoutMasks(member_seeds(0, 40), torch.arange(40), per_row=per_row)
+        x = torch.ones(40, 8, 500)
+        found = draw.apply(x, 0.3, 1)
+        assert_allclose((found == 0).double().mean(), 0.3, atol=0.02)
+        assert_allclose(found.mean(), 1.0, atol=0.03)
+        assert bool((found[:, 0] == found[:, 1]).all()) is not per_row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", [MLP(), MLP((8, 8), "silu", 0.2)])
 def test_the_number_of_threads_changes_nothing(network: MLP) -> None:
     """Which is why it may be chosen by the clock."""
@@ -312,10 +299,3 @@ def test_threads_are_not_chosen_where_numbers_depend_on_them() -> None:
         for _ in range(120):
             threads(lambda _: used.append(torch.get_num_threads()), None)
     assert set(used) == {2}
-
-
-def test_progress_shows_every_members_loss(capfd: pytest.CaptureFixture[str]) -> None:
-    train(*waves(40), **{**FAST, "progress": True})
-    shown = capfd.readouterr().err
-    assert "3/3" in shown
-    assert shown.split("loss")[-1].count(".") >= 3
