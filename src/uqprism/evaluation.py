@@ -18,15 +18,15 @@ from uqprism.families.quadrature import Exactness, recording
 from uqprism.measures import (
     ApproximationLike,
     Measure,
+    MeasuresLike,
     MeasureTable,
     RuleLike,
-    catalogue,
     resolve_approximation,
     resolve_rule,
+    select_measures,
 )
 from uqprism.measures.risks import Risks
 from uqprism.registry import unknown
-from uqprism.rules import Rule
 from uqprism.support.tables import data_frame
 
 Estimator = Literal["plugin", "unbiased"]
@@ -97,7 +97,7 @@ def decompose(
 
 def evaluate(
     ensemble: EnsemblePrediction,
-    measures: str | Measure | Sequence[str | Measure] | None = None,
+    measures: MeasuresLike = None,
     *,
     estimator: Estimator = "plugin",
     backend: Backend = "auto",
@@ -106,7 +106,8 @@ def evaluate(
 
     Args:
         ensemble: the ensemble.
-        measures: names or `Measure`s; by default all 144 of the paper's four rules.
+        measures: names, patterns, sets and `Measure`s as `select_measures` takes them: "crps.*", "usual"; by default "all", the
+            144 of the paper's four rules.
         estimator: for measures with members in both roles, see `decompose`.
         backend: "auto" takes a fused kernel for Gaussian members where it pays (processors need the extra `fast`);
             "reference" the readable path that defines the truth; "fused" insists on a kernel.
@@ -118,7 +119,7 @@ def evaluate(
     for what, value, known in (("estimator", estimator, get_args(Estimator)), ("backend", backend, get_args(Backend))):
         if value not in known:
             raise unknown(what, value, known)
-    wanted = _wanted(measures)
+    wanted = select_measures(measures)
     correction = _correction(ensemble, estimator)
     flat = ensemble.flat()
     chosen = choose(flat, backend, small=fits_one_part(flat))
@@ -166,14 +167,6 @@ def _reference(
     return table, exactness
 
 
-def _parsed(measure: object) -> Measure:
-    if isinstance(measure, Measure):
-        return measure
-    if isinstance(measure, str):
-        return Measure.parse(measure)
-    raise ArgumentError(f"measures must be names or Measures, got {measure!r}; catalogue() lists them")
-
-
 def log_bayes_mixture_bounds(ensemble: EnsemblePrediction) -> tuple[Array, Array]:
     """A lower and an upper bound on `log.bayes.mixture`, the entropy of the mixture, without any integral.
 
@@ -183,17 +176,6 @@ def log_bayes_mixture_bounds(ensemble: EnsemblePrediction) -> tuple[Array, Array
     """
     table = evaluate(ensemble, ["log.bayes.members", "log.bayes.matched"])
     return table["log.bayes.members"], table["log.bayes.matched"]
-
-
-def _wanted(measures: str | Measure | Sequence[str | Measure] | None) -> list[Measure]:
-    """The measures asked for, each once."""
-    if measures is None:
-        return catalogue()
-    if isinstance(measures, str | Measure):
-        measures = [measures]
-    found = [_parsed(m) for m in measures]
-    _check_names(found)
-    return list({m.name: m for m in found}.values())
 
 
 def _correction(ensemble: EnsemblePrediction, estimator: Estimator) -> float | Array | None:
@@ -208,16 +190,6 @@ def _correction(ensemble: EnsemblePrediction, estimator: Estimator) -> float | A
     if not is_traced(correction) and not float(correction) > 0.0:
         raise InvalidValueError("estimator='unbiased' needs at least two members with weight, got one; use 'plugin'")
     return correction
-
-
-def _check_names(wanted: Sequence[Measure]) -> None:
-    """Refuse two rules of one name: their measures could not be told apart."""
-    seen: dict[str, Rule] = {}
-    for measure in wanted:
-        rule = measure.resolved()
-        other = seen.setdefault(measure.rule, rule)
-        if other is not rule and (type(other) is not type(rule) or vars(other) != vars(rule)):
-            raise ArgumentError(f"two different rules named {measure.rule!r}; give each its own with name=")
 
 
 def evaluate_chunk(
@@ -243,12 +215,12 @@ def evaluate_chunk(
 
 def _risk(risks: Risks, measure: Measure, correction: float | Array | None) -> Array:
     if measure.prediction is None:
-        return risks.bayes(measure.truth)
+        return risks.get("bayes", measure.truth)
     pair = measure.prediction, measure.truth
     if pair == ("members", "members") and correction is not None:
-        excess = risks.excess(*pair) / correction
-        return excess if measure.risk == "excess" else risks.bayes(measure.truth) + excess
-    return risks.excess(*pair) if measure.risk == "excess" else risks.total(*pair)
+        excess = risks.get("excess", *pair) / correction
+        return excess if measure.risk == "excess" else risks.get("bayes", measure.truth) + excess
+    return risks.get(measure.risk, *pair)
 
 
 def _exactness(tolerances: Sequence[float], worked: Any, given: Any) -> Exactness:

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 import uqprism as up
-from uqprism.files.options import select
+from uqprism.measures import select_measures
 
 MEMBERS = 3
-DEFAULT = [measure.name for measure in select(None)]
+DEFAULT = [measure.name for measure in select_measures("usual")]
 FEW = ["crps.excess.members.members", "squared_error.bayes.members"]
 
 

@@ -5,32 +5,9 @@ from __future__ import annotations
 import pytest
 
 from uqprism.ensemble.columns import Columns, Layout, resolve
-from uqprism.errors import ArgumentError, InvalidValueError, UnknownNameError
-from uqprism.files.options import ScoreOptions, select
-
-
-def names(measures: object) -> list[str]:
-    return [measure.name for measure in select(measures)]
-
-
-def test_measures_by_name_pattern_and_all() -> None:
-    assert len(names("all")) == 144
-    assert len(names("crps.*")) == 36
-    assert names("*.bayes.members") == [f"{rule}.bayes.members" for rule in ("crps", "log", "quadratic", "squared_error")]
-    assert names(["log.bayes.mixture, crps.bayes.members", "log.bayes.*"])[:2] == ["log.bayes.mixture", "crps.bayes.members"]
-    assert len(names(["log.bayes.mixture, crps.bayes.members", "log.bayes.*"])) == 5
-    assert len(names("quantile.*")) == 36
-
-
-def test_unknown_measures_suggest_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'crps'"):
-        select("crsp.bayes.members")
-    with pytest.raises(UnknownNameError, match="did you mean 'crps'"):
-        select("crsp.*")
-    with pytest.raises(UnknownNameError, match=r"no measure matches 'crps\.bays\.\*'; .*uqprism catalogue"):
-        select("crps.bays.*")
-    with pytest.raises(ArgumentError, match="at least one measure"):
-        select([])
+from uqprism.errors import ArgumentError, InvalidValueError
+from uqprism.files.options import ScoreOptions
+from uqprism.measures import select_measures
 
 
 def test_variance_is_found_before_scale_is_missed() -> None:
@@ -64,6 +41,6 @@ def test_contradictions_are_refused() -> None:
     with pytest.raises(ArgumentError, match="not both"):
         Columns(variance="a", scale="b")
     with pytest.raises(ArgumentError, match="did you mean 'drop'"):
-        ScoreOptions(select(None), on_bad="dropp")
+        ScoreOptions(tuple(select_measures("usual")), on_bad="dropp")
     with pytest.raises(ArgumentError, match="unknown compression"):
-        ScoreOptions(select(None), compression="rar")
+        ScoreOptions(tuple(select_measures("usual")), compression="rar")

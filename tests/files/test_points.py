@@ -15,7 +15,7 @@ from tests.tasks.problems import ensemble
 from uqprism import tasks
 from uqprism.files import score
 from uqprism.files.points import Points
-from uqprism.measures.measure import is_measure
+from uqprism.measures import is_measure
 
 MEASURE = "crps.total.members.members"
 

@@ -1,20 +1,23 @@
-"""Words for rules, stand-ins and units."""
+"""Plain words for rules and approximations, and units, all read from what is registered."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from uqprism.app import choices
-from uqprism.ensemble.approximations import approximations
-from uqprism.measures.vocabulary import RULES, STAND_INS, has_shares, risk_unit, rule_words, told_unit
+import uqprism as up
+from uqprism.ensemble.approximations import Approximation, approximations
+from uqprism.measures import resolve_rule
+from uqprism.measures.vocabulary import has_shares, risk_unit, rule_words, told_unit
 from uqprism.plots.labels import quantity
 from uqprism.rules import PAPER
 
 
-def test_every_rule_of_the_paper_and_every_stand_in_has_words() -> None:
-    assert set(PAPER) <= set(RULES)
-    assert set(approximations.names()) <= set(STAND_INS)
+def test_every_rule_of_the_paper_and_every_approximation_has_words() -> None:
+    assert all(known.plain_name and known.cost for known in map(resolve_rule, PAPER))
+    for name, known in approximations.items():
+        assert known.label != name
+        assert known.meaning != Approximation(name, known.function).meaning
 
 
 @pytest.mark.parametrize(
@@ -24,6 +27,7 @@ def test_every_rule_of_the_paper_and_every_stand_in_has_words() -> None:
         ("squared_error", "km²", "(km/h)²", "squared units of the target"),
         ("quadratic", "1/km", "1/(km/h)", "1/units of the target"),
         ("log", "nats", "nats", "nats"),
+        ("gaussian_kernel", "", "", ""),
         ("mine", "", "", ""),
     ],
 )
@@ -32,11 +36,21 @@ def test_risks_are_in_units_that_follow_from_the_rule(rule: str, named: str, com
     assert quantity(rule, "km").removeprefix(rule_words(rule).name) == (f", {named}" if named else "")
 
 
+def test_an_own_rule_has_words() -> None:
+    """Those it gives, and for the rest what follows from its name and its degree."""
+    plain = rule_words(up.rules.from_score("fourth_moment", lambda d, y: (y - d.mean) ** 4))
+    assert (plain.name, plain.title, plain.unit) == ("fourth moment score", "Fourth moment score", "")
+
+    class Fourth(up.rules.Rule):
+        name, degree, plain_name = "fourth", 4, "fourth power"
+
+        def score(self, distribution, y):
+            return (y - distribution.mean) ** 4
+
+    assert (rule_words(Fourth()).name, rule_words(Fourth()).unit) == ("fourth power", "{}⁴")
+
+
 def test_parts_are_shares_where_zero_is_the_least() -> None:
     positive, mixed = np.array([0.0, 1.0]), np.array([-1.0, 1.0])
     assert [has_shares(rule, positive) for rule in ("crps", "quantile", "mine", "log", "quadratic")] == [True] * 3 + [False] * 2
     assert not has_shares("mine", mixed)
-
-
-def test_the_app_has_the_same_words() -> None:
-    assert {rule: RULES[rule].title for rule in PAPER} == choices.RULES

@@ -9,7 +9,8 @@ import numpy as np
 
 from uqprism.app.choices import PARTS, Choice
 from uqprism.app.scored import Scored
-from uqprism.measures.vocabulary import ONE_MODEL, STAND_INS, has_shares, told_unit
+from uqprism.ensemble.approximations import approximations
+from uqprism.measures.vocabulary import ONE_MODEL, has_shares, told_unit
 from uqprism.tasks.flagging import Flagged
 from uqprism.tasks.retention import GRID
 from uqprism.tasks.selective_prediction import selective_prediction
@@ -25,7 +26,7 @@ def summary(scored: Scored, choice: Choice) -> str:
         unit = told_unit(choice.rule)
         return f"On average the expected penalty of predicting with the model is {mean:.4g} (in {unit}), {ONE_MODEL}"
     total, noise, removable = (float(scored.frame[part].mean()) for part in PARTS)
-    whose = f"predicting with {STAND_INS[choice.prediction].prediction}"
+    whose = f"predicting with {approximations.get(choice.prediction).prediction}"
     whose += "," if "," in whose else ""
     begin = f"On average the expected penalty of {whose} is {total:.4g} (in {told_unit(choice.rule)}): "
     if not has_shares(choice.rule, scored.frame["noise"].to_numpy()) or total <= 0.0:

@@ -15,7 +15,7 @@ from uqprism.errors import InvalidValueError
 from uqprism.files.points import Points
 from uqprism.files.read import arrow_csv, pa, pq
 from uqprism.files.write import CsvOutput
-from uqprism.measures.measure import is_measure
+from uqprism.measures import is_measure
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,12 +12,13 @@ import numpy as np
 from uqprism.backends.layout import TERMS
 from uqprism.families.gaussian import Gaussian
 from uqprism.families.quadrature import TOLERANCE
-from uqprism.measures import APPROXIMATIONS, Measure
+from uqprism.measures import Measure
 from uqprism.measures.risks import Recipe, recipe
 from uqprism.rules import CRPS, Log, Quadratic, Rule, SquaredError
 
 RULES: dict[type[Rule], str] = {CRPS: "crps", Log: "log", Quadratic: "quadratic", SquaredError: "squared_error"}
 PAIRS = ("crps.excess.members.members", "quadratic.excess.members.members", "quadratic.total.members.members")
+APPROXIMATIONS = frozenset({"members", "mixture", "matched", "pooled"})
 MANY_TOLERANCE = 1e-9  # of what has a closed form over pairs, when an integral is shorter
 
 Weighted = tuple[str, float]  # a term and its factor
@@ -26,7 +27,7 @@ Weighted = tuple[str, float]  # a term and its factor
 def covers(measure: Measure) -> bool:
     """True if the terms suffice for this measure: the paper's four rules and four approximations."""
     roles = {measure.prediction, measure.truth} - {None}
-    return type(measure.resolved()) in RULES and roles <= set(APPROXIMATIONS)
+    return type(measure.resolved()) in RULES and roles <= APPROXIMATIONS
 
 
 def _term(rule: str, primitive: tuple[str, ...]) -> Weighted:

@@ -1,4 +1,4 @@
-"""Ways for an ensemble to stand in for one distribution: each gives candidates, a weighted batch of distributions.
+"""Approximations: each turns an ensemble into candidates, a weighted batch of distributions.
 
 `members` gives all of them; `mixture`, `matched` and `pooled` give one. Candidates are centred with the ensemble and share
 its centred moments, so that the difference between any two of them is formed from those and never from rounded results.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from uqprism.arrays import Array, expand, is_traced, namespace, working
 from uqprism.errors import InvalidValueError
@@ -154,28 +155,107 @@ def _require(variance: Array, name: str) -> None:
         )
 
 
-approximations: Registry[Callable[[CentredEnsemble], Candidates]] = Registry("approximation")
+@dataclass(frozen=True)
+class Approximation:
+    """What represents an ensemble as the prediction or the truth, with all that is said about it; call it for its candidates.
+
+    Attributes:
+        name: as in measure names.
+        function: from a `CentredEnsemble` to its `Candidates`.
+        single: whether there is one candidate per point.
+        keeps_mean: whether that candidate has the mean of the mixture.
+        effort: how hard it is to compute and to explain; of equally good measures the one with less effort comes first.
+        paper_index: the paper's index, such as 3a.
+        label: in a list to choose from, in plain words.
+        meaning: in a sentence, in plain words.
+        prediction: what one predicts with if it represents the prediction, in plain words.
+    """
+
+    name: str
+    function: Callable[[CentredEnsemble], Candidates]
+    single: bool = False
+    keeps_mean: bool = False
+    effort: int = 4
+    paper_index: str = ""
+    label: str = ""
+    meaning: str = ""
+    prediction: str = ""
+
+    def __post_init__(self) -> None:
+        plain = f"the approximation {self.name}"
+        for field, default in {"paper_index": self.name, "label": self.name, "meaning": plain, "prediction": plain}.items():
+            object.__setattr__(self, field, getattr(self, field) or default)
+
+    def __call__(self, ensemble: CentredEnsemble) -> Candidates:
+        """The candidates of this ensemble."""
+        return self.function(ensemble)
 
 
-@approximations.register("members")
+approximations: Registry[Approximation] = Registry("approximation")
+
+
+def approximation(name: str, **about: Any) -> Callable[[Callable[[CentredEnsemble], Candidates]], Approximation]:
+    """Decorator that makes a function the approximation `name`; `about` are further attributes of `Approximation`."""
+
+    def add(function: Callable[[CentredEnsemble], Candidates]) -> Approximation:
+        return approximations.register(name)(Approximation(name, function, **about))
+
+    return add
+
+
+@approximation(
+    "members",
+    effort=0,
+    paper_index="1",
+    label="each model in turn",
+    meaning="each model takes its turn, and the penalties are averaged",
+    prediction="one of the models, picked at random",
+)
 def members(ensemble: CentredEnsemble) -> Candidates:
     """Each member in turn: risks are averaged over them."""
     return Candidates(ensemble.members, ensemble.weights, ensemble.shared_grid)
 
 
-@approximations.register("mixture")
+@approximation(
+    "mixture",
+    single=True,
+    keeps_mean=True,
+    effort=3,
+    paper_index="2",
+    label="the average of all models",
+    meaning="one distribution, the average of those that the models predict",
+    prediction="the average of all models",
+)
 def mixture(ensemble: CentredEnsemble) -> Candidates:
     """The average of the distributions."""
     return Candidates.single(ensemble.mixture, ensemble.shared_grid)
 
 
-@approximations.register("matched")
+@approximation(
+    "matched",
+    single=True,
+    keeps_mean=True,
+    effort=2,
+    paper_index="3a",
+    label="a bell curve like the average",
+    meaning="one bell curve (a Gaussian) with the mean and the variance of that average",
+    prediction="one bell curve like the average of all models",
+)
 def matched(ensemble: CentredEnsemble) -> Candidates:
     """One Gaussian with the mixture's mean and variance."""
     return Candidates.single(ensemble.matched, ensemble.shared_grid)
 
 
-@approximations.register("pooled")
+@approximation(
+    "pooled",
+    single=True,
+    keeps_mean=True,
+    effort=1,
+    paper_index="3b",
+    label="a bell curve without disagreement",
+    meaning="one bell curve (a Gaussian) with that mean, and the models' own variances averaged: their disagreement is left out",
+    prediction="one bell curve without the models' disagreement",
+)
 def pooled(ensemble: CentredEnsemble) -> Candidates:
     """One Gaussian with the mixture's mean and the mean of the members' variances."""
     return Candidates.single(ensemble.pooled, ensemble.shared_grid)

@@ -13,8 +13,7 @@ from uqprism.backends.choose import limited_to
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.columns import Columns, ColumnsLike, Layout, resolve
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
-from uqprism.files.options import MeasuresLike, select
-from uqprism.measures import Measure
+from uqprism.measures import Measure, MeasuresLike, select_measures
 from uqprism.support.optional import require
 
 
@@ -50,7 +49,7 @@ def evaluate(
     Raises:
         InvalidValueError: a mean is not finite, or a variance or scale not positive; raised when the chunk is computed.
     """
-    wanted = select(measures)
+    wanted = select_measures(measures, default="usual")
     shared = None if weights is None else tuple(float(weight) for weight in weights)
     if data is None:
         return _arrays(mean, variance, scale, wanted, shared)

@@ -11,7 +11,7 @@ import numpy as np
 from uqprism.ensemble.columns import NoMembersError
 from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import FileError, InvalidValueError
-from uqprism.measures.measure import FORMAT as MEASURES_FORMAT
+from uqprism.measures.table import FORMAT as MEASURES_FORMAT
 from uqprism.support.storage import npz_arrays
 
 MEMBERS = ("mean", "variance", "scale")

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
 from uqprism.ensemble.columns import Columns
-from uqprism.errors import ArgumentError, InvalidValueError, UnknownNameError
-from uqprism.measures import Measure, catalogue
+from uqprism.errors import ArgumentError, InvalidValueError
+from uqprism.measures import Measure
 from uqprism.registry import unknown
-from uqprism.rules import PAPER, rules
 
 OnBad = Literal["error", "null", "drop"]
 COMPRESSIONS = ("snappy", "zstd", "lz4", "gzip", "brotli", "none")
-MeasuresLike = str | Measure | Sequence[str | Measure] | None
 
 
 @dataclass(frozen=True)
@@ -53,41 +50,6 @@ class ScoreOptions:
             "keep_members": self.keep_members,
             "compression": self.compression,
         }
-
-
-def select(measures: MeasuresLike) -> tuple[Measure, ...]:
-    """The measures of these names, each once: also `all`, patterns such as `crps.*`, and several with commas between.
-
-    By default total, bayes and excess with members in both roles, under the paper's four rules.
-    """
-    if measures is None:
-        return tuple(m for m in catalogue() if m.prediction in (None, "members") and m.truth == "members")
-    found: dict[str, Measure] = {}
-    for item in [measures] if isinstance(measures, str | Measure) else measures:
-        for measure in [item] if isinstance(item, Measure) else _named(item):
-            found.setdefault(measure.name, measure)
-    if not found:
-        raise ArgumentError("measures must name at least one measure, got none; leave it out for the default")
-    return tuple(found.values())
-
-
-def _named(text: str) -> list[Measure]:
-    found: list[Measure] = []
-    for name in filter(None, (part.strip() for part in text.split(","))):
-        if name.lower() == "all":
-            found += catalogue()
-        elif re.search(r"[*?[]", name):
-            rule = name.split(".")[0]
-            if not re.search(r"[*?[]", rule):
-                rules.get(rule)  # an unknown one suggests the nearest
-            known = catalogue([rule] if rule in rules else PAPER)
-            matching = [m for m in known if fnmatchcase(m.name, name)]
-            if not matching:
-                raise UnknownNameError(f"no measure matches {name!r}; catalogue() (uqprism catalogue) lists them")
-            found += matching
-        else:
-            found.append(Measure.parse(name))
-    return found
 
 
 def matching(patterns: Sequence[str], names: Sequence[str], where: object) -> list[str]:

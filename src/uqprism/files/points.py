@@ -21,8 +21,7 @@ from uqprism.files.options import matching
 from uqprism.files.paths import Span, find_files
 from uqprism.files.read import InputFile, open_input, pa
 from uqprism.files.rows import as_numbers, complaint, good_rows
-from uqprism.measures import catalogue
-from uqprism.measures.measure import is_measure
+from uqprism.measures import catalogue, is_measure
 from uqprism.registry import unknown
 from uqprism.tasks.prediction_error import prediction_error
 

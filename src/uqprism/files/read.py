@@ -18,7 +18,7 @@ from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.files.npz import NpzArrays, check_gaussian
 from uqprism.files.paths import Span
-from uqprism.measures.measure import is_measure
+from uqprism.measures import is_measure
 from uqprism.registry import unknown
 from uqprism.support.optional import require
 

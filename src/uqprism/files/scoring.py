@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from uqprism.ensemble.columns import Columns, ColumnsLike, Layout
 from uqprism.errors import ArgumentError, InvalidValueError
-from uqprism.files.options import MeasuresLike, OnBad, ScoreOptions, select
+from uqprism.files.options import OnBad, ScoreOptions
 from uqprism.files.paths import Part, PathLike, check_outside, find_files, plan_parts
+from uqprism.measures import MeasuresLike, select_measures
 from uqprism.support.progress import ProgressBar, progress_bar
 from uqprism.support.storage import sweep
 
@@ -107,7 +108,7 @@ def score(
     start, target = time.perf_counter(), Path(output)
     shared = None if weights is None else tuple(float(weight) for weight in weights)
     columns = Columns(mean_columns, variance_columns, scale_columns)
-    options = ScoreOptions(select(measures), columns, shared, on_bad, keep_members, compression)
+    options = ScoreOptions(tuple(select_measures(measures, default="usual")), columns, shared, on_bad, keep_members, compression)
     check_outside(inputs, target)
     parts = _planned(plan_parts(find_files(inputs), target), target, part_rows or (None if dask is None else CLUSTER_ROWS))
     _check_members(parts, options)

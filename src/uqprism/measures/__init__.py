@@ -1,29 +1,30 @@
 """What is computed: every (rule, risk, prediction, truth) by one name, the risks behind them, and tables of them."""
 
+from uqprism.measures.catalogue import MeasuresLike, catalogue, is_measure, select_measures
 from uqprism.measures.measure import (
-    APPROXIMATIONS,
     ORDERS,
     RISKS,
     ApproximationLike,
     Measure,
-    MeasureTable,
     Order,
     RuleLike,
-    catalogue,
     resolve_approximation,
     resolve_rule,
 )
+from uqprism.measures.table import MeasureTable
 
 __all__ = [
-    "APPROXIMATIONS",
     "ORDERS",
     "RISKS",
     "ApproximationLike",
     "Measure",
     "MeasureTable",
+    "MeasuresLike",
     "Order",
     "RuleLike",
     "catalogue",
+    "is_measure",
     "resolve_approximation",
     "resolve_rule",
+    "select_measures",
 ]

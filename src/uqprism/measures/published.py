@@ -14,7 +14,8 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from uqprism.errors import ArgumentError
-from uqprism.measures.measure import Measure, catalogue
+from uqprism.measures.catalogue import catalogue
+from uqprism.measures.measure import Measure
 from uqprism.registry import unknown
 
 RULES = {"CRPS": "crps", "Log": "log", "SE": "squared_error", "Quad.": "quadratic"}

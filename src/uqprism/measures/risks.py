@@ -1,11 +1,7 @@
-"""The paper's idea: every risk is a mean over candidates.
+"""The paper's idea: every risk is a mean over candidates, written once for all rules, families and approximations.
 
-    bayes  = mean over truths of rule.entropy(truth)
-    excess = mean over predictions and truths of rule.divergence(prediction, truth)
-    total  = mean over predictions and truths of rule.expected_score(prediction, truth) = bayes + excess
-
-Nothing here knows a formula of any rule or family. Where an excess follows exactly from others the rule says so
-(`Rule.identities`), and `recipe` says which risks are left to compute.
+Nothing here knows a formula of any rule or family. Where an excess follows exactly from others, `recipe` says which risks are
+left to compute.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from uqprism.arrays import Array, from_numpy, namespace
-from uqprism.ensemble.approximations import Candidates, CentredEnsemble
+from uqprism.ensemble.approximations import Candidates, CentredEnsemble, approximations
 from uqprism.families.base import Family
 from uqprism.families.quadrature import BLOCK, record, recording
 from uqprism.rules.base import Rule, at_least_zero
@@ -23,14 +19,28 @@ from uqprism.rules.kernel import KernelRule
 
 Primitive = tuple[str, ...]  # ("bayes", truth), ("excess", prediction, truth) or ("total", prediction, truth)
 Recipe = dict[Primitive, float]
-SINGLE = ("mixture", "matched", "pooled")  # one candidate each
+
+
+def bayes(rule: Rule, truths: Candidates) -> Array:
+    """What remains if the truth is predicted: the aleatoric part."""
+    return mean(rule.entropy, truths)
+
+
+def excess(rule: Rule, predictions: Candidates, truths: Candidates) -> Array:
+    """What predicting the truth would save: the epistemic part."""
+    return mean_over_pairs(rule.divergence, predictions, truths)
+
+
+def total(rule: Rule, predictions: Candidates, truths: Candidates) -> Array:
+    """What the prediction is expected to cost: Bayes risk and excess risk together."""
+    return mean_over_pairs(rule.expected_score, predictions, truths)
 
 
 def recipe(rule: Rule, members: type[Family], risk: str, *roles: str) -> Recipe:
     """The risks that must be computed for this one, with their factors; all others follow from them exactly."""
     identities = rule.identities(members)
     if risk == "bayes":
-        if roles == ("mixture",) and ("mixture", "members") in identities:
+        if roles == ("mixture",) and (rule.sees_only_mean or ("mixture", "members") in identities):
             return _sum((1.0, {("bayes", "members"): 1.0}), (1.0, recipe(rule, members, "excess", "mixture", "members")))
         return {("bayes", *roles): 1.0}
     prediction, truth = roles
@@ -42,7 +52,19 @@ def recipe(rule: Rule, members: type[Family], risk: str, *roles: str) -> Recipe:
     identity = identities.get((prediction, truth))
     if identity is not None:
         return _sum(*((factor, recipe(rule, members, "excess", *pair)) for factor, pair in identity))
-    return {} if prediction == truth and truth in SINGLE else {("excess", prediction, truth): 1.0}
+    return _excess(rule, prediction, truth)
+
+
+def _excess(rule: Rule, prediction: str, truth: str) -> Recipe:
+    """An excess for which the rule has no identity: zero between equal distributions, which may be equal only for this rule."""
+    one, other = approximations.get(prediction), approximations.get(truth)
+    if prediction == truth and one.single:
+        return {}
+    if rule.sees_only_mean:
+        if one.keeps_mean and other.keeps_mean:
+            return {}
+        prediction, truth = ("matched" if role == "mixture" else role for role in (prediction, truth))
+    return {("excess", prediction, truth): 1.0}
 
 
 def _sum(*parts: tuple[float, Recipe]) -> Recipe:
@@ -62,17 +84,10 @@ class Risks:
         self.rule = local or rule
         self._known: dict[Primitive, tuple[Array, list[float]]] = {}
 
-    def bayes(self, truth: str) -> Array:
-        """What remains if the truth is predicted: the aleatoric part."""
-        return self._mixed("bayes", truth)
-
-    def excess(self, prediction: str, truth: str) -> Array:
-        """What predicting the truth would save: the epistemic part, never negative."""
-        return at_least_zero(self._mixed("excess", prediction, truth))
-
-    def total(self, prediction: str, truth: str) -> Array:
-        """What the prediction is expected to cost."""
-        return self._mixed("total", prediction, truth)
+    def get(self, risk: str, *roles: str) -> Array:
+        """The risk of this name for these approximations: (truth) of a Bayes risk, else (prediction, truth)."""
+        value = self._mixed(risk, *roles)
+        return at_least_zero(value) if risk == "excess" else value
 
     def _mixed(self, risk: str, *roles: str) -> Array:
         zero = 0.0 * self._ensemble.members.centre[0]  # gradients can be asked of it
@@ -93,23 +108,12 @@ class Risks:
     def _compute(self, risk: str, *roles: str) -> Array:
         candidates = [self._candidates(role) for role in roles]
         if risk == "bayes":
-            distribution, weights = candidates[0].columns
-            return self._restore(_mean(weights * self.rule.entropy(distribution))) + self._log_unit()
+            return self._restore(bayes(self.rule, *candidates)) + self._log_unit()
         if risk == "excess":
-            return self._restore(average(self.rule.divergence, *candidates))
+            return self._restore(excess(self.rule, *candidates))
         if roles == ("members", "members") and isinstance(self.rule, KernelRule):
-            return self._restore(self._total_of_pairs(self.rule, candidates[0]))
-        return self._restore(average(self.rule.expected_score, *candidates))
-
-    def _total_of_pairs(self, rule: KernelRule, members: Candidates) -> Array:
-        """The mean gap of different members, and each one's own with its net weight: for two equal members exactly zero."""
-
-        def gap(*, prediction: Family, truth: Family) -> Array:
-            return rule.gap(prediction, truth)
-
-        distribution, weights = members.columns
-        own = _mean(weights * (weights - 0.5) * rule.gap(distribution, distribution))
-        return average(gap, members, members, distinct=True) + own
+            return self._restore(_total_of_members(self.rule, *candidates[:1]))
+        return self._restore(total(self.rule, *candidates))
 
     def _candidates(self, name: str) -> Candidates:
         candidates = self._ensemble.candidates(name)
@@ -122,7 +126,15 @@ class Risks:
         return self._ensemble.centring.log_unit if self._centred and self.rule.additive else 0.0
 
 
-def average(function: Callable[..., Array], predictions: Candidates, truths: Candidates, *, distinct: bool = False) -> Array:
+def mean(function: Callable[..., Array], truths: Candidates) -> Array:
+    """The weighted sum of function(truth=) over the candidates."""
+    distribution, weights = truths.columns
+    return _sum_over_candidates(weights * function(truth=distribution))
+
+
+def mean_over_pairs(
+    function: Callable[..., Array], predictions: Candidates, truths: Candidates, *, distinct: bool = False
+) -> Array:
     """The weighted sum of function(prediction=, truth=) over all pairs, in blocks so that no temporary is large.
 
     With `distinct`, a candidate's pair with itself counts nothing.
@@ -138,8 +150,19 @@ def average(function: Callable[..., Array], predictions: Candidates, truths: Can
             other = np.arange(count)[rows, None] != np.arange(right.shape[1])
             weights = weights * from_numpy(other.astype(np.float64).reshape(*other.shape, *(1,) * (right.ndim - 2)), right)
         part = prediction if step >= count else _rows(prediction, rows)
-        total = total + _mean(weights * function(prediction=part, truth=truth))
+        total = total + _sum_over_candidates(weights * function(prediction=part, truth=truth))
     return total
+
+
+def _total_of_members(rule: KernelRule, members: Candidates) -> Array:
+    """The mean gap of different members, and each one's own with its net weight: for two equal members exactly zero."""
+
+    def gap(*, prediction: Family, truth: Family) -> Array:
+        return rule.gap(prediction, truth)
+
+    distribution, weights = members.columns
+    own = _sum_over_candidates(weights * (weights - 0.5) * rule.gap(distribution, distribution))
+    return mean_over_pairs(gap, members, members, distinct=True) + own
 
 
 def _rows(distribution: Family, rows: slice) -> Family:
@@ -150,6 +173,6 @@ def _rows(distribution: Family, rows: slice) -> Family:
     return part
 
 
-def _mean(weighted: Array) -> Array:
+def _sum_over_candidates(weighted: Array) -> Array:
     """The sum over both candidate axes of values that already carry their weights."""
     return namespace(weighted).sum(weighted, axis=(0, 1))

@@ -1,11 +1,12 @@
-"""What rules and stand-ins are called in plain words, and what risks are in: one home for the report, the app and the figures."""
+"""What rules are called in plain words and what risks are in, read from the rules: for the report, the app and the figures."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from uqprism.measures.measure import is_measure
+from uqprism.measures.catalogue import is_measure
+from uqprism.rules import Rule, rules
 
 
 @dataclass(frozen=True)
@@ -14,15 +15,15 @@ class RuleWords:
 
     Attributes:
         name: in a sentence.
-        cost: what a prediction costs under it, once it is known what happens.
-        unit: what the cost is in, with `{}` for the unit of the target; empty if nobody knows, or it has none.
-        unnamed: the same where the unit of the target has no name.
+        cost: what a prediction costs under it.
+        unit: what the cost is in, as `Rule.unit`.
+        may_be_negative: as `Rule.may_be_negative`.
     """
 
     name: str
     cost: str
-    unit: str = ""
-    unnamed: str = ""
+    unit: str
+    may_be_negative: bool
 
     @property
     def title(self) -> str:
@@ -30,111 +31,40 @@ class RuleWords:
         return self.name[0].upper() + self.name[1:]
 
 
-RULES = {
-    "crps": RuleWords(
-        "CRPS",
-        "the continuous ranked probability score, a distance between the whole predicted distribution and what happens; of a "
-        "prediction that is a single number it is the absolute error",
-        "{}",
-        "units of the target",
-    ),
-    "log": RuleWords(
-        "log score",
-        "minus the logarithm of the predicted density at what happens, so the higher, the more improbable the prediction made it",
-        "nats",
-        "nats",
-    ),
-    "quadratic": RuleWords(
-        "quadratic score",
-        "the integral of the squared density less twice the density at what happens, so that an outcome far outside costs no "
-        "more than one outside",
-        "1/{}",
-        "1/units of the target",
-    ),
-    "squared_error": RuleWords(
-        "squared error",
-        "the squared distance between the predicted mean and what happens; predicted variances do not count",
-        "{}²",
-        "squared units of the target",
-    ),
-    "quantile": RuleWords(
-        "quantile score",
-        "the distance between a predicted quantile, by default the median, and what happens, weighted by the side it lies on",
-        "{}",
-        "units of the target",
-    ),
-    "gaussian_kernel": RuleWords(
-        "Gaussian kernel score", "a distance between the predicted distribution and what happens that never exceeds 1"
-    ),
-}
-WITHOUT_ZERO = {"log", "quadratic"}  # may be negative, also of a good prediction: then nothing is a share of the whole
-
-
-def rule_words(rule: str) -> RuleWords:
-    """Those of the rule, or what can be told of one of somebody's own."""
-    return RULES.get(rule) or RuleWords(f"{rule.replace('_', ' ')} score", f"the score of the rule {rule}")
+def rule_words(rule: str | Rule) -> RuleWords:
+    """The words of a rule, by the registered name or the rule itself; any other name is that of an unknown rule."""
+    known = rule if isinstance(rule, Rule) else rules.get(rule)() if rule in rules else None
+    name = known.name if known else str(rule)
+    return RuleWords(
+        name=(known and known.plain_name) or f"{name.replace('_', ' ')} score",
+        cost=(known and known.cost) or f"the score of the rule {name}",
+        unit=known.unit if known else "",
+        may_be_negative=known is not None and known.may_be_negative,
+    )
 
 
 def has_shares(rule: str, noise: Any) -> bool:
-    """Whether it makes sense to say that so much of the total is noise: zero is the least there is, in every row."""
-    return rule not in WITHOUT_ZERO and bool((noise >= 0.0).all())
+    """Whether a part of the total can be called noise: the rule is never negative, and neither is the noise in any row."""
+    return not rule_words(rule).may_be_negative and bool((noise >= 0.0).all())
 
 
 def risk_unit(rule: str, unit: str) -> str:
-    """What risks are in, given the unit of the target: `km²`; empty if nobody said."""
+    """What risks are in, given the unit of the target: `km²`; empty if that is not known."""
     form = rule_words(rule).unit
     whole = f"({unit})" if form != "{}" and any(sign in unit for sign in " /*·") else unit
     return form.format(whole) if unit or "{}" not in form else ""
 
 
 def told_unit(rule: str, unit: str = "") -> str:
-    """The same for a definition or an axis, where an unnamed unit is told as such: `squared units of the target`."""
-    return risk_unit(rule, unit) or rule_words(rule).unnamed
+    """The same for a definition or an axis, where the target's unit may have no name: `squared units of the target`."""
+    named = rule_words(rule).unit.replace("{}²", "squared {}").replace("{}³", "cubed {}")
+    return risk_unit(rule, unit) or named.format("units of the target")
 
 
 ONE_MODEL = (
     "all of it noise as far as one model can tell. What more data would remove cannot be seen: that takes several models that "
     "were trained to differ."
 )
-
-
-@dataclass(frozen=True)
-class StandIn:
-    """What stands in for the prediction or the truth.
-
-    Attributes:
-        name: in a list to choose from.
-        meaning: in a sentence.
-        prediction: what one predicts with, if it stands in for the prediction.
-    """
-
-    name: str
-    meaning: str
-    prediction: str
-
-
-STAND_INS = {
-    "members": StandIn(
-        "each model in turn",
-        "each model takes its turn, and the penalties are averaged",
-        "one of the models, picked at random",
-    ),
-    "mixture": StandIn(
-        "the average of all models",
-        "one distribution, the average of those that the models predict",
-        "the average of all models",
-    ),
-    "matched": StandIn(
-        "a bell curve like the average",
-        "one bell curve (a Gaussian) with the mean and the variance of that average",
-        "one bell curve like the average of all models",
-    ),
-    "pooled": StandIn(
-        "a bell curve without disagreement",
-        "one bell curve (a Gaussian) with that mean, and the models' own variances averaged: their disagreement is left out",
-        "one bell curve without the models' disagreement",
-    ),
-}
 
 
 RISK_NAMES = {"total": "total uncertainty", "bayes": "noise", "excess": "disagreement"}

@@ -15,10 +15,9 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.columns import Columns
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UqprismError
 from uqprism.evaluation import evaluate
-from uqprism.files.options import matching, select
+from uqprism.files.options import matching
 from uqprism.files.paths import named_by_stem
-from uqprism.measures import MeasureTable
-from uqprism.measures.measure import is_measure
+from uqprism.measures import MeasureTable, is_measure, select_measures
 from uqprism.report.request import COLUMNS_THERE, ERRORS_THERE, PREDICTS, Request, check_names, refuse
 from uqprism.report.subject import Split, Subject, Table, split_among, usual
 from uqprism.rules import PAPER
@@ -87,7 +86,7 @@ def _wanted_of(points: Points, request: Request) -> tuple[list[str], Split]:
     asked = [request.measures] if isinstance(request.measures, str) else list(request.measures or [])
     if not points.scored:
         split = Split.of(request.rule)
-        select([split.bayes])  # an unknown rule suggests the nearest
+        select_measures([split.bayes])  # an unknown rule suggests the nearest
         return list(dict.fromkeys([*(asked or usual()), split.bayes, split.excess])), split
     split = split_among(points.scored, request.rule, points.title)
     few = points.scored if len(points.scored) <= MOST_MEASURES else [name for name in usual() if name in points.scored]
@@ -198,7 +197,7 @@ def _each(values: Any, argument: str, n_rows: int) -> np.ndarray | None:
 def _asked(request: Request, ensemble: EnsemblePrediction) -> list[str]:
     """The measures asked for, or the usual ones of all rules that these members have: samples have no density, for one."""
     if request.measures is not None:
-        return [measure.name for measure in select(request.measures)]
+        return [measure.name for measure in select_measures(request.measures, default="usual")]
     return usual([rule for rule in PAPER if _has(rule, ensemble)])
 
 

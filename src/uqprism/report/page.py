@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from uqprism.ensemble.approximations import approximations
 from uqprism.ensemble.columns import Columns
-from uqprism.measures.vocabulary import STAND_INS
 from uqprism.report.doors import subject_of
 from uqprism.report.findings import Findings, Tell, find
 from uqprism.report.request import Request
@@ -175,8 +175,8 @@ class Tile:
 
 def _tiles(parts: Parts, findings: Findings, prediction: str) -> list[Tile]:
     unit = parts.risk_unit
-    alone = parts.n_members == 1 or prediction not in STAND_INS
-    whose = "" if alone else f" of predicting with {STAND_INS[prediction].prediction}"
+    alone = parts.n_members == 1 or prediction not in approximations
+    whose = "" if alone else f" of predicting with {approximations.get(prediction).prediction}"
     found = [Tile(number(parts.total), f"expected penalty{whose}; mean over the rows", unit)]
     if parts.has_shares and parts.n_members != 1:
         found.append(Tile(percent(parts.noise / parts.total), "of it is noise"))

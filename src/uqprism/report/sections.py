@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from uqprism import plots
-from uqprism.measures.vocabulary import STAND_INS, measure_in_words, rule_words
+from uqprism.ensemble.approximations import approximations
+from uqprism.measures.vocabulary import measure_in_words, rule_words
 from uqprism.report import charts, tables
 from uqprism.report.charts import Chart
 from uqprism.report.findings import Findings
@@ -214,9 +215,12 @@ def _methods(subject: Subject, *, resamples: int, seed: int, command: str) -> Se
             "total: the expected penalty. bayes: the part that is noise. excess: the part that more data would remove. total = "
             "bayes + excess",
         ),
-        ("prediction, truth", "which distribution is judged, and which is taken for what happens; for both there are stand-ins"),
-        *((f"{role} (stand-in)", STAND_INS[role].meaning if role in STAND_INS else "a stand-in of your own") for role in roles),
-        *([("variant", "a measure with another stand-in than each model in turn")] if set(roles) - {"members"} else []),
+        (
+            "prediction, truth",
+            "which distribution is judged, and which is taken for what happens; both are approximated",
+        ),
+        *((f"{role} (approximation)", approximations.get(role).meaning) for role in roles if role in approximations),
+        *([("variant", "a measure with another approximation than each model in turn")] if set(roles) - {"members"} else []),
         ("exactness", _exactness(subject)),
         (
             "intervals",

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from uqprism.ensemble.approximations import approximations
 from uqprism.measures.vocabulary import (
     ONE_MODEL,
-    STAND_INS,
-    WITHOUT_ZERO,
     has_shares,
     measure_in_words,
     risk_unit,
@@ -134,7 +133,7 @@ def overall(parts: Parts) -> str:
             "agree too, so make sure that they were trained to differ."
         )
     if not parts.has_shares:
-        why = "has no natural zero" if parts.rule in WITHOUT_ZERO else "is negative in some rows"
+        why = "has no natural zero" if rule_words(parts.rule).may_be_negative else "is negative in some rows"
         return (
             f"{head}: {noise} is noise, and {removable} is disagreement between {who}, which more data like these rows would "
             f"remove. The {rule} {why}, so these are no shares of a whole; the CRPS gives shares."
@@ -157,9 +156,9 @@ def penalty(parts: Parts, prediction: str, average: float | None, *, intervals: 
     """
     words, unit = rule_words(parts.rule), told_unit(parts.rule, parts.unit)
     told = f"The penalty is the {words.name}{f', in {unit}' if unit else ''}: {words.cost}. Lower is better."
-    if parts.n_members == 1 or parts.agree or prediction not in STAND_INS:
+    if parts.n_members == 1 or parts.agree or prediction not in approximations:
         return told
-    told += f" It is what is expected of predicting with {STAND_INS[prediction].prediction}"
+    told += f" It is what is expected of predicting with {approximations.get(prediction).prediction}"
     if prediction == "members":
         told += "; predicting with their average costs less"
         told += f", {amount(average, parts.risk_unit)} in place of {amount(parts.total, parts.risk_unit)}" if average else ""

@@ -19,12 +19,7 @@ rules: Registry[Callable[[], Rule]] = Registry("rule", "uqprism.rules")
 Pair = tuple[str, str]  # (prediction, truth)
 Identity = tuple[tuple[float, Pair], ...]  # a weighted sum of excesses; empty means zero
 
-SAME_MEAN: dict[Pair, Identity] = {
-    **{(p, t): () for p in ("mixture", "matched", "pooled") for t in ("mixture", "matched", "pooled")},
-    ("mixture", "members"): ((1.0, ("matched", "members")),),
-    ("members", "mixture"): ((1.0, ("members", "matched")),),
-}
-"""The identities of rules that see only the mean: all stand-ins but the members share it."""
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Rule(ABC):
@@ -39,6 +34,10 @@ class Rule(ABC):
         strictly_proper: True if only the truth itself scores best.
         entropy_cancels: True if entropy and divergence can be large, of opposite sign and nearly equal, so that a total must
             be computed by its definition rather than as their sum.
+        sees_only_mean: True if nothing but the prediction's mean counts, so that two distributions with one mean never differ.
+        may_be_negative: True if a good prediction may score below zero, so that zero means nothing.
+        plain_name: what reports call it in a sentence; by default made from `name`.
+        cost: what a prediction costs under it, as part of a sentence for people who do not know the rule.
     """
 
     name: str
@@ -46,6 +45,18 @@ class Rule(ABC):
     additive: bool = False
     strictly_proper: bool = False
     entropy_cancels: bool = False
+    sees_only_mean: bool = False
+    may_be_negative: bool = False
+    plain_name: str = ""
+    cost: str = ""
+
+    @property
+    def unit(self) -> str:
+        """What scores are in, with `{}` for the unit of y, such as `{}²`; empty for a pure number or if the degree is None."""
+        if self.additive or not self.degree:
+            return "nats" if self.additive else ""
+        power = str(abs(self.degree)).translate(SUPERSCRIPTS) if abs(self.degree) > 1 else ""
+        return f"{'1/' if self.degree < 0 else ''}{{}}{power}"
 
     @abstractmethod
     def score(self, distribution: Family, y: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uqprism.arrays import Array, namespace
 from uqprism.families.base import Family
 from uqprism.families.quadrature import TOLERANCE, gauss_legendre, record
-from uqprism.rules.base import SAME_MEAN, Identity, Pair, Rule, at_least_zero, rules
+from uqprism.rules.base import Rule, at_least_zero, rules
 
 if TYPE_CHECKING:
     from uqprism.families.centring import Centring
@@ -27,6 +27,8 @@ class Bregman(Rule):
             half of them). Excess risks integrate it, so it should be smooth between the members' means.
         name: as in measure names, to tell several apart.
     """
+
+    sees_only_mean = True
 
     def __init__(
         self,
@@ -68,10 +70,6 @@ class Bregman(Rule):
             else:
                 total = total + float(weight) * (1.0 - float(node)) * step * step * self.curvature(t)
         return xp.where(apart, direct, at_least_zero(total))
-
-    def identities(self, members: type[Family]) -> dict[Pair, Identity]:
-        """Mixture, matched and pooled have the same mean, exactly."""
-        return SAME_MEAN
 
     def centred(self, centring: Centring) -> Rule:
         """phi of the centred coordinates, so that differences of means keep all their digits."""

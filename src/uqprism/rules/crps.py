@@ -15,6 +15,11 @@ class CRPS(KernelRule):
 
     name = "crps"
     degree = 1
+    plain_name = "CRPS"
+    cost = (
+        "the continuous ranked probability score, a distance between the whole predicted distribution and what happens; of a "
+        "prediction that is a single number it is the absolute error"
+    )
     distance = cramer_distance
 
     def gap(self, p: Family, q: Family) -> Array:

@@ -71,6 +71,8 @@ class GaussianKernel(KernelRule):
     """
 
     degree = 0
+    plain_name = "Gaussian kernel score"
+    cost = "a distance between the predicted distribution and what happens that never exceeds 1"
     distance = density_distance
 
     def __init__(self, bandwidth: float = 1.0, *, name: str | None = None) -> None:

@@ -17,6 +17,11 @@ class Log(Rule):
     degree = 0
     additive = True
     strictly_proper = True
+    may_be_negative = True
+    plain_name = "log score"
+    cost = (
+        "minus the logarithm of the predicted density at what happens, so the higher, the more improbable the prediction made it"
+    )
 
     def score(self, distribution: Family, y: Array) -> Array:
         """Minus the log density at y."""

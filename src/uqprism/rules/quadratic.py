@@ -16,6 +16,12 @@ class Quadratic(KernelRule):
     name = "quadratic"
     degree = -1
     entropy_cancels = True
+    may_be_negative = True
+    plain_name = "quadratic score"
+    cost = (
+        "the integral of the squared density less twice the density at what happens, so that an outcome far outside costs no "
+        "more than one outside"
+    )
     distance = density_distance
 
     def gap(self, p: Family, q: Family) -> Array:

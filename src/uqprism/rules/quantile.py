@@ -20,6 +20,8 @@ class Quantile(Rule):
     """
 
     degree = 1
+    plain_name = "quantile score"
+    cost = "the distance between a predicted quantile, by default the median, and what happens, weighted by the side it lies on"
 
     def __init__(self, level: float = 0.5, *, name: str | None = None) -> None:
         self.level = number("level", level)

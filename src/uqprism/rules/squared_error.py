@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uqprism.arrays import Array
 from uqprism.families.base import Family
-from uqprism.rules.base import SAME_MEAN, Identity, Pair, Rule, rules
+from uqprism.rules.base import Rule, rules
 
 
 @rules.register("squared_error")
@@ -13,6 +13,9 @@ class SquaredError(Rule):
 
     name = "squared_error"
     degree = 2
+    sees_only_mean = True
+    plain_name = "squared error"
+    cost = "the squared distance between the predicted mean and what happens; predicted variances do not count"
 
     def score(self, distribution: Family, y: Array) -> Array:
         """(y - mean)**2."""
@@ -25,10 +28,6 @@ class SquaredError(Rule):
     def entropy(self, truth: Family) -> Array:
         """The variance."""
         return truth.variance
-
-    def identities(self, members: type[Family]) -> dict[Pair, Identity]:
-        """Mixture, matched and pooled have the same mean, exactly."""
-        return SAME_MEAN
 
     def divergence(self, *, prediction: Family, truth: Family) -> Array:
         """The squared difference of the means."""

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from uqprism.ensemble.approximations import approximations
 from uqprism.errors import ArgumentError, InvalidValueError
-from uqprism.measures import APPROXIMATIONS, RISKS
+from uqprism.measures import RISKS
 from uqprism.rules import PAPER
 from uqprism.support.optional import require
 from uqprism.tasks.ood_detection import ood_detection
@@ -157,14 +158,14 @@ def choose(
 def simplicity(name: str, task: str) -> tuple[int, ...]:
     """What comes first when measures are equally good: sorts low for simple ones.
 
-    Recommended measures in the order of the advice, then members in both roles, then Gaussian stand-ins, then mixtures, which
-    need quadrature; a name that is no measure keeps the order of the table, after all that are.
+    Recommended measures in the order of the advice, then members in both roles, then Gaussian approximations, then mixtures,
+    which need quadrature; a name that is no measure keeps the order of the table, after all that are.
     """
     advice = recommend(task)
     advised = [advice.measure, *advice.alternatives]
     rule, risk, *roles = [*name.split("."), "", ""]
     known = rule in PAPER and risk in RISKS
-    effort = [("members", "pooled", "matched", "mixture").index(role) for role in roles if role in APPROXIMATIONS]
+    effort = [approximations.get(role).effort for role in roles if role in approximations]
     return (
         advised.index(name) if name in advised else len(advised),
         0 if known else 1,

@@ -12,7 +12,7 @@ from uqprism.app import posterior
 from uqprism.app.choices import RULES, Choice
 from uqprism.app.posterior import Answer, Shift
 from uqprism.app.screens import charts, remembered
-from uqprism.measures.vocabulary import STAND_INS
+from uqprism.ensemble.approximations import approximations
 
 ABOUT = (
     "The range of models that the data leave open is called a **posterior**. Here is one, for one prediction: means lie evenly "
@@ -45,7 +45,7 @@ def show() -> None:
         st.markdown(f"Means now {mean}, variances {variance}.")
         st.caption("Thin: what 16 of the models predict. The higher a curve, the more likely the target lies there.")
     first, second = st.columns(2)
-    roles = {"options": list(STAND_INS), "format_func": lambda role: STAND_INS[role].name}
+    roles = {"options": list(approximations), "format_func": lambda role: approximations.get(role).label}
     prediction = first.selectbox("Stands in for the prediction", **roles, key="explorer prediction")
     truth = second.selectbox("Stands in for the truth", **roles, key="explorer truth")
     _show_answers(remembered.answers(shift), prediction, truth)

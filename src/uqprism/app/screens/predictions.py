@@ -15,8 +15,9 @@ from uqprism.app.paged import report
 from uqprism.app.scored import Scored, scored_file
 from uqprism.app.screens import charts, remembered
 from uqprism.app.uploads import Upload
+from uqprism.ensemble.approximations import approximations
 from uqprism.errors import UqprismError
-from uqprism.measures.vocabulary import STAND_INS, rule_words
+from uqprism.measures.vocabulary import rule_words
 from uqprism.tasks.flagging import flag
 
 ROWS_SHOWN = 500
@@ -91,10 +92,10 @@ def _upload(given: str | None) -> Upload:
 def _choice() -> Choice:
     first, second, third = st.columns(3)
     rule = first.selectbox("What a wrong prediction costs", list(RULES), format_func=RULES.get, help=RULE_HELP, key="rule")
-    roles = {"options": list(STAND_INS), "format_func": lambda role: STAND_INS[role].name}
+    roles = {"options": list(approximations), "format_func": lambda role: approximations.get(role).label}
     prediction = second.selectbox("Stands in for the prediction", **roles, help=PREDICTION_HELP, key="prediction")
     truth = third.selectbox("Stands in for the truth", **roles, help=TRUTH_HELP, key="truth")
-    meaning = {role: STAND_INS[role].meaning for role in (prediction, truth)}
+    meaning = {role: approximations.get(role).meaning for role in (prediction, truth)}
     st.caption(f"{RULES[rule]}: {rule_words(rule).cost}. Prediction: {meaning[prediction]}. Truth: {meaning[truth]}.")
     with st.expander("Bad rows, and columns with other names"):
         drop = st.checkbox("Leave bad rows out", help=BAD_HELP, key="drop")

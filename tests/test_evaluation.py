@@ -1,0 +1,63 @@
+"""What `evaluate` and `decompose` take and give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import uqprism as up
+
+
+def test_measures_may_be_one_name_or_repeated() -> None:
+    ens = up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [2.0]])
+    assert list(up.evaluate(ens, "crps.bayes.members")) == ["crps.bayes.members"]
+    assert list(up.evaluate(ens, ["log.bayes.pooled", "crps.bayes.members", "log.bayes.pooled"])) == [
+        "log.bayes.pooled",
+        "crps.bayes.members",
+    ]
+    assert_allclose(up.decompose(ens, up.rules.Log).total, up.decompose(ens, "log").total)
+
+
+def test_measures_may_be_patterns_and_sets() -> None:
+    ens = up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [2.0]])
+    whole = up.evaluate(ens)
+    for asked, count in (("crps.*", 36), ("usual", 12), ("all", 144), (["*.bayes.members", "log.bayes.*"], 7)):
+        table = up.evaluate(ens, asked)
+        assert len(table) == count
+        assert all(table[name] == whole[name] for name in table)
+
+
+def test_parametrised_rules_take_a_name() -> None:
+    rules = [up.rules.Quantile(0.1, name="low"), up.rules.Quantile(0.9, name="high")]
+    ens = up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [2.0]])
+    table = up.evaluate(ens, up.catalogue(rules))
+    assert len(table) == 72
+    assert table["low.excess.members.members"] != table["high.excess.members.members"]
+    default = up.evaluate(ens, up.catalogue([up.rules.Quantile(0.1), up.rules.GaussianKernel(2.5), up.rules.GaussianKernel()]))
+    assert default["quantile_0_1.bayes.members"] == table["low.bayes.members"]
+    assert default["gaussian_kernel_2_5.bayes.members"] != default["gaussian_kernel.bayes.members"]
+    again = up.evaluate(ens, table.measures)
+    assert all(again[name] == table[name] for name in table), "a table's measures know the rules they came from"
+
+
+def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+    """Points are cut into chunks and sorted by difficulty; every result comes back to its own place."""
+    mean = rng.normal(size=(4, 60)) * 10.0 ** rng.uniform(-6, 1, size=60)
+    ens = up.EnsemblePrediction.gaussian(mean=mean, scale=np.exp(rng.normal(size=(4, 60))))
+    whole = up.evaluate(ens)
+    monkeypatch.setattr("uqprism.backends.parts.ELEMENTS", 4 * 256 * 7)
+    cut = up.evaluate(ens)
+    for name in whole:
+        assert_allclose(cut[name], whole[name], rtol=1e-10, err_msg=name)
+    torch = pytest.importorskip("torch")
+    tensors = up.EnsemblePrediction.gaussian(mean=torch.tensor(mean), scale=torch.tensor(ens.members.scale))
+    for name, values in up.evaluate(tensors).items():
+        assert_allclose(values.numpy(), whole[name], rtol=1e-9, atol=1e-300, err_msg=name)
+
+
+def test_decomposition_has_its_aliases() -> None:
+    d = up.decompose(up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [2.0]]), rule="log")
+    assert d.aleatoric is d.bayes
+    assert d.epistemic is d.excess
+    assert d.exactness["excess"] == up.Exactness("closed form", 1e-10)
