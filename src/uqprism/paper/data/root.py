@@ -106,7 +106,8 @@ def _download(remote: Remote, target: Path) -> None:
             pooch.retrieve(remote.url, f"sha256:{remote.sha256}", fname=target.name, path=target.parent, downloader=fetch)
         target.chmod(target.parent.stat().st_mode & 0o666)  # Pooch leaves it readable by its owner alone
     except (OSError, ValueError) as error:
-        raise _missing(remote, target, error) from None
+        why = getattr(error.args[0] if error.args else None, "reason", None)  # of a failed connection, in one sentence
+        raise _missing(remote, target, why or error) from None
 
 
 def _missing(remote: Remote, target: Path, why: object) -> FileError:
