@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import uqprism as up
 
 HEAVY = ["torch", "numba", "scipy", "matplotlib", "sklearn", "pyarrow", "dask", "pandas", "jax", "typer", "streamlit"]
 
@@ -16,6 +20,23 @@ def run(code: str) -> str:
     result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return result.stdout
+
+
+def test_the_public_names_agree() -> None:
+    """`dir`, `__all__`, attribute access, and the imports that type checkers see offer the same names for the same things."""
+    body = ast.parse(Path(up.__file__).read_text()).body
+    checked = next(node.body for node in body if isinstance(node, ast.If))
+    seen = {(name.asname or name.name): node.module for node in checked for name in node.names}
+    eager = {name.name for node in body if isinstance(node, ast.ImportFrom) for name in node.names} - {"annotations"}
+    public = {*eager, *seen} - {"TYPE_CHECKING", "Any"}
+    assert set(dir(up)) == public
+    assert set(up.__all__) < public
+    for name, module in seen.items():
+        there = importlib.import_module(f"{module}.{name}" if module == "uqprism" else module)
+        assert getattr(up, name) is (there if module == "uqprism" else getattr(there, name))
+    with pytest.raises(AttributeError, match="has no attribute 'from_sklearn'"):
+        _ = up.from_sklearn
+    assert "sklearn" not in run("import sys; from uqprism import *; print(*sys.modules)").split()
 
 
 def test_import_loads_nothing_heavy() -> None:
