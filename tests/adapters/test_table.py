@@ -68,8 +68,10 @@ def test_members_given_by_draws_have_no_columns(form: str) -> None:
         getattr(up.EnsemblePrediction.samples(RNG.normal(size=(2, 5, 4))), form)()
 
 
+TWICE = pd.DataFrame([[0.0, 1.0, 1.0]], columns=["location_0", "scale_0", "scale_0"])
 OTHER_FAMILIES = {
-    "ambiguous": ({"location_0": [0.0], "scale_0": [1.0]}, {}, "laplace or logistic members; choose with family='laplace'"),
+    "twice": (TWICE, {"family": "laplace"}, "column 'scale_0' appears twice"),
+    "ambiguous": ({"location_0": [0.0], "scale_0": [1.0]}, {}, "laplace or logistic.*choose with family='laplace'"),
     "unknown": (COLUMNS, {"family": "laplacian"}, "did you mean 'laplace'"),
     "draws": (COLUMNS, {"family": "empirical"}, "save and load"),
     "missing": (COLUMNS, {"family": "laplace"}, r"no columns like location_\{i\}, which laplace members need"),

@@ -16,6 +16,7 @@ ColumnsLike = str | Sequence[str] | None
 
 
 PATTERN = "{parameter}_{{i}}"  # the columns of a parameter, one per member, where nothing else is said
+NO_COLUMNS = "members given by draws have no table form; use EnsemblePrediction.save and load"
 LIKELY = {  # what members' columns are often called
     "mean": ("mean", "mu", "pred", "prediction", "loc", "yhat"),
     "variance": ("variance", "var", "sigma2", "sigma_squared"),
@@ -68,6 +69,7 @@ def member_columns(
         names: all columns of the table.
         where: what errors begin with.
     """
+    _check_unique(names, where)
     known = {name: each.parameters for name, each in families.items() if name not in {"gaussian", "empirical"}}
     if family is None:
         family = "gaussian" if columns != Columns() else _recognised(known, names, where)
@@ -91,11 +93,14 @@ def member_columns(
     return family, {parameter: _ordered(numbered) for parameter, numbered in found.items()}
 
 
-NO_COLUMNS = "members given by draws have no table form; use EnsemblePrediction.save and load"
+def _check_unique(names: Sequence[str], where: object) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise InvalidValueError(f"{where}: column {twice[0]!r} appears twice; rename one")
 
 
 def _recognised(known: Mapping[str, Iterable[str]], names: Sequence[str], where: object) -> str:
-    """The family all of whose parameters have columns, and the one with more parameters of two; Gaussian if there is none."""
+    """The family with most parameters among those whose parameters all have columns; Gaussian if there is none."""
     if _numbered("mean", names, where):
         return "gaussian"
     complete = {name: [*each] for name, each in known.items() if all(_numbered(parameter, names, where) for parameter in each)}
@@ -120,9 +125,7 @@ def _patterns(parameters: Iterable[str]) -> str:
 
 def resolve(columns: Columns, names: Sequence[str], where: object) -> Layout:
     """The member columns among these names; errors begin with `where`, the file they are in."""
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        raise InvalidValueError(f"{where}: column {twice[0]!r} appears twice; rename one")
+    _check_unique(names, where)
     mean = _found(columns.mean or "mean_{i}", names, where)
     if not mean:
         hint = _hint(names, "mean", "variance", *([] if _likely(names, "variance") else ["scale"]))
