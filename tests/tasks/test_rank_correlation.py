@@ -19,7 +19,7 @@ from tests.tasks.problems import ensemble
 from uqprism.backends.choose import limited_to
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnknownNameError
 from uqprism.tasks.kendall import inversions
-from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
+from uqprism.tasks.rank_correlation import RankCorrelation, rank_alike, rank_correlation
 
 
 def by_scipy(values: np.ndarray) -> np.ndarray:
@@ -286,3 +286,40 @@ def test_names_and_matrix_must_fit() -> None:
         RankCorrelation(("a", "b"), np.eye(3))
     with pytest.raises(InvalidValueError, match="distinct"):
         RankCorrelation(("a", "a"), np.eye(2))
+
+
+def by_pairs(columns: dict[str, np.ndarray]) -> list[tuple[str, ...]]:
+    """The same by looking at every pair of rows."""
+    signs = {name: np.sign(np.subtract.outer(column, column)).tobytes() for name, column in columns.items()}
+    return [tuple(name for name in columns if signs[name] == each) for each in dict.fromkeys(signs.values())]
+
+
+@pytest.mark.parametrize("levels", [2, 4, 40])
+def test_groups_are_those_that_every_pair_of_rows_gives(levels: int) -> None:
+    rng = np.random.default_rng(levels)
+    first = rng.integers(0, levels, 30).astype(float)
+    swapped = first.copy()
+    swapped[[3, 7]] = swapped[[7, 3]]
+    columns = {"first": first, "other": rng.normal(size=30), "cubed": first**3 - 5.0, "swapped": swapped}
+    columns |= {"constant": np.ones(30), "zero": np.zeros(30), "opposite": -first, "sorted": np.arange(30.0)}
+    columns |= {"finer": first + 1e-3 * np.arange(30)}
+    assert rank_alike(columns) == by_pairs(columns)
+
+
+def test_rounding_is_no_difference_and_neither_is_one_pair_in_thousands() -> None:
+    rng = np.random.default_rng(0)
+    values = np.sort(rng.normal(size=20_000))
+    columns = {"rounded": values * (1.0 + 1e-13 * rng.normal(size=20_000)), "b": values.copy(), "a": values, "c": values.copy()}
+    columns["b"][[5000, 5001]] = columns["b"][[5001, 5000]]
+    columns["c"][:1000] = columns["c"][:1000][::-1]  # a tau of 0.995
+    assert rank_alike(columns) == [("rounded", "b", "a"), ("c",)]
+    assert rank_alike(columns, same=0.99) == [("rounded", "b", "a", "c")]
+
+
+def test_infinite_values_have_their_place() -> None:
+    columns = {
+        "a": np.array([1.0, np.inf, 2.0, np.inf]),
+        "b": np.array([0.0, 9.0, 3.0, 9.0]),
+        "c": np.array([0.0, 9.0, 3.0, 8.0]),
+    }
+    assert rank_alike(columns) == [("a", "b"), ("c",)]

@@ -11,11 +11,10 @@ import numpy as np
 from uqprism.measures.vocabulary import measure_in_words, risk_unit
 from uqprism.plots.errors import ErrorWords
 from uqprism.plots.labels import origin
-from uqprism.report.alike import same_orders
 from uqprism.report.subject import Subject
 from uqprism.report.words import MINUS, SPACE, count, number, numbers, percent, tied
 from uqprism.tasks.flagging import Flagged, flag
-from uqprism.tasks.rank_correlation import SAME, RankCorrelation
+from uqprism.tasks.rank_correlation import SAME, RankCorrelation, rank_alike
 from uqprism.tasks.result import TaskResult
 from uqprism.tasks.selection import simplicity
 
@@ -203,7 +202,7 @@ def _all_rows(subject: Subject) -> dict[str, np.ndarray]:
 
 def _of_measures(result: TaskResult, columns: Mapping[str, np.ndarray]) -> Table:
     """A row for each order of the rows, under the name of the simplest measure that has it, the best first."""
-    groups = same_orders(columns, sorted(result, key=_simple(result.task)))
+    groups = rank_alike({name: columns[name] for name in sorted(result, key=_simple(result.task))})
     sign = -1.0 if result.higher_is_better else 1.0
     groups.sort(key=lambda group: sign * round(result[group[0]], 3))  # stable: of those shown as equal the simplest first
     names = [group[0] for group in groups]

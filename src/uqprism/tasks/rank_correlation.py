@@ -23,6 +23,7 @@ from uqprism.tasks.task import ReportSection, Task, register
 
 FORMAT = "uqprism.RankCorrelation"
 SAME = 0.999  # one pair of points in 2,000 may be the other way round, as rounding does to measures that are equal on paper
+POINTS_COMPARED = 2_000  # enough to tell whether two measures rank alike
 SHOWN = 5
 
 
@@ -207,6 +208,27 @@ def rank_correlation(table: Any) -> RankCorrelation:
     """
     scores = as_scores(table)
     return RankCorrelation(scores.names, tau_matrix(scores.columns.values()))
+
+
+def rank_alike(table: Any, *, same: float = SAME, seed: int = 0) -> list[tuple[str, ...]]:
+    """All measures in groups that rank the points alike: within a group every pair has a tau-b of `same` or more.
+
+    It compares up to 2,000 points, drawn at random. Constant measures, which have no order, are one group. Groups and the names
+    within them are in the order of the table.
+
+    Args:
+        table: as in `rank_correlation`.
+        same: from which tau-b on two measures rank alike.
+        seed: of the draw of points.
+    """
+    scores = as_scores(table)
+    rows: Any = slice(None)
+    if scores.n_points > POINTS_COMPARED:
+        rows = np.random.default_rng(seed).choice(scores.n_points, POINTS_COMPARED, replace=False)
+    correlation = rank_correlation({name: column[rows] for name, column in scores.columns.items()})
+    constant = correlation._ranked()[1]
+    groups = correlation._groups(same) + ([constant] if constant else [])
+    return sorted(groups, key=lambda group: scores.names.index(group[0]))
 
 
 register(

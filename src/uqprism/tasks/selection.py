@@ -17,7 +17,7 @@ from uqprism.measures import RISKS
 from uqprism.rules import PAPER
 from uqprism.support.optional import require
 from uqprism.tasks.ood_detection import ood_detection
-from uqprism.tasks.rank_correlation import rank_correlation
+from uqprism.tasks.rank_correlation import SAME, rank_alike
 from uqprism.tasks.recommendation import recommend
 from uqprism.tasks.resampling import RESAMPLES
 from uqprism.tasks.result import TaskResult
@@ -26,7 +26,6 @@ from uqprism.tasks.selective_prediction import selective_prediction
 from uqprism.tasks.task import Task, register
 
 FEWEST = 20  # of points and of resamples, to say anything at all
-POINTS_COMPARED = 2_000  # enough to tell whether two measures rank alike
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,7 +94,7 @@ def select_measure(
     error: Any = None,
     ood: Any = None,
     metric: str | None = None,
-    same: float = 0.99,
+    same: float = SAME,
     level: float = 0.95,
     margin: float = 0.0,
     resamples: int = RESAMPLES,
@@ -113,7 +112,7 @@ def select_measure(
         error: of each point, to choose for selective prediction.
         ood: a table of points from outside, or several by name, to choose for out-of-distribution detection.
         metric: of the task; by default the paper's.
-        same: measures whose rankings agree to this Kendall tau-b are one.
+        same: measures whose rankings agree to this Kendall tau-b count as one.
         level: of the comparison: how often the truly best measure stays a candidate.
         margin: leads up to this do not count, however certain: with many points the smallest is significant.
         resamples: of the points, 20 or more.
@@ -142,14 +141,16 @@ def choose(
     result: TaskResult,
     *,
     ood: Any = None,
-    same: float = 0.99,
+    same: float = SAME,
     level: float = 0.95,
     margin: float = 0.0,
     seed: int = 0,
 ) -> Selection:
     """The same for a task that has been run on these scores, with resamples; arguments as in `select_measure`."""
     good = sorted(result.not_worse(level, margin), key=lambda name: simplicity(name, result.task))
-    duplicates = _duplicates(_all_points(scores, ood), good, same, seed)
+    columns = _all_points(scores, ood)
+    groups = rank_alike({name: columns[name] for name in good}, same=same, seed=seed)
+    duplicates = {name: first for first, *others in groups for name in others}
     candidates = tuple(name for name in good if name not in duplicates)
     reason = _reason(result, candidates, len(good), level)
     return Selection(candidates[0], reason, candidates, duplicates, result)
@@ -182,24 +183,6 @@ def _all_points(scores: Scores, ood: Any) -> dict[str, np.ndarray]:
     several = isinstance(ood, Mapping) and all(map(is_table, ood.values()))
     outside = [as_scores(table).columns for table in (ood.values() if several else [ood])]
     return {name: np.concatenate([column, *(each[name] for each in outside)]) for name, column in scores.columns.items()}
-
-
-def _duplicates(columns: Mapping[str, np.ndarray], good: list[str], same: float, seed: int) -> dict[str, str]:
-    """Of these measures, the simplest first, those that rank the points as a simpler one does."""
-    rows: Any = slice(None)
-    n_points = len(next(iter(columns.values())))
-    if n_points > POINTS_COMPARED:
-        rows = np.random.default_rng(seed).choice(n_points, POINTS_COMPARED, replace=False)
-    tau = rank_correlation({name: columns[name][rows] for name in good})
-    kept: list[str] = []
-    found = {}
-    for name in good:
-        twin = next((other for other in kept if tau[name, other] >= same), None)
-        if twin is None:
-            kept.append(name)
-        else:
-            found[name] = twin
-    return found
 
 
 def _reason(result: TaskResult, candidates: tuple[str, ...], good: int, level: float) -> str:
