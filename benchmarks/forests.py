@@ -15,7 +15,7 @@ ROWS = 4_000  # of each table to learn from
 LEAVES = (2, 5, 10, 20, 50)  # min_samples of `from_model`
 ACQUISITIONS = ("crps.excess.members.members", "log.excess.members.members")
 WAYS: dict[str, dict[str, Any]] = {
-    "softmax, raw": {},
+    "softmax, raw": {"scores": "raw"},
     "softmax, standardised": {"scores": "standardised"},
     "softmax, rank": {"scores": "rank"},
     "top": {"selection": "top"},

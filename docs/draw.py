@@ -78,15 +78,10 @@ def _comparison() -> up.TaskResult:
     targets = np.where(inputs[:, 0] > 0.0, np.sin(4.0 * inputs[:, 0]), 0.0) + 0.1 * rng.normal(size=3000)
     return tasks.compare_acquisitions(
         RandomForestRegressor(n_estimators=50, min_samples_leaf=3),
-        inputs[:2000],
-        targets[:2000],
-        acquisitions=["random", "crps.excess.members.members", "crps.bayes.members"],
+        tasks.Pool.of(inputs[:2000], targets[:2000], (inputs[2000:], targets[2000:])),
+        ["random", "crps.excess.members.members", "crps.bayes.members"],
+        tasks.LoopSettings(initial=50, batch_size=20, rounds=10, scores="rank"),
         seeds=5,
-        initial=50,
-        batch_size=20,
-        rounds=10,
-        test=(inputs[2000:], targets[2000:]),
-        scores="rank",
     )
 
 

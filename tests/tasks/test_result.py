@@ -9,7 +9,7 @@ import pytest
 
 import uqprism as up
 from uqprism.tasks import TaskResult
-from uqprism.tasks.comparison import not_worse
+from uqprism.tasks.resampling import not_worse
 
 
 def result(values: dict[str, float], *, higher: bool = False, noise: float = 0.01, seed: int = 0, **more) -> TaskResult:

@@ -11,7 +11,7 @@ import uqprism as up
 from tests.tasks.problems import ensemble
 from uqprism import tasks
 from uqprism.tasks.result import TaskResult
-from uqprism.tasks.selection import Selection
+from uqprism.tasks.selection import ChosenMeasure
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_the_summary_shows_the_best_and_how_many_measures_a_line_stands_for() ->
     values = {"crps.total.members.members": 1.0, "crps.total.pooled.pooled": 1.1, "log.excess.mixture.mixture": 0.2}
     result = TaskResult("selective_prediction", "prr", True, values)
     twins = {"crps.total.pooled.pooled": "crps.total.members.members"}
-    found = Selection("crps.total.members.members", "", ("crps.total.members.members",), twins, result)
+    found = ChosenMeasure("crps.total.members.members", "", ("crps.total.members.members",), twins, result)
     shown = [(row["measure"], row["rank_alike"], row["status"]) for row in found.summary()]
     assert shown == [
         ("crps.total.members.members", 2, "chosen"),

@@ -13,6 +13,7 @@ from uqprism.cli.output import Format, Output, Plot, check, draw, write
 from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
 from uqprism.support.optional import require
+from uqprism.tasks.active_learning import LoopSettings, Pool, compare_acquisitions
 from uqprism.tasks.recommendation import recommend
 
 MODELS = ("forest", "deep")
@@ -32,8 +33,8 @@ Seeds = Annotated[int, typer.Option(min=1, help="Repetitions, each with points o
 TestShare = Annotated[float, typer.Option(min=0.01, max=0.9, help="Of the rows, held back to compare on.")]
 Selection = Annotated[str, typer.Option(metavar="softmax|top|diverse", help="How a batch is picked by scores.")]
 Temperature = Annotated[float, typer.Option(help="Of softmax.")]
-SCORES = "What softmax sees of the scores: by default standardised; raw is the paper's, and the default in Python."
-Scores = Annotated[str | None, typer.Option(metavar="raw|standardised|rank", help=SCORES)]
+SCORES = "What softmax sees of the scores: raw is the paper's."
+Scores = Annotated[str, typer.Option(metavar="raw|standardised|rank", help=SCORES)]
 Folder = Annotated[
     str | None, typer.Option(metavar="DIR", help="Keep finished rounds there; the same command goes on from them.")
 ]
@@ -52,9 +53,9 @@ def active(
     rounds: Rounds = 10,
     seeds: Seeds = 3,
     test_share: TestShare = 0.2,
-    selection: Selection = "softmax",
-    temperature: Temperature = 1.0,
-    scores: Scores = None,
+    selection: Selection = LoopSettings.selection,
+    temperature: Temperature = LoopSettings.temperature,
+    scores: Scores = LoopSettings.scores,
     folder: Folder = None,
     format: Format = None,
     output: Output = None,
@@ -63,8 +64,6 @@ def active(
     quiet: Quiet = False,
 ) -> None:
     """Compare ways of choosing which points to label, on a table whose labels are all known."""
-    from uqprism.tasks import compare_acquisitions
-
     kind = check(format, output, plot)
     fit = _model(model)
     rows, targets = _table(file, target, inputs)
@@ -74,17 +73,17 @@ def active(
     with interruptible("finished rounds stay with --folder, the same command goes on from there"):
         result = compare_acquisitions(
             fit,
-            rows[pool],
-            targets[pool],
-            acquisitions=_acquisitions(acquisition),
+            Pool.of(rows[pool], targets[pool], (rows[test], targets[test])),
+            _acquisitions(acquisition),
+            LoopSettings(
+                initial=initial,
+                batch_size=batch_size,
+                rounds=rounds,
+                selection=selection,  # type: ignore[arg-type]
+                temperature=temperature,
+                scores=scores,  # type: ignore[arg-type]
+            ),
             seeds=seeds,
-            initial=initial,
-            batch_size=batch_size,
-            rounds=rounds,
-            test=(rows[test], targets[test]),
-            selection=selection,  # type: ignore[arg-type]
-            temperature=temperature,
-            scores=scores or ("standardised" if selection == "softmax" else "raw"),  # type: ignore[arg-type]
             folder=folder,
             progress=not quiet and (progress or sys.stderr.isatty()),
         )

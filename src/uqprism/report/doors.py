@@ -22,7 +22,7 @@ from uqprism.report.request import COLUMNS_THERE, ERRORS_THERE, PREDICTS, Reques
 from uqprism.report.subject import Split, Subject, Table, split_among, usual
 from uqprism.rules import PAPER
 from uqprism.tasks.prediction_error import prediction_error
-from uqprism.tasks.scores import as_scores, errors_of, is_table, numbers
+from uqprism.tasks.scores import as_scores, errors_of, is_table, real_numbers
 
 if TYPE_CHECKING:
     from uqprism.files.points import Points
@@ -188,7 +188,7 @@ def _each(values: Any, argument: str, n_rows: int) -> np.ndarray | None:
     """A number for each row, if there are any."""
     if values is None:
         return None
-    found = numbers(values, argument, finite=True, fewest=1)
+    found = real_numbers(values, argument, finite=True, fewest=1)
     if len(found) != n_rows:
         raise ShapeError(f"{argument} must have one value for each of the {n_rows} rows, got {len(found)}")
     return found

@@ -19,7 +19,7 @@ from uqprism.report.subject import Outside, Subject
 from uqprism.tasks.calibration import Calibration, calibration
 from uqprism.tasks.prediction_error import Kind, prediction_error
 from uqprism.tasks.scores import as_scores, errors_of
-from uqprism.tasks.selection import FEWEST, Selection, choose
+from uqprism.tasks.selection import FEWEST, ChosenMeasure, choose_among
 from uqprism.tasks.task import Task, all_tasks
 
 Tell = Callable[[str], None]
@@ -50,7 +50,7 @@ class Findings:
     calibration: Calibration | None
     average: float | None
     happened: Happened | None
-    choices: Mapping[str, Selection]
+    choices: Mapping[str, ChosenMeasure]
     sentences: Mapping[str, str]
     steps: Sequence[str]
 
@@ -141,13 +141,13 @@ def _arguments(task: Task, subject: Subject) -> dict[str, Any] | None:
     return None if any(found[name] is None for name in needed) else {k: v for k, v in found.items() if v is not None}
 
 
-def _choices(subject: Subject, results: Mapping[str, Any], seed: int) -> dict[str, Selection]:
+def _choices(subject: Subject, results: Mapping[str, Any], seed: int) -> dict[str, ChosenMeasure]:
     found = {}
     for name in ("selective_prediction", "ood_detection"):
         result = results.get(name)
         if result is not None and result.has_spread and subject.n_rows >= FEWEST:
             outside = None if name == "selective_prediction" else _tables(subject)
-            found[name] = choose(as_scores(subject.measures), result, ood=outside, seed=seed)
+            found[name] = choose_among(as_scores(subject.measures), result, ood=outside, seed=seed)
     return found
 
 

@@ -13,7 +13,7 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.families import Empirical
 from uqprism.support.optional import require
-from uqprism.tasks.scores import numbers
+from uqprism.tasks.scores import real_numbers
 
 LEVELS = tuple(round(0.05 * i, 2) for i in range(1, 20))
 Levels = float | Sequence[float] | np.ndarray
@@ -97,7 +97,7 @@ def calibration(ensemble: EnsemblePrediction, target: Array, *, seed: int = 0) -
         raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(ensemble).__name__}; the target comes second")
     if np.shape(target) != tuple(ensemble.points_shape):
         raise ShapeError(f"target must have the shape of the points {ensemble.points_shape}, got {np.shape(target)}")
-    flat, y = ensemble.flat(), numbers(target, "target", finite=True)
+    flat, y = ensemble.flat(), real_numbers(target, "target", finite=True)
     n_draws, rng = len(flat.members.draws) if isinstance(flat.members, Empirical) else 1, np.random.default_rng(seed)
     step = max(1, VALUES_AT_ONCE // (flat.n_members * n_draws))
     found = []

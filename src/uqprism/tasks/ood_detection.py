@@ -20,49 +20,49 @@ FALSE_POSITIVE_RATES = np.linspace(0.0, 1.0, 201)
 
 
 @dataclass(frozen=True)
-class Split:
+class Separation:
     """How many points of either kind there are up to each score: one row per resample, from zero, a column per group of ties.
 
     Attributes:
         known: in-distribution points, (resamples, groups + 1).
-        alien: out-of-distribution points, likewise.
+        ood: out-of-distribution points, likewise.
     """
 
     known: np.ndarray
-    alien: np.ndarray
+    ood: np.ndarray
 
     @classmethod
-    def by(cls, ranking: Ranking, known: np.ndarray, alien: np.ndarray) -> Split:
-        """By the ranking of all points, the known ones first; `known` and `alien` count how often each is there."""
+    def by(cls, ranking: Ranking, known: np.ndarray, ood: np.ndarray) -> Separation:
+        """By the ranking of all points, the known ones first; `known` and `ood` count how often each is there."""
         n = known.shape[1]
-        return cls(ranking.part(slice(n)).cumulative(known), ranking.part(slice(n, None)).cumulative(alien))
+        return cls(ranking.part(slice(n)).cumulative(known), ranking.part(slice(n, None)).cumulative(ood))
 
-    def swapped(self) -> Split:
+    def swapped(self) -> Separation:
         """The same question the other way round: find the known points by low scores."""
-        return Split(self.alien[:, -1:] - self.alien[:, ::-1], self.known[:, -1:] - self.known[:, ::-1])
+        return Separation(self.ood[:, -1:] - self.ood[:, ::-1], self.known[:, -1:] - self.known[:, ::-1])
 
 
-def auroc(split: Split) -> np.ndarray:
-    """How often an alien point scores above a known one; ties count half."""
-    known, alien = split.known, split.alien
+def auroc(separation: Separation) -> np.ndarray:
+    """How often an ood point scores above a known one; ties count half."""
+    known, ood = separation.known, separation.ood
     below = (known[:, 1:] + known[:, :-1]) / 2.0
-    return np.sum(np.diff(alien, axis=1) * below, axis=1) / (known[:, -1] * alien[:, -1])
+    return np.sum(np.diff(ood, axis=1) * below, axis=1) / (known[:, -1] * ood[:, -1])
 
 
-def average_precision(split: Split) -> np.ndarray:
-    """The mean, over alien points, of the share of aliens among all that score as high or higher."""
-    known, alien = (counts[:, -1:] - counts[:, :-1] for counts in (split.known, split.alien))
-    found = known + alien
-    precision = alien / np.where(found > 0.0, found, 1.0)
-    return np.sum(np.diff(split.alien, axis=1) * precision, axis=1) / split.alien[:, -1]
+def average_precision(separation: Separation) -> np.ndarray:
+    """The mean, over ood points, of the share of ood among all that score as high or higher."""
+    known, ood = (counts[:, -1:] - counts[:, :-1] for counts in (separation.known, separation.ood))
+    found = known + ood
+    precision = ood / np.where(found > 0.0, found, 1.0)
+    return np.sum(np.diff(separation.ood, axis=1) * precision, axis=1) / separation.ood[:, -1]
 
 
-def false_positives(split: Split, share: float = 0.95) -> np.ndarray:
-    """The share of known points flagged when the threshold is as high as it can be and still flags this share of the aliens."""
-    flagged = split.alien[:, -1:] - split.alien[:, :-1]
-    enough = flagged >= share * (1.0 - 1e-12) * split.alien[:, -1:]
+def false_positives(separation: Separation, share: float = 0.95) -> np.ndarray:
+    """The share of known points flagged when the threshold is as high as it can be and still flags this share of the ood."""
+    flagged = separation.ood[:, -1:] - separation.ood[:, :-1]
+    enough = flagged >= share * (1.0 - 1e-12) * separation.ood[:, -1:]
     last = enough.shape[1] - 1 - np.argmax(enough[:, ::-1], axis=1)
-    return 1.0 - split.known[np.arange(len(last)), last] / split.known[:, -1]
+    return 1.0 - separation.known[np.arange(len(last)), last] / separation.known[:, -1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class DetectionMetric(Metric):
         of: the metric in each resample, (resamples,).
     """
 
-    of: Callable[[Split], np.ndarray]
+    of: Callable[[Separation], np.ndarray]
 
 
 METRICS: dict[str, DetectionMetric] = {
@@ -99,13 +99,13 @@ METRICS: dict[str, DetectionMetric] = {
             higher_is_better=True,
             label="AUPR",
             meaning="average precision of finding known points",
-            of=lambda split: average_precision(split.swapped()),
+            of=lambda separation: average_precision(separation.swapped()),
         ),
         DetectionMetric(name="fpr95", meaning="share of known points flagged with 95 % of the OOD points", of=false_positives),
         DetectionMetric(
             name="fpr95_in",
             meaning="share of OOD points let through with 95 % of the known points",
-            of=lambda split: false_positives(split.swapped()),
+            of=lambda separation: false_positives(separation.swapped()),
         ),
     )
 }
@@ -140,22 +140,22 @@ def ood_detection(
     several = several and (all(map(is_table, table_out.values())) or not is_table(table_in))
     parts = {}
     for stream, (name, table) in enumerate(table_out.items() if several else [("", table_out)], start=1):
-        alien = as_scores(table, f"table_out[{name!r}]" if several else "table_out")
-        both = drawn, Resampling.of(alien.n_points, resamples, seed, stream)
-        parts[str(name)] = _detect(known, alien, metric, both, seed)
+        ood = as_scores(table, f"table_out[{name!r}]" if several else "table_out")
+        both = drawn, Resampling.of(ood.n_points, resamples, seed, stream)
+        parts[str(name)] = _detect(known, ood, metric, both, seed)
     return TaskResult.average(parts) if several else parts[""]
 
 
-def _detect(known: Scores, alien: Scores, metric: str, drawn: tuple[Resampling, Resampling], seed: int) -> TaskResult:
-    _check_measures(known, alien)
+def _detect(known: Scores, ood: Scores, metric: str, drawn: tuple[Resampling, Resampling], seed: int) -> TaskResult:
+    _check_measures(known, ood)
     names = [metric, *(name for name in METRICS if name != metric)]
 
     def judge(name: str, column: np.ndarray) -> tuple[list[float], np.ndarray, np.ndarray]:
-        other = alien.columns[name]
+        other = ood.columns[name]
         ranking = Ranking.of(np.concatenate([column, other]))
-        split = Split.by(ranking, np.ones((1, len(column))), np.ones((1, len(other))))
-        found = [float(METRICS[each].of(split)[0]) for each in names]
-        return found, _roc(split), _replicates(METRICS[metric].of, (column, other), drawn, found[0])
+        separation = Separation.by(ranking, np.ones((1, len(column))), np.ones((1, len(other))))
+        found = [float(METRICS[each].of(separation)[0]) for each in names]
+        return found, _roc(separation), _replicates(METRICS[metric].of, (column, other), drawn, found[0])
 
     done = known.each(judge)
     resamples = len(drawn[0].counts)
@@ -167,13 +167,13 @@ def _detect(known: Scores, alien: Scores, metric: str, drawn: tuple[Resampling, 
         replicates=np.stack([found[2] for found in done.values()], axis=1) if resamples else None,
         metrics={each: {name: found[0][i] for name, found in done.items()} for i, each in enumerate(names) if i},
         curves=with_references({"false_positive_rate": FALSE_POSITIVE_RATES}, {name: found[1] for name, found in done.items()}),
-        settings={"points_in": known.n_points, "points_out": alien.n_points, "resamples": resamples, "seed": int(seed)},
+        settings={"points_in": known.n_points, "points_out": ood.n_points, "resamples": resamples, "seed": int(seed)},
         figure="roc_curves",
     )
 
 
 def _replicates(
-    metric: Callable[[Split], np.ndarray],
+    metric: Callable[[Separation], np.ndarray],
     columns: tuple[np.ndarray, np.ndarray],
     drawn: tuple[Resampling, Resampling],
     value: float,
@@ -181,24 +181,24 @@ def _replicates(
     """The metric when points of both kinds are drawn anew, (resamples,)."""
     steps = MOST_STEPS if metric is auroc else None  # the others look at the ends of the ranking, where steps would show
     ranking = Ranking.of(np.concatenate([column[each.rows] for column, each in zip(columns, drawn, strict=True)]), steps)
-    known, alien = drawn
-    base = metric(Split.by(ranking, known.once, alien.once))
-    if known.shrink == alien.shrink:
-        return known.replicates(value, metric(Split.by(ranking, known.scaled, alien.scaled)), base)
+    known, ood = drawn
+    base = metric(Separation.by(ranking, known.once, ood.once))
+    if known.shrink == ood.shrink:
+        return known.replicates(value, metric(Separation.by(ranking, known.scaled, ood.scaled)), base)
     # Each kind's part of the noise shrinks by a factor of its own, so they are taken one at a time.
-    by_known = metric(Split.by(ranking, known.scaled, np.repeat(alien.once, len(known.counts), axis=0)))
-    by_alien = metric(Split.by(ranking, np.repeat(known.once, len(alien.counts), axis=0), alien.scaled))
-    return known.replicates(value, by_known, base) + alien.replicates(0.0, by_alien, base)
+    by_known = metric(Separation.by(ranking, known.scaled, np.repeat(ood.once, len(known.counts), axis=0)))
+    by_ood = metric(Separation.by(ranking, np.repeat(known.once, len(ood.counts), axis=0), ood.scaled))
+    return known.replicates(value, by_known, base) + ood.replicates(0.0, by_ood, base)
 
 
-def _roc(split: Split) -> np.ndarray:
+def _roc(separation: Separation) -> np.ndarray:
     """The share of points from outside that are flagged, at each share of known points flagged."""
-    flagged, alarms = (1.0 - counts[0, ::-1] / counts[0, -1] for counts in (split.alien, split.known))
+    flagged, alarms = (1.0 - counts[0, ::-1] / counts[0, -1] for counts in (separation.ood, separation.known))
     return np.interp(FALSE_POSITIVE_RATES, alarms, flagged)
 
 
-def _check_measures(known: Scores, alien: Scores) -> None:
-    for one, other, where in ((known, alien, "table_out"), (alien, known, "table_in")):
+def _check_measures(known: Scores, ood: Scores) -> None:
+    for one, other, where in ((known, ood, "table_out"), (ood, known, "table_in")):
         missing = [name for name in one.names if name not in other.columns]
         if missing:
             raise ArgumentError(

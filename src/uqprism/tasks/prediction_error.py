@@ -13,7 +13,7 @@ from uqprism.errors import ArrayTypeError, ShapeError
 from uqprism.evaluation import evaluate
 from uqprism.registry import unknown
 from uqprism.rules import Log
-from uqprism.tasks.scores import numbers
+from uqprism.tasks.scores import real_numbers
 
 Kind = Literal["squared", "absolute", "nll", "crps"]
 PAIRS_AT_ONCE = 1 << 22  # the CRPS of a mixture looks at all pairs of members
@@ -41,7 +41,7 @@ def prediction_error(ensemble: EnsemblePrediction, target: Array, kind: Kind = "
         raise unknown("kind of error", kind, get_args(Kind))
     if np.shape(target) != tuple(ensemble.points_shape):
         raise ShapeError(f"target must have the shape of the points {ensemble.points_shape}, got {np.shape(target)}")
-    flat, y = ensemble.flat(), numbers(target, "target", finite=True)
+    flat, y = ensemble.flat(), real_numbers(target, "target", finite=True)
     step = max(1, PAIRS_AT_ONCE // flat.n_members**2)
     found = []
     for start in range(0, len(y), step):

@@ -15,8 +15,8 @@ from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.support.storage import read_npz, write_npz, write_text
-from uqprism.tasks.comparison import few_runs, not_worse
 from uqprism.tasks.recommendation import RECOMMENDATIONS
+from uqprism.tasks.resampling import few_runs, not_worse
 from uqprism.tasks.task import Metric, metric_of
 
 FORMAT = "uqprism.TaskResult"
@@ -82,7 +82,7 @@ class TaskResult(Mapping[str, float]):
         return self.ranked()[0]
 
     def not_worse(self, level: float = 0.95, margin: float = 0.0) -> list[str]:
-        """The measures that are not significantly worse than the best, the best first: see `tasks.comparison.not_worse`.
+        """The measures that are not significantly worse than the best, the best first: see `tasks.resampling.not_worse`.
 
         Args:
             level: how often the truly best measure is among them.

@@ -49,7 +49,7 @@ class Scores:
 def as_scores(table: Any, argument: str = "table", *, fewest: int = 2) -> Scores:
     """Columns out of a `MeasureTable`, a mapping of names to arrays, a data frame, or one array of uncertainties."""
     given = list(_columns(table, argument))
-    columns = {name: numbers(column, title, fewest=fewest) for name, title, column in given}
+    columns = {name: real_numbers(column, title, fewest=fewest) for name, title, column in given}
     if len(columns) < len(given):
         raise InvalidValueError(f"{argument} has two columns of one name among {', '.join(columns)}; rename one")
     if not columns:
@@ -62,7 +62,7 @@ def as_scores(table: Any, argument: str = "table", *, fewest: int = 2) -> Scores
     return Scores(columns, np.shape(given[0][2]), getattr(table, "index", None) if hasattr(table, "reindex") else None)
 
 
-def numbers(values: Any, argument: str, *, finite: bool = False, fewest: int = 2) -> np.ndarray:
+def real_numbers(values: Any, argument: str, *, finite: bool = False, fewest: int = 2) -> np.ndarray:
     """Real numbers, at least so many and none NaN, as a flat array."""
     if np.ma.isMaskedArray(values):
         raise ArrayTypeError(f"{argument} must not be masked; drop the masked points, everywhere alike")
@@ -87,7 +87,7 @@ def numbers(values: Any, argument: str, *, finite: bool = False, fewest: int = 2
 
 def errors_of(error: Any, scores: Scores, argument: str = "error") -> np.ndarray:
     """The error of each point of these scores, finite."""
-    found = numbers(error, argument, finite=True)
+    found = real_numbers(error, argument, finite=True)
     if len(found) != scores.n_points:
         raise ShapeError(
             f"{argument} must have one value for each of the table's {scores.n_points} points, got {len(found)}; "

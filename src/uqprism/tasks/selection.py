@@ -29,7 +29,7 @@ FEWEST = 20  # of points and of resamples, to say anything at all
 
 
 @dataclass(frozen=True, repr=False)
-class Selection:
+class ChosenMeasure:
     """The measure to use, and how it came to be chosen.
 
     Attributes:
@@ -85,7 +85,7 @@ class Selection:
         return f"{self.measure}\n{self.reason}"
 
     def __repr__(self) -> str:
-        return f"<Selection: {self.measure}, one of {len(self.candidates)} not worse than the best>"
+        return f"<ChosenMeasure: {self.measure}, one of {len(self.candidates)} not worse than the best>"
 
 
 def select_measure(
@@ -99,7 +99,7 @@ def select_measure(
     margin: float = 0.0,
     resamples: int = RESAMPLES,
     seed: int = 0,
-) -> Selection:
+) -> ChosenMeasure:
     """The simplest measure that is not significantly worse than the best on your own validation data.
 
     All measures are ranked by the task, with resamples that they share. A measure stays a candidate unless another beats it by
@@ -133,10 +133,10 @@ def select_measure(
         result = selective_prediction(scores.columns, error=error, **how)
     else:
         result = ood_detection(scores.columns, ood, **how)
-    return choose(scores, result, ood=ood, same=same, level=level, margin=margin, seed=seed)
+    return choose_among(scores, result, ood=ood, same=same, level=level, margin=margin, seed=seed)
 
 
-def choose(
+def choose_among(
     scores: Scores,
     result: TaskResult,
     *,
@@ -145,7 +145,7 @@ def choose(
     level: float = 0.95,
     margin: float = 0.0,
     seed: int = 0,
-) -> Selection:
+) -> ChosenMeasure:
     """The same for a task that has been run on these scores, with resamples; arguments as in `select_measure`."""
     good = sorted(result.not_worse(level, margin), key=lambda name: simplicity(name, result.task))
     columns = _all_points(scores, ood)
@@ -153,7 +153,7 @@ def choose(
     duplicates = {name: first for first, *others in groups for name in others}
     candidates = tuple(name for name in good if name not in duplicates)
     reason = _reason(result, candidates, len(good), level)
-    return Selection(candidates[0], reason, candidates, duplicates, result)
+    return ChosenMeasure(candidates[0], reason, candidates, duplicates, result)
 
 
 def simplicity(name: str, task: str) -> tuple[int, ...]:

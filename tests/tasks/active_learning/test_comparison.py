@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 
 import uqprism as up
 from uqprism.errors import ArgumentError, UqprismError
-from uqprism.tasks.active_learning import ActiveLearner, LearningState, compare_acquisitions
+from uqprism.tasks.active_learning import ActiveLearner, LearningState, LoopSettings, Pool, compare_acquisitions
 from uqprism.tasks.result import TaskResult
 from uqprism.training import MLP, StackedFit
 
@@ -32,8 +32,9 @@ APART: dict[str, Any] = {
 
 def comparison(fit: Any = cubics, **changed: Any) -> TaskResult:
     chosen = {"acquisitions": NAMES, "seeds": [3, 8], **settings(), **changed}
-    chosen.pop("acquisition")
-    return compare_acquisitions(fit, X, Y, **chosen)
+    own = {name: chosen.pop(name) for name in ("seeds", "metric", "folder", "keep", "progress") if name in chosen}
+    pool, acquisitions = Pool.of(X, Y, chosen.pop("test")), chosen.pop("acquisitions")
+    return compare_acquisitions(fit, pool, acquisitions, LoopSettings(**chosen), **own)
 
 
 class Together:
@@ -169,7 +170,7 @@ def test_a_folder_of_another_comparison_is_refused(tmp_path: Path) -> None:
         ({"seeds": []}, "seeds must be at least one, each once"),
         ({"seeds": [1, 1]}, "seeds must be at least one, each once"),
         ({"seeds": [0.5]}, "seeds must be an integer"),
-        ({"test": None}, "test must be given"),
+        ({"test": None}, "pool must have a test set"),
         ({"metric": "mse"}, "unknown metric 'mse'; did you mean 'rmse'"),
         ({"rounds": 60}, "at most rounds=31"),
     ],

@@ -91,7 +91,7 @@ def test_selections_and_scores_change_what_is_picked() -> None:
     start = np.arange(12)
     choices: list[dict[str, Any]] = [
         {},
-        {"scores": "standardised"},
+        {"scores": "raw"},
         {"scores": "rank"},
         {"temperature": 100.0},
         {"selection": "top"},

@@ -1,4 +1,4 @@
-"""Acquisitions against each other: many loops in lockstep, round by round, so that models can be trained together and shared."""
+"""Compare acquisitions: many loops advance round by round together, so that models can be trained together and shared."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.measures import Measure
 from uqprism.registry import unknown
 from uqprism.support.progress import ProgressBar, progress_bar
-from uqprism.tasks.active_learning.acquisition import Acquisition, AcquisitionLike
-from uqprism.tasks.active_learning.loop import Examined, Keep, Loop, MetricName
+from uqprism.tasks.active_learning.learner import METRICS, Examined, Keep, Loop
 from uqprism.tasks.active_learning.models import Fit
-from uqprism.tasks.active_learning.pool import Features, Pool
-from uqprism.tasks.active_learning.ranks import average_ranks
-from uqprism.tasks.active_learning.scaling import Scaling
-from uqprism.tasks.active_learning.selection import Selection
-from uqprism.tasks.active_learning.settings import Settings, integer
-from uqprism.tasks.active_learning.state import LearningState
+from uqprism.tasks.active_learning.picking import Acquisition, AcquisitionLike
+from uqprism.tasks.active_learning.pool import Pool
+from uqprism.tasks.active_learning.records import LearningState
+from uqprism.tasks.active_learning.settings import LoopSettings, integer
+from uqprism.tasks.ranking import average_ranks
 from uqprism.tasks.result import TaskResult
 
 LABELLED = "labelled"  # among the curves: how many points each round was trained on
@@ -32,93 +30,64 @@ LABELLED = "labelled"  # among the curves: how many points each round was traine
 
 def compare_acquisitions(
     fit: Any,
-    pool_inputs: Any,
-    pool_targets: Any,
-    *,
+    pool: Pool,
     acquisitions: Sequence[AcquisitionLike] | Mapping[str, AcquisitionLike],
+    settings: LoopSettings,
+    *,
     seeds: int | Sequence[int],
-    initial: int | Sequence[int] | np.ndarray,
-    batch_size: int,
-    rounds: int,
-    test: tuple[Any, Any],
-    metric: MetricName = "nll",
-    selection: Selection = "softmax",
-    temperature: float = 1.0,
-    scores: Scaling = "raw",
-    features: Features | None = None,
+    metric: str = "nll",
     folder: str | os.PathLike[str] | None = None,
     keep: Keep = "all",
     progress: bool | None = None,
 ) -> TaskResult:
-    """Run an `ActiveLearner` for each acquisition and seed, and say which acquisition learns fastest.
+    """Run an active-learning loop for each acquisition and seed, and compare how fast the acquisitions learn.
 
-    The loops advance together, round by round, and give what each would give alone. All of one seed start from the same
-    points, with models of the same seed; loops that are trained on the same points share a model, as all of one seed do in the
-    first round. Where `fit` has a method `many(inputs, targets, rows, seeds) -> models`, it is called once in each round with
-    the training sets of all loops, (experiments, n): `uqprism.training.StackedFit` trains them as one stack.
+    All loops advance together, round by round; each gives what an `ActiveLearner` of its own would give. Loops of one seed
+    start from the same points, with models of the same seed. Loops that are trained on the same points share a model, as all of
+    one seed do in the first round. Where `fit` has a method `many(inputs, targets, rows, seeds) -> models`, it is called once
+    in each round with the training sets of all loops, (experiments, n): `uqprism.training.StackedFit` trains them as one stack.
 
     Args:
-        fit: see `ActiveLearner`.
-        pool_inputs: see there.
-        pool_targets: see there.
-        acquisitions: measures, `random`, functions; a mapping gives them names of one's own.
-        seeds: how many, or the seeds themselves: the `random_state` of the learners.
-        initial: see `ActiveLearner`; indices are the same for all seeds.
-        batch_size: see there.
-        rounds: see there.
-        test: inputs and targets to compare on.
-        metric: the one that counts; the others come along in `result.metrics`.
-        selection: see `ActiveLearner`.
-        temperature: see there.
-        scores: see there.
-        features: see there.
-        folder: where finished rounds are kept, a subfolder for each seed and acquisition; what is there is not computed again.
+        fit: as in `ActiveLearner`.
+        pool: `Pool.of(inputs, targets, test)`, with a test set.
+        acquisitions: measures, `random`, functions; a mapping gives them names of your own.
+        settings: of all loops; `acquisition` and `random_state` are replaced by those of each loop.
+        seeds: how many, or the seeds themselves: the `random_state` of the loops.
+        metric: the one that counts, `nll`, `rmse` or `crps`; the others are in `result.metrics`.
+        folder: where finished rounds are kept, a subfolder for each seed and acquisition; rounds found there are read.
         keep: what of a round: `all` that `ActiveLearner` keeps, or only its `picks` and metrics, without a score for each point
             of the pool: for many loops over a large pool those are gigabytes.
         progress: whether to show a bar on standard error; by default on a terminal.
 
     Returns:
-        The mean of the metric over rounds, averaged over seeds, for each acquisition; lower is better. `metrics` has the others
-        likewise and the mean `rank` among the acquisitions; `curves` the metric in each round, averaged over seeds, with
-        the standard deviation over seeds as `NAME spread`, and how many points were `labelled`; `parts` the same for each
-        seed. Spreads are over seeds, paired between acquisitions.
+        The mean of the metric over rounds, averaged over seeds, for each acquisition; lower is better. `metrics` has the same
+        of the other metrics and the mean `rank` among the acquisitions; `curves` the metric in each round, averaged over
+        seeds, with the standard deviation over seeds as `NAME spread`, and how many points were `labelled`; `parts` the
+        results of each seed. Spreads are over seeds, paired between acquisitions.
     """
-    if metric not in get_args(MetricName):
-        raise unknown("metric", metric, get_args(MetricName))
+    if metric not in METRICS:
+        raise unknown("metric", metric, METRICS)
     if keep not in get_args(Keep):
         raise unknown("choice of what to keep", keep, get_args(Keep))
-    if test is None:
-        raise ArgumentError(
-            "test must be given: acquisitions are compared by what is learned, on inputs and targets of their own"
-        )
-    named = _acquisitions(acquisitions)
-    maker, pool = Fit.of(fit), Pool.of(pool_inputs, pool_targets, test)
-    common = Settings.of(
-        len(pool),
-        initial=initial,
-        acquisition="random",
-        batch_size=batch_size,
-        rounds=rounds,
-        random_state=0,
-        selection=selection,
-        temperature=temperature,
-        scores=scores,
-        features=features,
-        measures=(),
-    )
+    for name, given, kind in (("pool", pool, Pool), ("settings", settings, LoopSettings)):
+        if not isinstance(given, kind):
+            raise ArgumentError(f"{name} must be a {kind.__name__}, got {type(given).__name__}")
+    if pool.test_targets is None:
+        raise ArgumentError("pool must have a test set, on which acquisitions are compared; use Pool.of(inputs, targets, test)")
+    maker, common = Fit.of(fit), settings.for_pool(len(pool))
     runs = []
     for seed in _seeds(seeds):
-        for name, acquisition in named.items():
-            settings = dataclasses.replace(common, acquisition=acquisition, random_state=seed)
+        for name, acquisition in _acquisitions(acquisitions).items():
+            own = dataclasses.replace(common, acquisition=acquisition, random_state=seed)
             where = None if folder is None else Path(folder) / f"seed_{seed}" / _file_name(name)
-            runs.append(_Run(seed, name, Loop.of(maker, pool, settings, where, keep)))
+            runs.append(_Entry(seed, name, Loop.of(maker, pool, own, where, keep)))
     with progress_bar("rounds", len(runs) * common.rounds, shown=progress) as bar:
         _advance_all(runs, maker, common.rounds, metric, bar)
     return _result(runs, metric, common)
 
 
 @dataclass(eq=False)
-class _Run:
+class _Entry:
     """One acquisition with one seed, as far as it has come."""
 
     seed: int
@@ -135,7 +104,7 @@ class _Run:
         self.metrics.append(state.metrics)
 
 
-def _advance_all(runs: Sequence[_Run], fit: Fit, rounds: int, metric: str, bar: ProgressBar) -> None:
+def _advance_all(runs: Sequence[_Entry], fit: Fit, rounds: int, metric: str, bar: ProgressBar) -> None:
     for run in runs:
         run.loop.open()
     for number in range(rounds):
@@ -155,26 +124,26 @@ def _advance_all(runs: Sequence[_Run], fit: Fit, rounds: int, metric: str, bar: 
             raise ArgumentError(f"metric {metric!r} is not there for these predictions; take one of {known}")
 
 
-def _replayed(run: _Run, number: int) -> bool:
+def _replayed(run: _Entry, number: int) -> bool:
     state = run.loop.replay(number, run.labelled)
     if state is not None:
         run.advance(state)
     return state is not None
 
 
-def _sharing(runs: Iterable[_Run], number: int) -> dict[tuple[int, bytes], list[_Run]]:
+def _sharing(runs: Iterable[_Entry], number: int) -> dict[tuple[int, bytes], list[_Entry]]:
     """Runs whose models of this round are the same one: trained on the same points in the same order with the same seed."""
-    groups: dict[tuple[int, bytes], list[_Run]] = {}
+    groups: dict[tuple[int, bytes], list[_Entry]] = {}
     for run in runs:
         groups.setdefault((_fit_seed(run, number), run.labelled.tobytes()), []).append(run)
     return groups
 
 
-def _fit_seed(run: _Run, number: int) -> int:
+def _fit_seed(run: _Entry, number: int) -> int:
     return run.loop.settings.fit_seed(number)
 
 
-def _result(runs: Sequence[_Run], metric: str, settings: Settings) -> TaskResult:
+def _result(runs: Sequence[_Entry], metric: str, settings: LoopSettings) -> TaskResult:
     known = runs[0].metrics[0]
     parts = {}
     for seed in dict.fromkeys(run.seed for run in runs):
@@ -205,7 +174,7 @@ def _spreads(parts: Mapping[str, TaskResult]) -> dict[str, np.ndarray]:
     return {f"{name} spread": np.std([part.curves[name] for part in parts.values()], axis=0, ddof=1) for name in names}
 
 
-# What was given -------------------------------------------------------------------------------------------------------
+# Checks of arguments -------------------------------------------------------------------------------------------------------
 
 
 def _acquisitions(given: Sequence[AcquisitionLike] | Mapping[str, AcquisitionLike]) -> dict[str, Acquisition]:

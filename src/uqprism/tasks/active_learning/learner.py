@@ -1,22 +1,51 @@
-"""`ActiveLearner`: label, learn, look, pick, and again."""
+"""`ActiveLearner`: in each round train a model on the labelled points, examine the rest of the pool, and pick a batch of it."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.errors import UnsupportedError
 from uqprism.measures import Measure
-from uqprism.tasks.active_learning.acquisition import AcquisitionLike
-from uqprism.tasks.active_learning.loop import Examined, Loop
-from uqprism.tasks.active_learning.models import Fit
-from uqprism.tasks.active_learning.pool import Features, Pool
-from uqprism.tasks.active_learning.scaling import Scaling
-from uqprism.tasks.active_learning.selection import Selection
-from uqprism.tasks.active_learning.settings import Settings
-from uqprism.tasks.active_learning.state import LearningState
+from uqprism.tasks.active_learning.models import Fit, predict
+from uqprism.tasks.active_learning.picking import AcquisitionLike, Picking, Scaling
+from uqprism.tasks.active_learning.pool import Features, Pool, take
+from uqprism.tasks.active_learning.records import LearningState, Records
+from uqprism.tasks.active_learning.settings import LoopSettings
+from uqprism.tasks.prediction_error import Kind, prediction_error
+from uqprism.tasks.task import Metric
+
+Keep = Literal["all", "picks"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningMetric(Metric):
+    """A test error of the mixture.
+
+    Attributes:
+        error: whose mean it is.
+        root: whether it is the root of that mean.
+    """
+
+    error: Kind
+    root: bool = False
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        LearningMetric(name="nll", meaning="negative log-likelihood", error="nll"),
+        LearningMetric(name="rmse", meaning="root mean squared error", error="squared", root=True),
+        LearningMetric(name="crps", meaning="mean CRPS", error="crps"),
+    )
+}
 
 
 class ActiveLearner:
@@ -66,17 +95,16 @@ class ActiveLearner:
         rounds: int,
         test: tuple[Any, Any] | None = None,
         random_state: int = 0,
-        selection: Selection = "softmax",
-        temperature: float = 1.0,
-        scores: Scaling = "raw",
+        selection: Picking = LoopSettings.selection,
+        temperature: float = LoopSettings.temperature,
+        scores: Scaling = LoopSettings.scores,
         features: Features | None = None,
         measures: str | Measure | Sequence[str | Measure] = (),
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
         self._fit = Fit.of(fit)
         pool = Pool.of(pool_inputs, pool_targets, test)
-        settings = Settings.of(
-            len(pool),
+        settings = LoopSettings(
             initial=initial,
             acquisition=acquisition,
             batch_size=batch_size,
@@ -87,7 +115,7 @@ class ActiveLearner:
             scores=scores,
             features=features,
             measures=measures,
-        )
+        ).for_pool(len(pool))
         self._loop = Loop.of(self._fit, pool, settings, folder)
         self.labelled = settings.start(len(pool))
         self._metrics: list[Mapping[str, float]] = []
@@ -120,3 +148,79 @@ class ActiveLearner:
     def __repr__(self) -> str:
         settings = self._loop.settings
         return f"<ActiveLearner: {settings.acquisition.name}, {settings.rounds} rounds of {settings.batch_size}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """A fitted model, what it says about the rest of the pool, and how well it does on the test set."""
+
+    model: Any
+    labelled: np.ndarray
+    rest: np.ndarray
+    ensemble: EnsemblePrediction
+    metrics: dict[str, float]
+
+    @classmethod
+    def of(cls, model: Any, pool: Pool, labelled: np.ndarray) -> Examined:
+        """Look at the test set and at the points that the model was not trained on."""
+        rest = pool.others(labelled)
+        return cls(model, labelled, rest, predict(model, take(pool.inputs, rest)), _metrics(model, pool))
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """Settings, data, and a place for finished rounds."""
+
+    pool: Pool
+    settings: LoopSettings
+    records: Records | None
+
+    @classmethod
+    def of(cls, fit: Fit, pool: Pool, settings: LoopSettings, folder: str | os.PathLike[str] | None, keep: Keep = "all") -> Loop:
+        """A loop whose folder, if there is one, is its own."""
+        if folder is None:
+            return cls(pool, settings, None)
+        kept = {} if keep == "all" else {"keep": keep}
+        about = {**fit.record, **settings.record(), **pool.fingerprint, **kept}
+        records = Records(Path(folder), about, whole=keep == "all")
+        records.check()
+        return cls(pool, settings, records)
+
+    def open(self) -> np.ndarray:
+        """Get ready to run: the indices to start from."""
+        if self.records is not None:
+            self.records.open()
+        return self.settings.start(len(self.pool))
+
+    def replay(self, round_number: int, labelled: np.ndarray) -> LearningState | None:
+        """The round as it was when it was run before, or None."""
+        return None if self.records is None else self.records.load(round_number, labelled)
+
+    def conclude(self, round_number: int, seen: Examined) -> LearningState:
+        """Measure the rest of the pool, pick a batch and keep the round."""
+        settings = self.settings
+        scores, measures = settings.acquisition.assess(seen.ensemble, settings.measures)
+        candidates = labelled = None
+        if settings.needs_features:
+            features = self.pool.features(settings.features, seen.model)
+            candidates, labelled = features[seen.rest], features[seen.labelled]
+        picked = seen.rest[settings.pick(round_number, scores, candidates, labelled)]
+        state = LearningState(round_number, seen.labelled, seen.rest, scores, measures, picked, seen.metrics)
+        if self.records is not None:
+            self.records.save(state)
+        return state
+
+
+def _metrics(model: Any, pool: Pool) -> dict[str, float]:
+    """Each metric on the test set; a distribution without a density has no likelihood."""
+    if pool.test_targets is None:
+        return {}
+    ensemble = predict(model, pool.test_inputs)
+    found: dict[str, float] = {}
+    for name, metric in METRICS.items():
+        try:
+            mean = float(prediction_error(ensemble, pool.test_targets, metric.error).mean())
+        except UnsupportedError:
+            continue
+        found[name] = math.sqrt(mean) if metric.root else mean
+    return found

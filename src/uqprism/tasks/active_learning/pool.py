@@ -12,7 +12,6 @@ import numpy as np
 
 from uqprism.arrays import Array, is_array, is_torch, to_numpy
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
-from uqprism.tasks.active_learning.selection import in_standard_units
 
 Features = Callable[[Any, Any], Array]
 
@@ -155,6 +154,13 @@ def _targets(values: Any, name: str) -> Array:
             "drop those rows"
         )
     return found
+
+
+def in_standard_units(features: np.ndarray) -> np.ndarray:
+    """Each feature (points, d) with mean zero and standard deviation one; constant ones are zero."""
+    centred = features - features.mean(axis=0)
+    scale = centred.std(axis=0)
+    return np.where(np.ptp(features, axis=0) > 0.0, centred / np.where(scale > 0.0, scale, 1.0), 0.0)
 
 
 def _row_shape(values: Any) -> tuple[int, ...]:

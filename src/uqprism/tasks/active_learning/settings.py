@@ -4,59 +4,93 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, get_args
 
 import numpy as np
 
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.measures import Measure
 from uqprism.registry import unknown
-from uqprism.tasks.active_learning.acquisition import Acquisition, as_measure, measure_description
 from uqprism.tasks.active_learning.models import described
+from uqprism.tasks.active_learning.picking import (
+    RANDOM,
+    SCALINGS,
+    Acquisition,
+    Picking,
+    Scaling,
+    as_measure,
+    diverse,
+    gumbel_top_k,
+    measure_description,
+    scaled,
+    softmax,
+    top,
+)
 from uqprism.tasks.active_learning.pool import Features, digest
-from uqprism.tasks.active_learning.scaling import SCALINGS, Scaling, scaled
-from uqprism.tasks.active_learning.selection import SELECTIONS, Selection, diverse, gumbel_top_k, softmax, top
 
 START, PICK, FIT = range(3)  # what random numbers are used for
 
 
-@dataclass(frozen=True, eq=False)
-class Settings:
-    """How points are picked; see `ActiveLearner`, whose arguments these are."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LoopSettings:
+    """How a loop of active learning goes: where it starts, how many points it picks, and how.
 
-    initial: int | np.ndarray
-    acquisition: Acquisition
+    Attributes:
+        initial: how many points to start from, drawn at random, or their indices.
+        batch_size: points to pick in each round.
+        rounds: how many; the last model is trained on initial + (rounds - 1) * batch_size points.
+        acquisition: what to pick by: a measure's name or a `Measure`; `random`; or a function (ensemble) -> scores (points,),
+            of which the highest are picked first.
+        selection: `softmax` draws in proportion to exp(score / temperature); `top` takes the highest; `diverse` spreads the
+            batch out among the highest, each time taking the point that is farthest from all labelled or picked ones.
+        temperature: of softmax: high ones pick at random, low ones the highest scores.
+        scores: what softmax sees of the scores: `standardised` over the pool, by `rank` alone, or `raw`, as in the paper.
+        features: for diverse batches: a function (model, inputs) -> (points, d) of what distances are measured in; by default
+            the inputs. Both are standardised.
+        measures: further measures to keep in each state.
+        random_state: an integer, the seed of everything random.
+    """
+
+    initial: Any
     batch_size: int
     rounds: int
-    random_state: int
-    selection: Selection
-    temperature: float
-    scores: Scaling
-    features: Features | None
-    measures: tuple[Measure, ...]
+    acquisition: Any = RANDOM
+    selection: Picking = "softmax"
+    temperature: float = 1.0
+    scores: Scaling = "standardised"
+    features: Features | None = None
+    measures: Any = ()
+    random_state: int = 0
 
-    @classmethod
-    def of(cls, n_points: int, **given: Any) -> Settings:
-        """Check what the user gave for a pool of so many points."""
-        whole = {
-            name: integer(name, given[name], least) for name, least in (("batch_size", 1), ("rounds", 1), ("random_state", 0))
+    def __post_init__(self) -> None:
+        more = self.measures
+        checked: dict[str, Any] = {
+            name: integer(name, getattr(self, name), least)
+            for name, least in (("batch_size", 1), ("rounds", 1), ("random_state", 0))
         }
-        more = given["measures"]
-        measures = tuple(map(as_measure, [more] if isinstance(more, str | Measure) else more))
-        given = {**given, **whole, "acquisition": Acquisition.of(given["acquisition"]), "measures": measures}
-        given["initial"] = _initial(given["initial"], n_points)
-        given["temperature"] = _positive("temperature", given["temperature"])
-        settings = cls(**given)
-        settings._check_selection()
-        settings._check_size(n_points)
-        return settings
+        checked["measures"] = tuple(map(as_measure, [more] if isinstance(more, str | Measure) else more))
+        checked["acquisition"] = Acquisition.of(self.acquisition)
+        checked["temperature"] = _positive("temperature", self.temperature)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        self._check_selection()
+
+    def for_pool(self, n_points: int) -> LoopSettings:
+        """The same, with `initial` checked for a pool of so many points."""
+        found = replace(self, initial=_initial(self.initial, n_points))
+        found._check_size(n_points)
+        return found
 
     def _check_selection(self) -> None:
-        for what, value, known in (("selection", self.selection, SELECTIONS), ("scaling of scores", self.scores, SCALINGS)):
+        for what, value, known in (
+            ("selection", self.selection, get_args(Picking)),
+            ("scaling of scores", self.scores, SCALINGS),
+        ):
             if value not in known:
                 raise unknown(what, value, known)
-        if self.selection != "softmax" and (self.temperature != 1.0 or self.scores != "raw"):
+        usual = (self.temperature, self.scores) == (LoopSettings.temperature, LoopSettings.scores)
+        if self.selection != "softmax" and not usual:
             raise ArgumentError(f"temperature and scores are for selection='softmax'; {self.selection!r} looks only at the order")
         if self.features is not None and self.selection != "diverse":
             raise ArgumentError(f"features is for selection='diverse', got {self.selection!r}; leave one of them out")

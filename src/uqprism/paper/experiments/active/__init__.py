@@ -42,8 +42,8 @@ from uqprism.paper.experiments.active.ranks import RANDOM, filled, not_printed, 
 from uqprism.paper.jobs import Job
 from uqprism.paper.store import Artefact, Bundle, Store, checksum
 from uqprism.plots.style import GREY, RISK_COLOURS, new_figure, styled
-from uqprism.tasks.active_learning import compare_acquisitions, scaled
-from uqprism.tasks.active_learning.scaling import Scaling
+from uqprism.tasks.active_learning import LoopSettings, Pool, compare_acquisitions, scaled
+from uqprism.tasks.active_learning.picking import Scaling
 
 if TYPE_CHECKING:
     from uqprism.training import StackedFit
@@ -189,15 +189,12 @@ def compare(rows: Bundle, key: Comparison, folder: Path) -> Bundle:
         warnings.simplefilter("ignore", TrainingWarning)  # a member that diverges is started again
         result = compare_acquisitions(
             fit,
-            data["pool_inputs"],
-            data["pool_targets"],
-            acquisitions=key.acquisitions,
+            Pool.of(data["pool_inputs"], data["pool_targets"], (data["test_inputs"], data["test_targets"])),
+            key.acquisitions,
+            LoopSettings(
+                initial=config.n_initial, batch_size=config.batch_size, rounds=config.iterations + 1, scores=config.scores
+            ),
             seeds=config.seeds,
-            initial=config.n_initial,
-            batch_size=config.batch_size,
-            rounds=config.iterations + 1,
-            test=(data["test_inputs"], data["test_targets"]),
-            scores=config.scores,
             folder=folder,
             keep="picks",
             progress=False,

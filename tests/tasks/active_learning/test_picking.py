@@ -1,4 +1,4 @@
-"""Batches: the law of softmax sampling, its limits, ties, distances."""
+"""Scores as they are, standardised or by rank; batches: the law of softmax sampling, its limits, ties, distances."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
-from scipy.stats import chisquare
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chisquare, rankdata
 
-from uqprism.tasks.active_learning import diverse, gumbel_top_k, softmax, top
-from uqprism.tasks.active_learning.selection import in_standard_units
+from uqprism.errors import UnknownNameError
+from uqprism.tasks.active_learning import diverse, gumbel_top_k, scaled, softmax, top
+from uqprism.tasks.active_learning.pool import in_standard_units
 
 WEIGHTS = np.array([1.0, 30.0, 0.1, 1e-3, 4.0])
 
@@ -143,3 +144,40 @@ def test_twenty_thousand_points_are_quick(rng: np.random.Generator) -> None:
     assert len(set(diverse(rng.normal(size=20_000), 500, rng, candidates=candidates, labelled=labelled))) == 500
     assert len(set(softmax(rng.normal(size=20_000), 500, rng))) == 500
     assert perf_counter() - started < 5.0
+
+
+SCORES = np.array([-3.0, 2.0, 2.0, 0.5, -7.0])
+
+
+def test_raw_scores_are_left_alone() -> None:
+    assert_array_equal(scaled(SCORES, "raw"), SCORES)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
+def test_standardised_scores_count_standard_deviations(unit: float) -> None:
+    assert_allclose(scaled(SCORES * unit, "standardised"), (SCORES - SCORES.mean()) / SCORES.std(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("level", [0.0, 0.1, -1e12])
+def test_equal_scores_standardise_to_zeros(level: float) -> None:
+    """Ten times 0.1 has a mean that is not 0.1; that rounding must not become a standard deviation."""
+    assert_array_equal(scaled(np.full(10, level), "standardised"), np.zeros(10))
+
+
+def test_ranks_are_logs_of_places_from_the_top_with_ties_averaged() -> None:
+    assert_allclose(scaled(SCORES, "rank"), -np.log([4.0, 1.5, 1.5, 3.0, 5.0]))
+    many = np.random.default_rng(0).integers(-20, 20, 1000) / 7.0
+    assert_allclose(scaled(many, "rank"), -np.log(rankdata(-many)))
+
+
+def test_ranks_do_not_depend_on_units_where_raw_scores_do() -> None:
+    """What CRPS in metres picks, CRPS in millimetres picks too."""
+    scores = np.random.default_rng(1).exponential(size=200)
+    for how, same in (("raw", False), ("standardised", True), ("rank", True)):
+        picks = [softmax(scaled(scores * unit, how), 20, np.random.default_rng(2)) for unit in (1.0, 1024.0)]
+        assert np.array_equal(*picks) is same
+
+
+def test_unknown_scalings_suggest_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'standardised'"):
+        scaled(SCORES, "standardized")  # type: ignore[arg-type]

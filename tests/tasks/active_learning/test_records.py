@@ -109,7 +109,7 @@ OTHERS: list[tuple[str, dict[str, Any]]] = [
     ("random_state is 0 there and 7 here", {"random_state": 7}),
     ("selection is softmax there and top here", {"selection": "top"}),
     (r"temperature is 1\.0 there and 0\.5 here", {"temperature": 0.5}),
-    ("scores is raw there and rank here", {"scores": "rank"}),
+    ("scores is standardised there and rank here", {"scores": "rank"}),
     (r'measures is \[\] there and \["log.bayes.members"\] here', {"measures": ["log.bayes.members"]}),
     ("test targets are others", {"test": (data(60, seed=1)[0], data(60, seed=2)[1])}),
     ("test inputs are given only once; test targets are given only once", {"test": None}),
