@@ -65,6 +65,7 @@ def test_a_difference_hidden_in_common_noise_is_found_by_pairing() -> None:
     assert not_worse(values, replicates, higher_is_better=True).tolist() == [False, True]
 
 
+@pytest.mark.slow
 def test_the_truly_best_stays_about_as_often_as_promised_although_it_is_one_of_many() -> None:
     """A hundred equal measures: each is the best, and testing against the luckiest alone would throw most of them out."""
     rng = np.random.default_rng(1)

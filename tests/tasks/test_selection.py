@@ -53,6 +53,7 @@ def test_a_clear_winner_is_chosen() -> None:
     assert found.to_pandas().loc["crps.total.members.members", "status"] == "worse"
 
 
+@pytest.mark.slow
 def test_measures_that_rank_alike_are_counted_once() -> None:
     ens, target = ensemble(500)
     table = up.evaluate(ens)
@@ -65,6 +66,7 @@ def test_measures_that_rank_alike_are_counted_once() -> None:
     assert rows[found.measure] == "chosen"
 
 
+@pytest.mark.slow
 def test_detection_data_choose_an_excess_risk() -> None:
     (ens, _), (far, _) = ensemble(400), ensemble(400, shift=2.0, seed=1)
     found = tasks.select_measure(up.evaluate(ens), ood=up.evaluate(far))
@@ -72,6 +74,7 @@ def test_detection_data_choose_an_excess_risk() -> None:
     assert found.result.task == "ood_detection"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["selective_prediction", "ood_detection"])
 def test_on_pure_noise_the_recommended_measure_is_chosen_and_not_the_luckiest(task: str) -> None:
     default = tasks.recommend(task).measure

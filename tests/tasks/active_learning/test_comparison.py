@@ -196,6 +196,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_by_one_bar_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     fit = StackedFit(n_members=2, network=MLP((4,)), max_epochs=2, device="cpu")
     for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
@@ -216,6 +217,7 @@ def test_progress_is_shown_on_a_terminal_by_one_bar_alone(monkeypatch: pytest.Mo
 QUICK = {"n_members": 2, "network": MLP((8,)), "max_epochs": 5, "device": "cpu", "dtype": "float64", "progress": False}
 
 
+@pytest.mark.slow
 def test_stacked_fits_of_many_are_those_of_each() -> None:
     fit = StackedFit(**QUICK)
     rows = np.stack([np.arange(40), np.arange(60, 100)])
@@ -234,6 +236,7 @@ def test_stacked_fits_take_settings_but_no_seeds() -> None:
     assert repr(StackedFit(n_members=3, head="crps")) == "StackedFit(n_members=3, head='crps')"
 
 
+@pytest.mark.slow
 def test_networks_trained_in_one_stack_learn_as_single_learners_do() -> None:
     """In double precision the two differ by rounding, far less than the scores of two points do, so the picks are the same."""
     fit = StackedFit(**QUICK)

@@ -117,7 +117,7 @@ def test_softmax_of_negative_scores_prefers_the_higher_ones() -> None:
     def along(ensemble: up.EnsemblePrediction) -> np.ndarray:
         return -1.0 - 8.0 * (np.arange(ensemble.n_points) % 2)
 
-    for state in ActiveLearner(cubics, X, Y, **settings(acquisition=along)):
+    for state in ActiveLearner(cubics, X, Y, **settings(acquisition=along, scores="raw")):
         assert_array_equal(state.scores[np.searchsorted(state.pool, state.picked)], np.full(6, -1.0))
 
 
@@ -183,7 +183,7 @@ def test_excess_risk_finds_the_half_that_nobody_has_labelled() -> None:
 
 
 def test_softmax_draws_are_those_of_gumbel_top_k() -> None:
-    learner = ActiveLearner(cubics, X, Y, **settings(temperature=0.5))
+    learner = ActiveLearner(cubics, X, Y, **settings(temperature=0.5, scores="raw"))
     state = next(iter(learner))
     rng = learner._loop.settings._random(1, 0)
     assert_array_equal(state.picked, state.pool[gumbel_top_k(state.scores / 0.5, 6, rng)])

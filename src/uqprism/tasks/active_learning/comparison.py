@@ -74,10 +74,11 @@ def compare_acquisitions(
             raise ArgumentError(f"{name} must be a {kind.__name__}, got {type(given).__name__}")
     if pool.test_targets is None:
         raise ArgumentError("pool must have a test set, on which acquisitions are compared; use Pool.of(inputs, targets, test)")
+    named = _acquisitions(acquisitions)
     maker, common = Fit.of(fit), settings.for_pool(len(pool))
     runs = []
     for seed in _seeds(seeds):
-        for name, acquisition in _acquisitions(acquisitions).items():
+        for name, acquisition in named.items():
             own = dataclasses.replace(common, acquisition=acquisition, random_state=seed)
             where = None if folder is None else Path(folder) / f"seed_{seed}" / _file_name(name)
             runs.append(_Entry(seed, name, Loop.of(maker, pool, own, where, keep)))
