@@ -221,6 +221,7 @@ def test_a_loop_is_what_an_active_learner_does_alone(outcome: Outcome) -> None:
         data["pool_targets"],
         initial=12,
         acquisition=name,
+        scores="raw",
         batch_size=5,
         rounds=3,
         test=(data["test_inputs"], data["test_targets"]),
