@@ -14,8 +14,8 @@
 
 A pixel at distance d from the nearest stroke shows max(0, min(1, half the width + 0.5 - d)) of the brightness.
 
-ANGLE, LENGTH, STROKE, BRIGHTNESS, NOISE and the common place of all arrows were chosen knowing the paper's results: docs/data.md
-lists the settings tried.
+ANGLE, LENGTH, STROKE, BRIGHTNESS, NOISE and the common place of all arrows were chosen knowing the paper's results:
+docs/results/generators.md lists the settings tried.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@
 
 A pixel at distance d from a dot's centre shows max(0, min(1, radius + 0.5 - d)) of its brightness, for a soft edge.
 
-NOISE and BRIGHTNESS were chosen knowing the paper's results: docs/data.md lists the settings tried.
+NOISE and BRIGHTNESS were chosen knowing the paper's results: docs/results/generators.md lists the settings tried.
 """
 
 from __future__ import annotations
