@@ -11,7 +11,7 @@ import pytest
 import uqprism as up
 from uqprism.paper.data.synthetic import two_curves, two_curves_truth
 from uqprism.paper.experiments.synthetic import EXPERIMENT, TEST_REGIONS, Config, claims, jobs, log_figure
-from uqprism.paper.experiments.synthetic.claims import Trials, judged
+from uqprism.paper.experiments.synthetic.claims import Trials, summarised
 from uqprism.paper.runner import Outcome, produce
 from uqprism.paper.store import Bundle, Store
 
@@ -37,7 +37,7 @@ def ensemble_of_the_truth(x: np.ndarray) -> up.EnsemblePrediction:
 @pytest.fixture(scope="module")
 def ideal() -> Trials:
     x = two_curves(300, 0, regions=TEST_REGIONS)[0][:, 0]
-    return Trials.of([judged(up.evaluate(ensemble_of_the_truth(x)), x)])
+    return Trials.of([summarised(up.evaluate(ensemble_of_the_truth(x)), x)])
 
 
 def test_every_arrow_is_kept(outcome: Outcome) -> None:
@@ -71,7 +71,7 @@ def test_networks_do_not_depend_on_what_they_are_asked() -> None:
 def test_the_result_is_of_the_stored_measures(outcome: Outcome) -> None:
     arrays = outcome.result.arrays
     x = arrays["test_inputs"]
-    again = Trials.of([judged({name: arrays[name] for name in arrays if name.count(".") in {2, 3}}, x)])
+    again = Trials.of([summarised({name: arrays[name] for name in arrays if name.count(".") in {2, 3}}, x)])
     stored = Store(outcome.folder / "_work").get(jobs(TINY)[0].artefact)
     np.testing.assert_array_equal(again.numbers["outside"][0], stored.arrays["outside"])
     assert len(outcome.result.tables["Every measure, medians over trials"]) == 144
@@ -143,7 +143,7 @@ def test_agreement_is_the_lowest_rank_correlation_with_another_rule() -> None:
 
     x = np.linspace(-8.0, 8.0, 81)
     table = up.evaluate(ensemble_of_the_truth(x))
-    found = judged(table, x)
+    found = summarised(table, x)
     at = found.data["measures"].index("squared_error.excess.members.members")
     mine, *others = (table[f"{rule}.excess.members.members"] for rule in ("squared_error", "crps", "log", "quadratic"))
     assert found.arrays["agreement"][at] == pytest.approx(min(spearmanr(mine, other).statistic for other in others))

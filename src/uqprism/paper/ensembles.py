@@ -1,13 +1,12 @@
-"""Ensembles of image networks on a data set: trained once, and what they predict is kept.
+"""Train ensembles and store their members, predictions and measures.
 
     data set -> members -> predictions -> measures
 
-`predict_all` goes only as far as the predictions: all that needs a GPU. What follows from them takes seconds on any machine that
-is given the same store.
+`predict_all` stops at the predictions: only these need a GPU. What follows from them takes seconds on any machine with a copy of
+the store.
 
-The record of a training is kept after its predictions for the test images, in the same folder: where both are, both are of that
-training. Predictions without a record were left by a run that was killed; with the record they are made again, from the members
-where these are kept and else by another training.
+A training's record is written after its predictions for the test images, into the same folder, so predictions with a record are
+complete. Predictions without one were left by a killed run; they are made again, from stored members or by another training.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 Array = Any
 TEST = "test"
-LARGE = "resnet18"  # half a gigabyte per ensemble, and two with the optimiser's state: neither is kept
+LARGE = "resnet18"  # half a gigabyte per ensemble, two with the optimiser: neither is stored
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Training:
     patience: int = 10
 
     def architecture(self) -> Factory:
-        """What builds one network."""
+        """A factory of the networks."""
         from uqprism.training import ResNet18, SmallCNN
 
         return ResNet18() if self.network == LARGE else SmallCNN(channels=self.channels, hidden=self.hidden)
@@ -72,14 +71,14 @@ class Training:
 
 @dataclass(frozen=True)
 class EnsembleSpec:
-    """All that decides an ensemble.
+    """Everything that decides an ensemble.
 
     Attributes:
-        data: the name of the data set.
+        data: name of the data set.
         seed: of the data and of the networks.
-        training: how.
+        training: how the networks are trained.
         options: of the data set, such as its sizes.
-        constants: of the data set's module: who changes a generator does not meet what was learned from the old one's data.
+        constants: of the data set's module, so that a changed generator gives another ensemble.
     """
 
     data: str
@@ -97,7 +96,7 @@ class EnsembleSpec:
         return Artefact("members", self)
 
     def predictions(self, what: str = TEST) -> Artefact:
-        """What they predict for the test images, or for others of this name."""
+        """Predictions for the test images, or for other images of this name."""
         return Artefact("predictions", what, (self.members,))
 
     @property
@@ -107,12 +106,12 @@ class EnsembleSpec:
 
     @property
     def record(self) -> Artefact:
-        """How training went, and the targets of the test images."""
+        """The course of training, and the targets of the test images."""
         return Artefact("bundle", "record", (self.members,))
 
 
 class StoredEnsemble:
-    """What came of a fit, from the store; nothing is loaded or trained before it is needed."""
+    """An ensemble and what follows from it, read from the store; loads and trains only what is missing."""
 
     def __init__(self, fit: EnsembleSpec, store: Store) -> None:
         self.fit, self.store = fit, store
@@ -140,16 +139,16 @@ class StoredEnsemble:
         return trained(self.store, self.fit.members, train.inputs, train.targets, **settings)
 
     def predictions(self, what: str = TEST, inputs: Callable[[], Array] | None = None) -> EnsemblePrediction:
-        """For the test images, or for those that `inputs` gives."""
+        """Predictions for the test images, or for the images that `inputs` returns."""
         if inputs is None:
             return self._finished().get(self.fit.predictions(what))
         return self.store.get(self.fit.predictions(what), lambda: self._predicted(inputs()))
 
     def _predicted(self, images: Array) -> EnsemblePrediction:
-        """Of networks that are trained now or come from the store.
+        """Predictions of the networks, which are trained first if they are not stored.
 
-        With one thread, since the last digits of convolutions depend on their number: so a run comes to the same numbers with
-        any number of processes, which is what keeps the cores busy.
+        Runs with one thread: the last digits of convolutions depend on the number of threads, and results must not depend on
+        the number of processes.
         """
         from uqprism.training.device import torch_threads
 
@@ -157,15 +156,15 @@ class StoredEnsemble:
             return self.ensemble.predict_ensemble(images)
 
     def record(self) -> Bundle:
-        """How training went, what the data were, and `targets`, those of the test images."""
+        """The course of training, the checksum of the data, and the array `targets` of the test images."""
         return self._finished().get(self.fit.record)
 
     def _finished(self) -> Store:
-        """Where the predictions for the test images and the record of one training are; trained now if there are none."""
+        """The store that has both the predictions and the record of one training; trains first if there is none."""
         predictions, record = self.fit.predictions(), self.fit.record
         if (there := self.store.having(predictions, record)) is not None:
             return there
-        for earlier in (record, self.fit.measures, predictions):  # what is left of another training, its record first
+        for earlier in (record, self.fit.measures, predictions):  # left by another training; the record first
             self.store.discard(earlier)
         self.store.make(predictions, lambda: self._predicted(self.data.test.inputs))
         self.store.make(record, lambda: self._recorded(self.store.get(predictions)))
@@ -190,19 +189,19 @@ class StoredEnsemble:
         )
 
     def measures(self) -> MeasureTable:
-        """Of the test images."""
+        """The measures of the test images."""
         there, wanted = self._finished(), self.fit.measures
-        store = there if wanted in there else replace(self.store, others=())  # not those of a run beside this one's training
+        store = there if wanted in there else replace(self.store, others=())  # measures of another run are of another training
         return store.get(wanted, lambda: measured(self.predictions()))
 
 
 def measured(predictions: EnsemblePrediction) -> MeasureTable:
-    """The measures that have a column in the paper's tables."""
+    """Evaluate the measures that have a column in the paper's tables."""
     return evaluate(predictions, measures=published.measures())
 
 
 def predict_all(fits: Iterable[EnsembleSpec], store: Store, others: Callable[[StoredEnsemble], Any] = lambda _: None) -> None:
-    """Train and predict what is not in the store yet; `others` predicts for more than the test images."""
+    """Train and predict what is not in the store yet; `others` may predict for further images."""
     for fit in fits:
         fitted = StoredEnsemble(fit, store)
         fitted.record()
@@ -210,17 +209,17 @@ def predict_all(fits: Iterable[EnsembleSpec], store: Store, others: Callable[[St
 
 
 def trained(store: Store, members: Artefact, inputs: Any, targets: Any, **settings: Any) -> DeepEnsemble:
-    """The ensemble from the store, or trained now, with checkpoints: `uqprism.training.train` with these settings.
+    """The ensemble from the store, or trained now with checkpoints: `uqprism.training.train` with these settings.
 
-    The settings and what the rows are must be in the key and the sources of `members`. Restarts of diverged members are no
-    warnings here: they stand in the ensemble's history.
+    The key and the sources of `members` must decide the settings and the rows. Restarts of diverged members do not warn: they are
+    in the ensemble's history.
     """
     given = {**settings, "checkpoint": store.unfinished(members)}
     return store.get(members, lambda: trained_now(inputs, targets, **given))
 
 
 def trained_now(inputs: Any, targets: Any, **settings: Any) -> DeepEnsemble:
-    """The same without a store, for members that are too large to keep."""
+    """Train without a store, for members that are too large to keep."""
     from uqprism.training import TrainingWarning, train
 
     with warnings.catch_warnings():
@@ -231,6 +230,6 @@ def trained_now(inputs: Any, targets: Any, **settings: Any) -> DeepEnsemble:
 
 
 def refuse_interrupted(histories: Iterable[History]) -> None:
-    """Ctrl-C makes the trainer return what it has so far; half a training is no result, so the interruption goes on."""
+    """Raise `KeyboardInterrupt` if a training was interrupted: the trainer then returns its networks so far."""
     if any(event.kind == "interrupted" for history in histories for event in history.events):
         raise KeyboardInterrupt

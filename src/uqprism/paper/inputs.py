@@ -1,9 +1,8 @@
-"""Data sets as jobs read them, with a note in the store of the files that they came from.
+"""Load data sets for jobs, and record in the store which files they were read from.
 
-The digests of artefacts have the name, the seed and the options of a data set, not its files: so stores can travel to machines
-that have none. The notes keep a folder from being filled from two roots whose files are not the same. A note is taken when a set
-has been loaded, not when a run begins: files that are fetched on the way are in it, and those that turned out to be damaged, and
-so were replaced, are not.
+The digest of an artefact depends on the name, the seed and the options of a data set, not on its files, so that a store can be
+copied to a machine without them. The recorded checksums keep a folder from mixing results of different files. They are recorded
+when a data set has been loaded, so they include files that were downloaded on the way.
 """
 
 from __future__ import annotations
@@ -23,31 +22,31 @@ from uqprism.support.storage import write_text
 
 Array = Any
 Fingerprint = Mapping[str, str]
-NOTES = "data"  # the folder in a store, with a file NAME.json for each data set
+NOTES = "data"  # folder in a store with a file NAME.json for each data set
 
 
 def load(store: Store, name: str, *, seed: int, **options: Any) -> Dataset:
-    """The data set of this name from the store's root."""
+    """Load the data set of this name from the store's root folder."""
     found = data.load(name, root=store.data, seed=seed, **options)
     _note(store, name)
     return found
 
 
 def ood_mosaics(store: Store, name: str, mosaics: Array, *, seed: int) -> Array:
-    """The OOD mosaics of this name from the store's root."""
+    """Make the OOD mosaics of this name from the store's root folder."""
     found = data.ood_mosaics(name, mosaics, root=store.data, seed=seed)
     _note(store, name)
     return found
 
 
 def notes(folder: Path, names: Iterable[str]) -> dict[str, Fingerprint]:
-    """What the data sets of these names were read from, of those that were used in the store in this folder."""
+    """The recorded files of those of these data sets that were used in the store in this folder."""
     paths = {name: folder / NOTES / f"{name}.json" for name in names}
     return {name: json.loads(path.read_text()) for name, path in paths.items() if path.exists()}
 
 
 def refuse_others(noted: Mapping[str, Fingerprint], root: str | os.PathLike[str] | None, folder: Path) -> None:
-    """Raise if a file of one of these data sets is there and is not the one that `folder` has results of."""
+    """Raise if a file of one of these data sets differs from the file that the results in `folder` were made from."""
     for name, files in noted.items():
         _refuse_other(name, files, fingerprint(name, root), folder)
 
@@ -64,7 +63,7 @@ def _refuse_other(name: str, noted: Fingerprint, there: Fingerprint, folder: Pat
 def _note(store: Store, name: str) -> None:
     there, noted = fingerprint(name, store.data), notes(store.folder, [name])
     if name in noted:
-        _refuse_other(name, noted[name], there, store.folder)  # exchanged since the run began
+        _refuse_other(name, noted[name], there, store.folder)  # the files changed since the run began
     elif there:
         path = store.folder / NOTES / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)

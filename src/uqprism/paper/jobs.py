@@ -1,4 +1,4 @@
-"""The jobs of a run, and how much of them is left."""
+"""The jobs of a run, which of them are done, and how long the rest may take."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from uqprism.paper.store import Artefact, Store
 
 @dataclass(frozen=True)
 class Job:
-    """A part of a run that needs no other part: it makes one artefact, and is done when that is there.
+    """A part of a run that depends on no other part: it makes one artefact, and is done when that is stored.
 
     Attributes:
-        name: for people, such as `dots, seed 3`; no other job of the run has it.
-        artefact: what it makes; its key says all that the work needs to know.
-        seconds: a guess, to plan with until finished jobs tell; their ratios matter more than their size.
-        shared: what takes most of that time, if jobs of other experiments need it too, who read each other's stores.
-        rest: a guess of the seconds where that is there already.
+        name: for display, such as `dots, seed 3`; unique in the run.
+        artefact: what it makes; its key holds everything that the work depends on.
+        seconds: expected duration, corrected by the durations of finished jobs; the ratios between jobs matter most.
+        shared: the artefact that takes most of that time, if jobs of other experiments need it too.
+        rest: expected duration where the shared artefact is already stored.
     """
 
     name: str
@@ -30,23 +30,23 @@ class Job:
 
     @property
     def key(self) -> Any:
-        """What decides the result."""
+        """The key of the artefact."""
         return self.artefact.key
 
 
 @dataclass(frozen=True)
 class RunPlan:
-    """All jobs of a run, and what the finished ones took.
+    """All jobs of a run, and how long the finished ones took.
 
     Attributes:
-        title: of the run.
-        jobs: in the order in which they are begun.
-        taken: seconds by name, of those that are done.
-        processes: at a time.
-        machine: what the guesses are for, such as ` on a GPU`; finished jobs tell of the machine at hand.
-        notes: what to know before it is begun.
-        ready: names of the jobs that find what they share already made.
-        refused: True where nothing would be done.
+        title: name of the run.
+        jobs: in the order in which they are started.
+        taken: seconds of the finished jobs, by name.
+        processes: number of processes.
+        machine: the machine that the expected durations are for, such as ` on a GPU`.
+        notes: lines to print under the plan.
+        ready: names of the jobs whose shared artefact is already stored.
+        refused: True if the run would be refused.
     """
 
     title: str
@@ -60,7 +60,7 @@ class RunPlan:
 
     @classmethod
     def of(cls, title: str, jobs: Sequence[Job], store: Store, processes: int) -> RunPlan:
-        """From what is in the store."""
+        """The plan of these jobs, given what is in the store."""
         names = [job.name for job in jobs]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -70,15 +70,15 @@ class RunPlan:
 
     @property
     def left(self) -> list[Job]:
-        """The jobs to do."""
+        """The jobs that are not done."""
         return [job for job in self.jobs if job.name not in self.taken]
 
     def after(self, job: Job, seconds: float) -> RunPlan:
-        """The plan when this job is done too."""
+        """The plan once this job is done."""
         return replace(self, taken={**self.taken, job.name: seconds})
 
     def following(self, plans: Iterable[RunPlan]) -> RunPlan:
-        """The same plan when these are carried out before it: it finds what they make and share."""
+        """The plan if these plans are carried out before it, so that the artefacts they share are already stored."""
         shared = (job.shared for plan in plans if not plan.refused for job in plan.left)
         made = {each.digest for each in shared if each is not None}
         found = {job.name for job in self.left if job.shared is not None and job.shared.digest in made} - self.ready
@@ -86,7 +86,7 @@ class RunPlan:
         return replace(self, ready=self.ready | found, notes=(*note, *self.notes))
 
     def expected(self, job: Job) -> float:
-        """Seconds that it will take: the guess, corrected by how far the guesses for such jobs were off so far."""
+        """Expected seconds of a job, scaled by how long finished jobs of its kind took compared with what was expected."""
         done = [each for each in self.jobs if each.name in self.taken and (each.name in self.ready) == (job.name in self.ready)]
         guessed = sum(map(self._guess, done))
         return self._guess(job) * (sum(self.taken[each.name] for each in done) / guessed if guessed else 1.0)
@@ -95,7 +95,7 @@ class RunPlan:
         return job.rest if job.name in self.ready else job.seconds
 
     def seconds_left(self) -> float:
-        """Until all is done: the work shared out evenly, but no less than the longest job."""
+        """Expected seconds until all jobs are done: the work divided evenly, but at least the longest job."""
         expected = [self.expected(job) for job in self.left]
         return max([sum(expected) / self.processes, *expected], default=0.0)
 
@@ -111,7 +111,7 @@ class RunPlan:
 
 
 def total(plans: Sequence[RunPlan]) -> str:
-    """A line on plans that are carried out one after the other, without those that would be refused."""
+    """One line that adds up plans carried out one after the other, without those that would be refused."""
     taken = [plan for plan in plans if not plan.refused]
     jobs, done = (sum(map(len, each)) for each in ([plan.jobs for plan in taken], [plan.taken for plan in taken]))
     seconds = sum(plan.seconds_left() for plan in taken)
@@ -127,14 +127,17 @@ def _processes(count: int) -> str:
 
 
 def _ready(job: Job, store: Store) -> bool:
-    """Whether what it shares is there; of a finished job, was there before: one that took less time cannot have made it."""
+    """Whether the shared artefact is stored; for a finished job, whether it was stored before.
+
+    A job that took less time than its shared artefact did not make it.
+    """
     if job.shared is None or job.shared not in store:
         return False
     return job.artefact not in store or store.record(job.artefact)["seconds"] < store.record(job.shared)["seconds"]
 
 
 def duration(seconds: float) -> str:
-    """In the unit that suits it."""
+    """A duration in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

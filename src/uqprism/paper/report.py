@@ -93,7 +93,7 @@ READING = (
     "is that of all jobs one after the other, also where some ran at once. Versions in a result.json are those of the machine "
     "that gathered the results; of the H200 they were not recorded."
 )
-APPENDIX = frozenset(  # names of claims whose sentence stands in the paper's appendix alone
+APPENDIX = frozenset(  # claims whose sentence is only in the paper's appendix
     {
         "most settings improve on random",
         "quadratic total and Bayes are poor",

@@ -1,4 +1,4 @@
-"""The files of a finished run, written and read."""
+"""Write and read the files of a finished run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KIND = "uqprism.paper.Result"
 
 
 def write(experiment: Experiment[Any], preset: str, result: Result, folder: Path, account: Mapping[str, Any]) -> None:
-    """All files, the record last; `account` says how long it took and on what."""
+    """Write all files, result.json last; `account` holds durations, hardware and versions."""
     from uqprism.plots.style import save
 
     record = {
@@ -51,7 +51,7 @@ def write(experiment: Experiment[Any], preset: str, result: Result, folder: Path
 
 
 def load(folder: str | os.PathLike[str]) -> tuple[Result, dict[str, Any]]:
-    """The result in a folder, and the rest of its record."""
+    """The result in a folder, and the rest of its result.json."""
     where = Path(folder)
     record = read_record(where)
     if not (where / ARRAYS).exists():
@@ -66,7 +66,7 @@ def load(folder: str | os.PathLike[str]) -> tuple[Result, dict[str, Any]]:
 
 
 def read_record(folder: Path) -> dict[str, Any]:
-    """What result.json holds."""
+    """The contents of result.json."""
     path = folder / RECORD
     try:
         record = json.loads(path.read_text())
@@ -80,12 +80,12 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 def file_name(title: str) -> str:
-    """A title as the name of a file."""
+    """A title as a file name."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
 def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows with the same columns as a Parquet file, whole or not at all; a column of several types becomes text."""
+    """Write rows with the same columns as a Parquet file; a column of several types becomes text."""
     pyarrow = require("pyarrow", extra="cli")
     parquet = require("pyarrow.parquet", extra="cli")
     columns = {name: [row[name] for row in rows] for name in rows[0]}
@@ -99,7 +99,7 @@ def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _without_nan(value: Any) -> Any:
-    """The same with null for what JSON has no word for: a finished run must not be lost to one number."""
+    """Replace NaN and infinities, which JSON does not have, by None."""
     if isinstance(value, Mapping):
         return {key: _without_nan(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,12 +1,12 @@
-"""From an experiment to its folder: run, draw, write; or read what is there.
+"""Run an experiment into a folder, or read the finished result there.
 
-result.json   settings, seeds, data, versions, hardware, time, claims, tables, notes; written last: its presence means finished
+result.json   settings, seeds, data, versions, hardware, time, claims, tables, notes; written last, so it means finished
 arrays.npz    what the pictures show
 NAME.png/svg  the pictures
 tables/       the tables as Parquet
-report.md     all of it to read
-_work/        the artefacts of all jobs: what an interrupted run goes on from; may be deleted when it is finished
-_work/data/   for each data set that was used, the sizes and checksums of its files
+report.md     the report
+_work/        the artefacts of all jobs, from which an interrupted run continues; may be deleted when the run is finished
+_work/data/   the sizes and checksums of the files of each data set that was used
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from uqprism.paper.store import Store, as_data, distinct_versions, hardware
 from uqprism.support.optional import require
 
 GPU = "an H200"  # where the presets of the paper's size were timed
-LONGEST = 30  # characters of a setting in an error
+LONGEST = 30  # characters of a setting in a message
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What `reproduce` returns.
+    """The outcome of `reproduce`.
 
     Attributes:
         result: the numbers.
-        record: what result.json holds beside them: preset, versions (of the machine that gathered; `made with` has those of the
-            artefacts), hardware, time.
-        folder: where all of it is.
-        reused: True where a finished result was read and nothing was run.
+        record: the rest of result.json: preset, hardware, time, versions (of the machine that gathered the result; `made with`
+            has those of the artefacts).
+        folder: the folder of the run.
+        reused: True if a finished result was read and nothing was run.
     """
 
     result: Result
@@ -63,7 +63,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """An experiment with settings, and the folder that its result goes into."""
+    """A run of an experiment: its settings, and the folder of its result."""
 
     experiment: Experiment[Any]
     preset: str
@@ -83,7 +83,7 @@ class Reproduction:
         jobs: int = 1,
         data: str | os.PathLike[str] | None = None,
     ) -> Reproduction:
-        """Check what was asked for; nothing is written yet."""
+        """Check the arguments; writes nothing."""
         if jobs < 1:
             raise ArgumentError(f"jobs must be at least 1, got {jobs}")
         folder = Path(out)
@@ -92,7 +92,7 @@ class Reproduction:
         return cls(experiment, preset, experiment.config(preset, seed), folder, store, jobs)
 
     def plan(self) -> RunPlan:
-        """What there is to do; nothing where the result is there already."""
+        """The jobs of the run; all are done if the folder has a finished result."""
         title = f"{self.experiment.name}, preset {self.preset}"
         plan = RunPlan.of(title, self.experiment.jobs(self.config), self.store, self.processes)
         machine = f" on a GPU such as {GPU}" if self.preset in self.experiment.wants_gpu else ""
@@ -101,12 +101,12 @@ class Reproduction:
         except (ArgumentError, FileError) as error:
             notes = (f"It would be refused: {error}", *self._absent(plan))
             return replace(plan, machine=machine, notes=notes, refused=True)
-        if finished:  # what it was made from may have been deleted
+        if finished:  # its artefacts may have been deleted
             return replace(plan, taken={job.name: plan.taken.get(job.name, 0.0) for job in plan.jobs})
         return replace(plan, machine=machine, notes=self._absent(plan))
 
     def _absent(self, plan: RunPlan) -> tuple[str, ...]:
-        """A line for each data file that a job still needs and that is not there."""
+        """A line for each missing data file that a job still needs."""
         if not plan.left:
             return ()
         from uqprism.paper.data.inventory import presence
@@ -115,9 +115,9 @@ class Reproduction:
         return tuple(f"Missing: {reason}" for reason in dict.fromkeys(reason for each in needed for reason in each.absent))
 
     def carry_out(self, shown: bool) -> Outcome:
-        """Do the jobs that are left, gather what they found, draw and write it."""
+        """Do the remaining jobs, gather the result, draw and write it."""
         for package, extra in (("matplotlib", "report"), ("pyarrow", "cli")):
-            require(package, extra=extra)  # before hours of work, not after
+            require(package, extra=extra)  # before hours of work
         try:
             (self.folder / WORK).mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -131,7 +131,7 @@ class Reproduction:
         return Outcome(*load(self.folder), self.folder, reused=False)
 
     def finished(self) -> Outcome | None:
-        """What is in the folder, if there is a result; one of other settings or of other data files is an error."""
+        """The result in the folder, or None; a result of other settings or other data files raises."""
         if not (self.folder / RECORD).exists():
             self._same_files(self.store.folder, *self.store.others)
             return None
@@ -142,31 +142,31 @@ class Reproduction:
             raise ArgumentError(f"{self.folder} holds the experiment {there['experiment']!r}, not {name!r}; {way_out}")
         if there["config"] != wanted:
             raise ArgumentError(f"{self.folder} holds a result of other settings ({_differs(there, wanted)}); {way_out}")
-        self._same_files(self.store.folder, recorded=there.get("files", {}))  # for _work may have been deleted
+        self._same_files(self.store.folder, recorded=there.get("files", {}))  # _work may have been deleted
         return Outcome(*load(self.folder), self.folder, reused=True)
 
     def _same_files(self, *stores: Path, recorded: Mapping[str, Any] | None = None) -> None:
-        """Refuse data files that are not those of what is in these stores, and of what a result says that it was made from."""
+        """Raise if data files differ from those that these stores, or the recorded result, were made from."""
         from uqprism.paper.inputs import refuse_others
 
         for store in stores:
             refuse_others({**(recorded or {}), **self._noted(store)}, self.store.data, store.parent)
 
     def _noted(self, store: Path) -> dict[str, Any]:
-        """What the data sets that are needed were read from, as far as this store knows."""
+        """The recorded files of the data sets that the experiment needs, in this store."""
         from uqprism.paper.inputs import notes
 
         return dict(notes(store, self.experiment.needs(self.config)))
 
     def discard(self) -> None:
-        """Remove the result and all that it was made from, unless the new one would be refused for what it uses of others."""
+        """Remove the result and its artefacts; raises if the new run would be refused."""
         self._same_files(*self.store.others)
         (self.folder / RECORD).unlink(missing_ok=True)
         for name in (TABLES, WORK):
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def _account(self, plan: RunPlan, started: float) -> dict[str, Any]:
-        """How long it took, how much of it was there already, on what machine, and with what its artefacts were made."""
+        """Durations, jobs that were done before, the machine, and the versions that the artefacts were made with."""
         records = [self.store.record(job.artefact) for job in plan.jobs]
         shared = [self.store.record(job.shared) for job in plan.jobs if job.shared is not None and job.shared in self.store]
         made_with = distinct_versions([*self.store.records(), *records, *shared])
@@ -187,7 +187,7 @@ class Reproduction:
 
 
 def _differs(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """The first setting that is not the same, and how many more there are."""
+    """The first setting that differs, and how many more differ."""
     config = there["config"]
     first, *more = [name for name in {**wanted, **config} if config.get(name) != wanted.get(name)]
     old, new = (textwrap.shorten(str(each.get(first)), LONGEST, placeholder=" ...") for each in (config, wanted))
@@ -206,7 +206,7 @@ def produce(
     jobs: int = 1,
     data: str | os.PathLike[str] | None = None,
 ) -> Outcome:
-    """Run this preset into the folder, or read its finished result there."""
+    """Run a preset into a folder, or read the finished result there."""
     run = Reproduction.of(experiment, preset, out=out, seed=seed, jobs=jobs, data=data)
     if overwrite:
         run.discard()

@@ -1,8 +1,8 @@
-"""What a run has made so far: a file for each arrow from data to results, named by all that decides its contents.
+"""The store of a run: one file per artefact, named by a digest of everything that decides its contents.
 
-    dataset -> members -> predictions -> measures -> result        findings: anything else, as plain data and arrays
+    dataset -> members -> predictions -> measures -> result        bundle: anything else, as plain data and arrays
 
-A file takes its name when it is complete, so what is there is finished, and a run that was killed at any moment goes on from it.
+A file gets its name only when it is complete, so a run that was killed at any moment can continue from the store.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ UNFINISHED = "unfinished"
 
 
 class Kind(NamedTuple):
-    """Where values of a kind come from (module, class: each has `save` and `load`), and the ending of their files."""
+    """The class of a kind of artefact (it has `save` and `load`), and the ending of its files."""
 
     module: str
     name: str
@@ -54,7 +54,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Bundle:
-    """What a job found, where no type of the library says it: plain data (what JSON can hold) and arrays, each by name."""
+    """Plain data (what JSON can hold) and arrays, each by name: the artefact of jobs that no other type fits."""
 
     data: Mapping[str, Any] = field(default_factory=dict)
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -72,11 +72,11 @@ class Bundle:
 
 @dataclass(frozen=True)
 class Artefact:
-    """The name of something that is made once and kept.
+    """The identity of something that is made once and stored.
 
     Attributes:
         kind: one of `KINDS`.
-        key: all that decides the contents, beside the sources: a frozen dataclass of plain data, or plain data itself.
+        key: everything that decides the contents, except the sources: a frozen dataclass of plain data, or plain data.
         sources: the artefacts it is made from.
     """
 
@@ -98,12 +98,12 @@ class Artefact:
 
 @dataclass(frozen=True)
 class Store:
-    """The artefacts of a run in a folder, `KIND/DIGEST.npz`, each with a .json beside it that says what it is.
+    """The artefacts of a run in a folder, as `KIND/DIGEST.npz`, each with a record of how it was made in a .json file.
 
     Attributes:
-        folder: of this run.
-        data: the root that data sets are read from; None leaves it to `uqprism.paper.data`.
-        others: stores of other runs; what they have is read and not made again.
+        folder: the folder of this run.
+        data: the root folder of the data sets; None for the default of `uqprism.paper.data`.
+        others: stores of other runs; artefacts found there are read and not made again.
     """
 
     folder: Path
@@ -114,9 +114,9 @@ class Store:
         return self._found(artefact) is not None
 
     def get(self, artefact: Artefact, make: Callable[[], Any] | None = None) -> Any:
-        """The value, read if it is there and else made and kept.
+        """The value of an artefact: read from the store, or made and stored first.
 
-        What is returned was read also when it was just made: a rerun computes with the very same numbers.
+        A value that was just made is read back too, so that a rerun computes with exactly the same numbers.
         """
         if artefact not in self:
             if make is None:
@@ -128,23 +128,23 @@ class Store:
         return load(path, device=_device()) if artefact.kind == "members" else load(path)
 
     def unfinished(self, artefact: Artefact) -> Path:
-        """A folder for what must survive an interruption while this is made, such as checkpoints; removed when it is finished."""
+        """A folder for checkpoints while the artefact is made; it is removed when the artefact is stored."""
         return self.folder / UNFINISHED / artefact.digest
 
     def record(self, artefact: Artefact) -> dict[str, Any]:
-        """How it was made: key, sources, seconds, when, on what device and with which versions."""
+        """How the artefact was made: key, sources, seconds, date, device and versions."""
         path = self._found(artefact)
         if path is None:
             raise FileError(f"there is no artefact {artefact.kind!r} of {as_data(artefact.key)} in {self.folder}")
         return json.loads(path.with_suffix(".json").read_text())
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Of all artefacts that were made here."""
+        """The records of all artefacts in this folder."""
         for path in sorted(path for kind in KINDS for path in self.folder.glob(f"{kind}/*.json")):
             yield json.loads(path.read_text())
 
     def devices(self) -> dict[str, float]:
-        """Seconds that each accelerator (or `none`) was at work on what is here; making one thing may include making another."""
+        """Seconds of work per accelerator (or `none`), of the kind that took longest: making one artefact may include others."""
         found: dict[str, dict[str, float]] = {}
         for record in self.records():
             kinds = found.setdefault(record["accelerator"], {})
@@ -152,18 +152,18 @@ class Store:
         return {device: round(max(kinds.values()), 1) for device, kinds in found.items()}
 
     def sweep(self) -> None:
-        """Remove what killed processes left half-written; for a time when nobody writes."""
+        """Remove unfinished files of killed processes; no other process may be writing."""
         shutil.rmtree(self.folder / UNFINISHED, ignore_errors=True)
         for path in self.folder.glob("*/.*"):
             path.unlink(missing_ok=True)
 
     def having(self, *artefacts: Artefact) -> Store | None:
-        """Of the folders of this store, the first that has all of these; it alone, so that they come from one run."""
+        """A store of only the first folder that has all of these artefacts, so that they come from one run; None if none has."""
         alone = (Store(folder, self.data) for folder in (self.folder, *self.others))
         return next((store for store in alone if all(each in store for each in artefacts)), None)
 
     def discard(self, artefact: Artefact) -> None:
-        """Remove it from this run, if it is there."""
+        """Remove the artefact from this run's folder, if it is there."""
         path = self.folder / _name(artefact)
         path.unlink(missing_ok=True)
         path.with_suffix(".json").unlink(missing_ok=True)
@@ -173,7 +173,7 @@ class Store:
         return next((path for path in places if path.exists()), None)
 
     def make(self, artefact: Artefact, make: Callable[[], Any]) -> None:
-        """Make and keep it, also in place of one that is there."""
+        """Make and store the artefact, replacing one that is there."""
         started = time.perf_counter()
         value = make()
         record = {
@@ -188,7 +188,7 @@ class Store:
         }
         path = self.folder / _name(artefact)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path.with_suffix(".json"), json.dumps(record, indent=2) + "\n")  # first: who has the value has its record
+        write_text(path.with_suffix(".json"), json.dumps(record, indent=2) + "\n")  # first, so that every value has a record
         value.save(path)
         shutil.rmtree(self.unfinished(artefact), ignore_errors=True)
 
@@ -198,7 +198,7 @@ def _name(artefact: Artefact) -> Path:
 
 
 def as_data(value: Any) -> Any:
-    """Settings as they are in a file: dataclasses as mappings, tuples as lists."""
+    """Settings as plain data: dataclasses become mappings, tuples become lists."""
     plain = dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
     try:
         return json.loads(json.dumps(plain, allow_nan=False))
@@ -207,7 +207,7 @@ def as_data(value: Any) -> Any:
 
 
 def checksum(*arrays: Any) -> str:
-    """SHA-256 of the shapes, types and contents of arrays: which data it was."""
+    """SHA-256 of the shapes, types and contents of arrays."""
     found = hashlib.sha256()
     for array in map(np.ascontiguousarray, arrays):
         found.update(f"{array.dtype.str}{array.shape}".encode())
@@ -222,12 +222,12 @@ def _device() -> str:
 
 
 def hardware() -> dict[str, Any]:
-    """The processor, how many cores, and the device that PyTorch has used, if it was loaded."""
+    """The processor, the number of cores, and the GPU if PyTorch was loaded and finds one."""
     return {"processor": _processor(), "cores": os.cpu_count(), "accelerator": accelerator()}
 
 
 def loaded_versions() -> dict[str, str]:
-    """Of what numbers made here and now depend on; of PyTorch, and the CUDA it was built for, only where it was loaded."""
+    """Versions that numbers computed now depend on; of PyTorch and its CUDA only if PyTorch was loaded."""
     found = {"uqprism": __version__, "python": platform.python_version(), "numpy": np.__version__}
     torch: Any = sys.modules.get("torch")
     if torch is not None:
@@ -238,7 +238,7 @@ def loaded_versions() -> dict[str, str]:
 
 
 def distinct_versions(records: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """The different sets of versions in the records of artefacts; older records have none and add none."""
+    """The different sets of versions in the records of artefacts; records without versions are ignored."""
     found: list[dict[str, str]] = []
     for record in records:
         if "versions" in record and record["versions"] not in found:
@@ -247,7 +247,7 @@ def distinct_versions(records: Iterable[Mapping[str, Any]]) -> list[dict[str, st
 
 
 def accelerator() -> str:
-    """The name of the GPU, if PyTorch was loaded here and finds one."""
+    """The name of the GPU if PyTorch was loaded and finds one, else `none`."""
     torch = sys.modules.get("torch")
     return torch.cuda.get_device_name() if torch is not None and torch.cuda.is_available() else "none"
 

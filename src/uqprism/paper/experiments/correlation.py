@@ -45,7 +45,7 @@ class CorrelationFit:
 
 
 def jobs(config: Config) -> list[Job]:
-    """One for each ensemble of `selective`."""
+    """One job for each ensemble of `selective`."""
     return [
         Job(
             f"{each.name}, seed {each.fit.seed}",
@@ -58,14 +58,14 @@ def jobs(config: Config) -> list[Job]:
 
 
 def work(job: Job, store: Store) -> Bundle:
-    """The matrix of all measures that have a column in the paper's tables."""
+    """Correlate all measures that have a column in the paper's tables."""
     fitted = StoredEnsemble(job.key.fit, store)
     found = rank_correlation(fitted.measures())
     return Bundle({"names": list(found.names), "record": fitted.record().data}, {"matrix": found.matrix})
 
 
 def gather(config: Config, store: Store) -> Result:
-    """Average, and hold the paper's sentences against it."""
+    """Average over seeds, then over data sets, and compare with the paper's sentences."""
     found: dict[str, list[RankCorrelation]] = {}
     records = {}
     for job in jobs(config):
@@ -95,7 +95,7 @@ FILLED = published.table("ood_detection_mean")  # all tables leave the same cell
 
 
 def all_claims(mean: RankCorrelation) -> tuple[Claim, ...]:
-    """In the paper's order."""
+    """All claims, in the paper's order."""
     return (
         _pair(mean, "R_Bayes^{1} and R_Bayes^{3b}", "is very strongly correlated to", ("bayes 1", "bayes 3b"), STRONG),
         _pair(mean, "R_Bayes^{2} and R_Bayes^{3a}", "is very strongly correlated to", ("bayes 2", "bayes 3a"), STRONG),
@@ -108,13 +108,13 @@ def all_claims(mean: RankCorrelation) -> tuple[Claim, ...]:
 
 
 def taus(correlation: RankCorrelation, names: Sequence[str]) -> np.ndarray:
-    """Of all pairs of these measures, without those that have no order."""
+    """Tau of all pairs of these measures, except where a measure is constant."""
     found = np.array([correlation[pair] for pair in combinations(names, 2)])
     return found[~np.isnan(found)]
 
 
 def _pair(mean: RankCorrelation, name: str, words: str, pair: tuple[str, str], least: float) -> Claim:
-    """Two approximations, under every rule."""
+    """A claim on two approximations under every rule."""
     found = {rule: mean[column(rule, pair[0]), column(rule, pair[1])] for rule in RULES}
     one, other = name.split(" and ")
     return Claim(
@@ -127,7 +127,7 @@ def _pair(mean: RankCorrelation, name: str, words: str, pair: tuple[str, str], l
 
 
 def _rules(mean: RankCorrelation, name: str, columns: Iterable[str], *, blank: bool) -> Claim:
-    """All rules, for one approximation or several; without the log score where its cell is blank in the paper."""
+    """A claim that all rules correlate, for these approximations; without the log score where its cell is blank."""
     found: dict[str, float] = {}
     for each in columns:
         names = {rule: column(rule, each) for rule in RULES if blank or rule != "log"}
@@ -145,12 +145,12 @@ def _rules(mean: RankCorrelation, name: str, columns: Iterable[str], *, blank: b
 
 
 def _with_log(mean: RankCorrelation, name: str) -> float:
-    """The lowest with the log score."""
+    """The lowest tau between the log score and another rule."""
     return min(mean[column("log", name), column(rule, name)] for rule in RULES if rule != "log")
 
 
 def overall(mean: RankCorrelation) -> Claim:
-    """Between approximations under each rule, on average, and between rules for each approximation."""
+    """Only excess risks vary, between approximations of one rule and between rules for one approximation."""
     between: dict[str, list[float]] = {risk: [] for risk in RISKS}
     for each in published.measures(("crps",)):
         names = [name for rule in RULES if (name := each.name.replace("crps", rule, 1)) in FILLED]
@@ -178,7 +178,7 @@ def _listed(values: dict[str, float]) -> str:
 
 
 def tables(mean: RankCorrelation, by_data: Mapping[str, RankCorrelation]) -> dict[str, list[dict[str, Any]]]:
-    """Both rows of the figure, and the first by data set."""
+    """The numbers behind both rows of the figure."""
     found: dict[str, list[dict[str, Any]]] = {
         "Between approximations, by rule and risk": [
             _summary(mean, by_data, rule, risk) for rule in RULES for risk in ("total", "bayes", "excess")
@@ -211,7 +211,7 @@ def _shown(tau: float) -> float | None:
 
 
 def notes(mean: RankCorrelation) -> tuple[str, ...]:
-    """The paper's slip, and why some correlations are exact."""
+    """Notes on the paper's column 2,1, and on correlations that are exact."""
     slip = mean[column("log", "excess 1,1"), column("log", "excess 2,1")]
     return (
         "R_exc^{2,1} is half of R_exc^{1,1} under CRPS, squared error and the quadratic score, so they are equivalent there. "
@@ -228,11 +228,11 @@ def notes(mean: RankCorrelation) -> tuple[str, ...]:
 
 NO_ORDER = "#C0C0C0"
 ACROSS = 8
-DARK = 0.75  # from here on the colour is too dark for black figures
+DARK = 0.75  # from here on the colour is too dark for black text
 
 
 def pictures(result: Result) -> dict[str, Picture]:
-    """One picture."""
+    """The picture of the correlations."""
     correlation = RankCorrelation(tuple(map(str, result.arrays["measures"])), np.asarray(result.arrays["tau"]))
     caption = (
         "Kendall's tau-b between approximations for each scoring rule (top row) and between scoring rules for each approximation "

@@ -55,20 +55,20 @@ class Config:
 
     Attributes:
         datasets: by their names in `uqprism.paper.data`.
-        measures: to compare, with `random`; none given are all that have a column in the paper.
-        scores: how softmax takes them, see `ActiveLearner`.
-        n_seeds: runs of each loop.
-        n_members: networks of an ensemble.
-        hidden: widths of their hidden layers.
-        epochs: of each training, at most.
+        measures: to compare with `random`; by default all that have a column in the paper.
+        scores: how the softmax scales them, see `ActiveLearner`.
+        n_seeds: runs of each acquisition.
+        n_members: number of networks in an ensemble.
+        hidden: widths of the hidden layers.
+        epochs: most epochs of a training.
         patience: epochs without a lower validation loss after which a member stops.
-        n_initial: points to start from.
-        batch_size: points to pick in each iteration.
-        iterations: how often points are picked.
-        n_pool: rows to pick from, at most.
-        n_validation: rows that networks are validated on, at most.
-        n_test: rows that they are tested on, at most.
-        seed: of the split; the loops' are this and the following numbers.
+        n_initial: number of points to start from.
+        batch_size: number of points to pick in each iteration.
+        iterations: number of times that points are picked.
+        n_pool: most rows to pick from.
+        n_validation: most rows to validate on.
+        n_test: most rows to test on.
+        seed: seed of the split; the loops have this and the following seeds.
     """
 
     datasets: tuple[str, ...] = ("ccpp", "casp", "sgemm", "news", "blog", "ymsd")
@@ -89,13 +89,13 @@ class Config:
 
     @property
     def seeds(self) -> list[int]:
-        """Of the loops."""
+        """The seeds of the loops."""
         return [self.seed + i for i in range(self.n_seeds)]
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What decides the rows of a data set."""
+    """Everything that decides the rows of a data set."""
 
     dataset: str
     n_pool: int
@@ -106,7 +106,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A job: these acquisitions on one data set, in lockstep, and the settings that they share with the others."""
+    """A job: the loops of these acquisitions on one data set, run together, with the settings that all jobs share."""
 
     dataset: str
     acquisitions: tuple[str, ...]
@@ -114,20 +114,20 @@ class Comparison:
 
     @property
     def rows(self) -> Artefact:
-        """The data set's."""
+        """The rows of the data set."""
         config = self.config
         return Artefact("bundle", Rows(self.dataset, config.n_pool, config.n_validation, config.n_test, config.seed))
 
 
 def jobs(config: Config) -> list[Job]:
-    """For each data set the loops behind the paper's numbers; then those of the cells that it leaves blank."""
+    """For each data set a job of the loops behind the paper's numbers, then one of the cells that it leaves blank."""
     return [job for pair in paired_jobs(config).values() for job in pair]
 
 
 def paired_jobs(config: Config) -> dict[str, list[Job]]:
     """The jobs of each data set."""
     found: dict[str, list[Job]] = {name: [] for name in config.datasets}
-    # A loop does not depend on which others there are.
+    # A loop does not depend on the other data sets and measures, so they are not in its key.
     shared = replace(config, datasets=(), measures=())
     for ending, acquisitions in (("", printed(config.measures)), (", not in the paper", not_printed(config.measures))):
         for name in config.datasets if acquisitions else ():
@@ -137,26 +137,26 @@ def paired_jobs(config: Config) -> dict[str, list[Job]]:
 
 
 def read_rows(config: Config, store: Store) -> None:
-    """Put the rows of all data sets into the store: a machine that cannot read their files can then do the jobs."""
+    """Store the rows of all data sets, so that a machine without their files can do the jobs."""
     for job in jobs(config):
         store.get(job.key.rows, partial(read, job.key.rows.key, store))
 
 
 def work(job: Job, store: Store) -> Bundle:
-    """All loops of a job, round by round; finished rounds survive an interruption."""
+    """Run all loops of a job, round by round; finished rounds survive an interruption."""
     rows = store.get(job.key.rows, partial(read, job.key.rows.key, store))
     return compare(rows, job.key, store.unfinished(job.artefact))
 
 
 def gather(config: Config, store: Store) -> Result:
-    """Rank the loops, and hold the paper's table and sentences against the ranks."""
+    """Rank the loops, and compare the ranks with the paper's table and sentences."""
     jobs_of = paired_jobs(config)
     found = {name: [store.get(job.artefact) for job in pair] for name, pair in jobs_of.items()}
     return gathered(config, found, [job.key.acquisitions for job in next(iter(jobs_of.values()))])
 
 
 def draw(result: Result) -> dict[str, Picture]:
-    """The paper's figure, and its table beside ours."""
+    """The learning curves, and our ranks against the paper's."""
     return {"curves": _curves_figure(result), "ranks": _ranks_figure(result)}
 
 
@@ -178,15 +178,15 @@ def read(key: Rows, store: Store) -> Bundle:
 def compare(rows: Bundle, key: Comparison, folder: Path) -> Bundle:
     """Test errors of every loop: `nll` (acquisitions, seeds, models), means over models of `rmse` and `crps`, and `share`.
 
-    That is how many points of the pool a softmax of the scores effectively chooses from, as a part of the pool, for a model on
-    as many points as at the start, (acquisitions, seeds).
+    `share` (acquisitions, seeds) is the part of the pool that a softmax of the scores effectively chooses from, for a model
+    trained on as many points as at the start.
     """
     from uqprism.training import TrainingWarning
 
     config, data = key.config, _on_device(rows.arrays)
     fit = _fit(key, data)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TrainingWarning)  # a member that diverges is started again
+        warnings.simplefilter("ignore", TrainingWarning)  # restarts of diverged members
         result = compare_acquisitions(
             fit,
             Pool.of(data["pool_inputs"], data["pool_targets"], (data["test_inputs"], data["test_targets"])),
@@ -213,7 +213,7 @@ def compare(rows: Bundle, key: Comparison, folder: Path) -> Bundle:
 
 
 def _on_device(arrays: Any) -> Data:
-    """On a GPU as tensors there, so that predictions and scores never leave it; else as they are."""
+    """Move the arrays to the GPU if there is one, so that predictions and scores stay there."""
     import torch
 
     if not torch.cuda.is_available():
@@ -235,7 +235,7 @@ def _fit(key: Comparison, data: Data) -> StackedFit:
 
 
 def _shares(fit: StackedFit, key: Comparison, data: Data) -> np.ndarray:
-    """For one model per seed, on points drawn at random: 1 / (points * sum of squared chances), (acquisitions, seeds)."""
+    """1 / (n_points * sum of squared probabilities), (acquisitions, seeds), for one model per seed on random points."""
     config, count = key.config, len(data["pool_targets"])
     rng = np.random.default_rng(config.seed)
     rows = np.array([rng.choice(count, size=config.n_initial, replace=False) for _ in config.seeds])
@@ -291,14 +291,14 @@ def _curves_figure(result: Result) -> Picture:
 
 
 def _limits(curves: Any) -> tuple[float, float]:
-    """Room for all but single spikes."""
+    """Limits that cut off single spikes."""
     low, high = float(curves.min()), float(np.quantile(curves, 0.98))
     margin = 0.05 * (high - low)
     return low - margin, high + margin
 
 
 def _ranks_figure(result: Result) -> Picture:
-    """Our average ranks against the paper's, each number with the measure that it shows."""
+    """A scatter of our average ranks against the paper's."""
     from matplotlib.lines import Line2D
 
     rows = next(iter(result.tables.values()))

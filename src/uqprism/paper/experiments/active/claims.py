@@ -1,4 +1,4 @@
-"""What the paper says of active learning, as numbers. Cells are those that the paper prints a number in.
+"""The paper's sentences on active learning, compared with our ranks; then tables and notes. Cells are those with a number in the paper.
 
 | statement | measured | holds if |
 |---|---|---|
@@ -43,7 +43,7 @@ LOG_POOLED = "log.bayes.pooled"
 
 
 def all_claims(learned: Learned, ranks: Ranks) -> tuple[Claim, ...]:
-    """The statements, in the paper's order."""
+    """All claims, in the paper's order."""
     found = {name: ranks.mean[loop] for name, loop in learned.cells.items()}
     spread = {name: ranks.spread[loop] for name, loop in learned.cells.items()}
     chance = found.pop(RANDOM)
@@ -99,7 +99,7 @@ def no_best_approximation(cells: Mapping[str, float], spread: Mapping[str, float
 
 
 def most_beat_chance(cells: Mapping[str, float], chance: float) -> Claim:
-    """Most acquisitions learn faster than random picks."""
+    """Most acquisitions have lower ranks than random picks."""
     better = [name for name, rank in cells.items() if rank < chance]
     worse = [name for name in cells if name not in better]
     named = f": {', '.join(worse)}" if 0 < len(worse) <= 12 else ""
@@ -114,11 +114,11 @@ def quadratic_exceptions(cells: Mapping[str, float], chance: float) -> Claim:
     worse = sum(rank > chance for rank in own.values())
     measured = (
         f"{worse} of {len(own)} cells rank above random's {chance:.1f}: from {min(own.values()):.1f} to {max(own.values()):.1f}; "
-        f"below it {rule_told(cells, chance)}"
+        f"below it {_ordinary_count(cells, chance)}"
     )
     sentence = "“yet there are some exceptions: the total and Bayes risks under the quadratic score”"
     numbers = {"worse": float(worse), "cells": float(len(own)), "mean": float(np.mean(list(own.values()))), "random": chance}
-    holds = worse == len(own) and is_a_rule(cells, chance)
+    holds = worse == len(own) and _most_beat_random(cells, chance)
     return Claim("exceptions of the quadratic score", sentence, holds, measured, numbers)
 
 
@@ -127,20 +127,20 @@ def log_exception(cells: Mapping[str, float], chance: float) -> Claim:
     rank = cells[LOG_POOLED]
     measured = (
         f"{LOG_POOLED} ranks {rank:.1f}, random {chance:.1f} (paper {papers()[LOG_POOLED]:.1f} and {papers()[RANDOM]:.1f}); "
-        f"below random {rule_told(cells, chance)}"
+        f"below random {_ordinary_count(cells, chance)}"
     )
     sentence = "“and R_Bayes^{3b} under the log score”"
-    holds = rank > chance and is_a_rule(cells, chance)
+    holds = rank > chance and _most_beat_random(cells, chance)
     return Claim("exception of the log score", sentence, holds, measured, {"rank": rank, "random": chance})
 
 
-def is_a_rule(cells: Mapping[str, float], chance: float) -> bool:
-    """True if most cells that the paper does not call exceptions beat random picks: else there is nothing to except."""
+def _most_beat_random(cells: Mapping[str, float], chance: float) -> bool:
+    """Whether most cells that the paper does not call exceptions beat random picks."""
     return float(np.mean([rank < chance for rank in _ordinary(cells).values()])) > 0.5
 
 
-def rule_told(cells: Mapping[str, float], chance: float) -> str:
-    """How many cells that are no exception are better than random picks."""
+def _ordinary_count(cells: Mapping[str, float], chance: float) -> str:
+    """The number of cells that are no exceptions and beat random picks, in words."""
     ordinary = _ordinary(cells)
     return f"{sum(rank < chance for rank in ordinary.values())} of the {len(ordinary)} cells that are no exception"
 
@@ -190,7 +190,7 @@ Rows = list[dict[str, Any]]
 
 
 def gathered(config: Config, found: Mapping[str, Sequence[Bundle]], acquisitions: Sequence[Sequence[str]]) -> Result:
-    """The result; `found` has the jobs of each data set, `acquisitions` what each of those compares."""
+    """The result; `found` has the artefacts of each data set, `acquisitions` the loops of each."""
     learned = _learned(found, acquisitions)
     ranks = ranked(learned)
     facts = {name: jobs[0].data for name, jobs in found.items()}
@@ -229,7 +229,7 @@ def _learned(found: Mapping[str, Sequence[Bundle]], acquisitions: Sequence[Seque
 
 
 def _cells(learned: Learned, ranks: Ranks) -> Rows:
-    """A row for each measure; `ours, as printed` is what to compare the paper's number with."""
+    """A row for each measure; compare the paper's number with `ours, as printed`."""
     won = runs_won(learned)
     rows = comparison(ranks.by_definition, published.table(TABLE))
     for row in rows:
@@ -241,7 +241,7 @@ def _cells(learned: Learned, ranks: Ranks) -> Rows:
 
 
 def _variants(learned: Learned) -> Rows:
-    """Whether it matters what loops are ranked by: agreement with the paper, and mean ranks by risk."""
+    """Agreement with the paper and mean ranks by risk, for each error that loops can be ranked by."""
     rows = []
     for by in ERRORS:
         ranks = ranked(learned, by)
@@ -287,7 +287,7 @@ def _datasets(learned: Learned, facts: Mapping[str, Mapping[str, Any]]) -> Rows:
 
 
 def _shares(learned: Learned) -> Rows:
-    """By rule and risk, a column for each data set: medians over measures and seeds."""
+    """Medians over measures and seeds, by rule and risk, a column for each data set."""
     rows = []
     loops = [Measure.parse(name) if name != RANDOM else None for name in learned.loops[: learned.n_printed]]
     for rule in published.RULES.values():
@@ -346,7 +346,7 @@ def _softness(learned: Learned) -> str:
 
 
 def _quadratic(learned: Learned, ranks: Ranks) -> str:
-    """Why a rule's total and Bayes risks may stand apart: how far their softmax is from chance."""
+    """How far the softmax of total and Bayes risks is from random, by rule."""
     groups: dict[str, list[int]] = {}
     for i, name in enumerate(learned.loops[: learned.n_printed]):
         if name != RANDOM and ".excess." not in name:
@@ -363,7 +363,7 @@ def _quadratic(learned: Learned, ranks: Ranks) -> str:
 
 
 def _noise(learned: Learned, ranks: Ranks) -> str:
-    """How the differences between acquisitions compare with those between seeds."""
+    """Differences between acquisitions compared with differences between seeds."""
     errors = ERRORS[MAIN](learned)[:, : learned.n_printed]
     parts = []
     for name, each in zip(learned.datasets, errors, strict=True):

@@ -1,8 +1,10 @@
-"""Average ranks: who learned best, second best, ... in each run, averaged over data sets and seeds.
+"""Which loops are run, and their average ranks over data sets and seeds.
 
-A run is a data set with a seed; its loops are ranked by their test error, 1 for the lowest, ties averaged. Loops behind numbers
-that the paper prints are ranked among each other, so that its table and ours have one scale; any other has the rank that it would
-have as one more among them.
+Measures that are the same number for every ensemble pick the same points and share one loop (`loop_of`).
+
+A run is one data set with one seed. Its loops are ranked by their test error: 1 for the lowest, ties averaged. The loops behind
+the paper's printed numbers are ranked among each other, so that its table and ours have one scale. Any other loop gets the rank
+that it would have if it were added to these.
 """
 
 from __future__ import annotations
@@ -23,15 +25,15 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Learned:
-    """What all loops came to; arrays start with (data sets, loops, seeds).
+    """Test errors of all loops; the axes of arrays start with (data sets, loops, seeds).
 
     Attributes:
-        datasets: their names.
-        loops: their acquisitions; those behind the paper's numbers first.
-        n_printed: how many those are.
-        nll: and then models, from the first to the last.
+        datasets: names of the data sets.
+        loops: acquisitions; those behind the paper's numbers first.
+        n_printed: number of loops behind the paper's numbers.
+        nll: with a last axis of models, from the first to the last.
         crps, rmse: means over models.
-        share: of the pool that a softmax of the scores effectively chooses from.
+        share: part of the pool that a softmax of the scores effectively chooses from.
     """
 
     datasets: tuple[str, ...]
@@ -49,11 +51,11 @@ class Learned:
         return {name: loop for name, loop in found.items() if loop in self.loops[: self.n_printed]}
 
     def at(self, loop: str) -> int:
-        """Its place in the arrays."""
+        """The index of a loop in the arrays."""
         return self.loops.index(loop)
 
 
-# What loops can be ranked by: from results to one error for each loop and run.
+# Errors to rank loops by: one number for each loop and run.
 ERRORS: Mapping[str, Callable[[Learned], Array]] = {
     "mean NLL over models, as in the paper": lambda learned: learned.nll.mean(axis=-1),
     "median NLL over models": lambda learned: np.median(learned.nll, axis=-1),
@@ -66,12 +68,12 @@ MAIN = next(iter(ERRORS))
 
 @dataclass(frozen=True)
 class Ranks:
-    """Of all loops, by name.
+    """Average ranks of all loops, by name.
 
     Attributes:
         mean: over data sets and seeds.
         spread: standard deviation between seeds of the mean over data sets.
-        of_seeds: that mean, (seeds,).
+        of_seeds: mean over data sets, (seeds,).
     """
 
     mean: Mapping[str, float]
@@ -79,12 +81,12 @@ class Ranks:
     of_seeds: Mapping[str, Array]
 
     def cell(self, measure: str) -> float:
-        """The average rank of a measure by its definition."""
+        """The average rank of a measure, by its definition."""
         return self.mean[loop_of(measure)]
 
     @property
     def by_definition(self) -> dict[str, float]:
-        """The average rank of all measures that have a column in the paper and a loop here, and of `random`."""
+        """The average ranks of `random` and of all measures that have a column in the paper and a loop here."""
         return {name: self.cell(name) for name in (*columns(), RANDOM) if loop_of(name) in self.mean}
 
 
@@ -112,7 +114,7 @@ def _place(error: Array, others: Array) -> Array:
 
 
 def runs_won(learned: Learned) -> dict[str, float]:
-    """In which part of the runs each loop's mean NLL is below that of `random`; ties count half."""
+    """The part of the runs in which each loop's mean NLL is below that of `random`; ties count half."""
     errors = ERRORS[MAIN](learned)
     chance = errors[:, [learned.at(RANDOM)]]
     won = (errors < chance) + 0.5 * (errors == chance)
@@ -147,16 +149,16 @@ def filled() -> tuple[str, ...]:
 
 @cache
 def loop_of(measure: str) -> str:
-    """The loop that this measure is the acquisition of: the first column that equals it, or `random` if it is always zero.
+    """The loop of this measure: that of the first column that equals it, or `random` if it is always zero.
 
-    Softmax of zeros draws all points with the same chance, by the same random numbers as `random` does.
+    A softmax of zeros draws all points with equal probability, with the same random numbers as `random`.
     """
     return _loops()[measure]
 
 
 @cache
 def _loops() -> dict[str, str]:
-    """By their values at a few ensembles: numbers that agree there to nine digits are one formula."""
+    """The loop of each measure; measures that agree on a random ensemble are taken to be one formula."""
     rng = np.random.default_rng(0)
     ensemble = EnsemblePrediction.gaussian(mean=rng.normal(size=(5, 8)), variance=rng.uniform(0.2, 2.0, size=(5, 8)))
     table = evaluate(ensemble, list(columns()), backend="reference")
@@ -175,12 +177,12 @@ def _equal(table: MeasureTable, loop: str, values: np.ndarray) -> bool:
 
 
 def printed(measures: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The loops behind the numbers that the paper prints for these measures, by default all, and `random`, which comes last."""
+    """The loops behind the numbers that the paper prints for these measures (by default all), and `random` last."""
     cells = [name for name in published.table(TABLE) if name != RANDOM and (not measures or name in measures)]
     return (*dict.fromkeys(loop_of(published.printed_as(name)) for name in cells), RANDOM)
 
 
 def not_printed(measures: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The loops of cells that the paper leaves blank, or prints the numbers of another measure in."""
+    """The loops of cells that the paper leaves blank, or fills with the numbers of another measure."""
     needed = dict.fromkeys(loop_of(name) for name in measures or columns())
     return tuple(name for name in needed if name not in printed(measures))

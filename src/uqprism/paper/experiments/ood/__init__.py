@@ -15,7 +15,7 @@ epochs. Ours, in the preset `paper`:
 - preset `quick`: mosaics of scikit-learn's 8x8 digits, 16x16 pixels, fewer and smaller networks; outliers are pieces of
   photographs, the same mosaics black on white, and a quadrant of the former in place of EMNIST's letters.
 
-What the sentences are held against is in `claims`.
+The thresholds of the claims are in `claims`.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ class Config:
     """The settings; the defaults are the preset `paper`.
 
     Attributes:
-        data: the data set of mosaics.
-        sizes: mosaics to train on, to stop on, to test on; as many outliers of each kind as the last.
-        tile: pixels along a quadrant's side, where the data set leaves that open.
+        data: name of the data set of mosaics.
+        sizes: numbers of mosaics to train on, to stop on and to test on; the last is also the number of OOD mosaics of each kind.
+        tile: pixels along a quadrant's side, for data sets with this option.
         whole: outliers in all four quadrants.
         single: outliers in one quadrant, in each of the four in turn.
-        n_seeds: ensembles.
-        training: of each.
-        seed: the first one.
+        n_seeds: number of ensembles.
+        training: options of each ensemble.
+        seed: the first seed.
     """
 
     data: str = "mnist_mosaic"
@@ -90,38 +90,38 @@ class Config:
     seed: int = 0
 
     def outliers(self) -> tuple[str, ...]:
-        """The names of all kinds."""
+        """The names of all kinds of OOD mosaics."""
         return (*self.whole, *(f"{self.single}_{place}" for place in PLACES))
 
 
 @dataclass(frozen=True)
 class Detection:
-    """A job: one ensemble, and what it is to tell from its own test mosaics."""
+    """A job: one ensemble, and the OOD mosaics to detect."""
 
     fit: EnsembleSpec
     outliers: tuple[str, ...]
 
 
 def fits(config: Config) -> list[EnsembleSpec]:
-    """The ensembles."""
+    """The ensembles of these settings."""
     options = {"sizes": config.sizes} if config.tile is None else {"sizes": config.sizes, "tile": config.tile}
     return [EnsembleSpec(config.data, config.seed + i, config.training, options) for i in range(config.n_seeds)]
 
 
 def jobs(config: Config) -> list[Job]:
-    """One for each seed."""
-    seconds = config.sizes[0] * (1.3e-3 if config.sizes[0] >= Config.sizes[0] else 8e-3)  # on a GPU, on two cores
+    """One job for each seed."""
+    seconds = config.sizes[0] * (1.3e-3 if config.sizes[0] >= Config.sizes[0] else 8e-3)  # measured on a GPU and on two cores
     return [Job(f"seed {fit.seed}", Artefact("result", Detection(fit, config.outliers())), seconds) for fit in fits(config)]
 
 
 def needs(config: Config) -> tuple[str, ...]:
-    """The data set and the outliers; of those in one quadrant the first, as all come from one file."""
+    """The data set and the OOD mosaics whose files are read."""
     known = (name for name in config.outliers() if name in data.ood_names())
     return (config.data, *dict.fromkeys(known))
 
 
 def work(job: Job, store: Store) -> TaskResult:
-    """The AUROC of every measure for each kind of outliers; measures are not kept, they follow from predictions in seconds."""
+    """The AUROC of every measure for each kind of OOD mosaics; measures are not stored, they take seconds to compute."""
     fitted = StoredEnsemble(job.key.fit, store)
     known, foreign = fitted.predictions(), _predictions(fitted, job.key.outliers)
     found = ood_detection(measured(known), {name: measured(each) for name, each in foreign.items()}, resamples=0)
@@ -130,7 +130,7 @@ def work(job: Job, store: Store) -> TaskResult:
 
 
 def equal_variances(known: EnsemblePrediction, foreign: Mapping[str, EnsemblePrediction]) -> dict[str, dict[str, float]]:
-    """By kind of outliers and rule the AUROC of R_exc^{1,1} if all members had one variance: what their means alone tell."""
+    """The AUROC of R_exc^{1,1} if all members had one variance, by kind of OOD mosaics and rule."""
     variance = np.median(known.members.variance)
 
     def measures(prediction: EnsemblePrediction) -> MeasureTable:
@@ -143,7 +143,7 @@ def equal_variances(known: EnsemblePrediction, foreign: Mapping[str, EnsemblePre
 
 
 def predict(config: Config, store: Store) -> None:
-    """Only what needs a GPU: train, and predict for all sets; the jobs go on from there."""
+    """Train, and predict for all sets: the part that needs a GPU. The jobs continue from the store."""
     predict_all(fits(config), store, lambda fitted: _predictions(fitted, config.outliers()))
 
 
@@ -155,7 +155,7 @@ def _predictions(fitted: StoredEnsemble, names: tuple[str, ...]) -> dict[str, An
 
 
 def outlier_mosaics(name: str, mosaics: Array, store: Store, seed: int) -> Array:
-    """Outliers of this name; `photographs_tl` and the like are the mosaics with one quadrant of other outliers."""
+    """OOD mosaics of this name; `photographs_tl` and so on are the mosaics with one quadrant replaced."""
     if name in data.ood_names():
         return inputs.ood_mosaics(store, name, mosaics, seed=seed)
     source, place = name.rsplit("_", 1)
@@ -168,7 +168,7 @@ def outlier_mosaics(name: str, mosaics: Array, store: Store, seed: int) -> Array
 
 
 def gather(config: Config, store: Store) -> Result:
-    """Hold the paper's tables and sentences against ours."""
+    """Compare the paper's tables and sentences with our numbers."""
     found = {job.key.fit.seed: store.get(job.artefact) for job in jobs(config)}
     mean = Cells.over_seeds([each.measured for each in found.values()])
     rows = {_row(name): Cells.over_seeds([each.parts[name].measured for each in found.values()]) for name in config.outliers()}
@@ -190,12 +190,12 @@ def gather(config: Config, store: Store) -> Result:
 
 
 def _row(name: str) -> str:
-    """What the paper calls it."""
+    """The paper's name of a kind of OOD mosaics."""
     return PAPER_ROWS.get(name, name)
 
 
 def _equal(config: Config, ours: Aurocs, found: Mapping[int, TaskResult]) -> list[dict[str, Any]]:
-    """AUROC of R_exc^{1,1}, means over seeds, with the members' own variances and with one for all."""
+    """AUROC of R_exc^{1,1}, means over seeds, with the members' own variances and with equal ones."""
     rows = []
     for name in config.outliers():
         for whose in ("own", "equal"):
@@ -220,7 +220,7 @@ def _tables(
 
 
 def _arrays(found: Mapping[int, TaskResult], rows: Mapping[str, Cells]) -> dict[str, Array]:
-    """`auroc` by seed, row and measure, with the names of rows and measures."""
+    """`auroc` (seeds, rows, measures), with the names of rows and measures."""
     names = list(rows)
     parts = [[part.measured for part in each.parts.values()] for each in found.values()]
     measures = list(parts[0][0])
@@ -237,7 +237,7 @@ def draw(result: Result) -> dict[str, Picture]:
 
 
 def notes(ours: Aurocs, papers: Mapping[str, published.Table], records: Mapping[int, Any]) -> tuple[str, ...]:
-    """The paper's slip, what is new in our table, how far we are off and how training went."""
+    """Notes on the paper's column 2,1, blank cells, training, and differences from the paper."""
     found = [slip("AUROC"), f"{CONSTANT} Their AUROC is 0.5.", _trained(records)]
     if papers:
         found += [_near(ours, papers), *_by_risk(ours, papers)]
@@ -257,7 +257,7 @@ def _trained(records: Mapping[int, Any]) -> str:
 
 
 def _near(ours: Aurocs, papers: Mapping[str, published.Table]) -> str:
-    """The aim: excess cells of the rows with outliers in all quadrants."""
+    """How many excess cells of the rows with OOD tiles in all quadrants are near the paper's."""
     differences = {
         (row, name): ours.rows[row][published.printed_as(name)] - papers[row][name].value
         for row in ours.whole
@@ -275,14 +275,14 @@ def _near(ours: Aurocs, papers: Mapping[str, published.Table]) -> str:
 
 
 def _by_risk(ours: Aurocs, papers: Mapping[str, published.Table]) -> list[str]:
-    """Mean differences by risk: a shift of all Bayes columns means longer or shorter training, not another measure."""
-    told = []
+    """Mean differences from the paper, by risk."""
+    sentences = []
     for rows, where in ((ours.whole, "in all quadrants"), (ours.single, "in one quadrant")):
         means = [
             f"{_mean_difference(ours.rows, papers, rows, risk):+.3f} for {risk} risks" for risk in ("total", "bayes", "excess")
         ]
-        told.append(f"Mean difference from the paper with outliers {where}: {', '.join(means)}.")
-    return told
+        sentences.append(f"Mean difference from the paper with outliers {where}: {', '.join(means)}.")
+    return sentences
 
 
 def _mean_difference(ours: Mapping[str, Cells], papers: Mapping[str, published.Table], rows: tuple[str, ...], risk: str) -> float:
@@ -294,7 +294,7 @@ SHOWN = dict(zip(("total 1,1", "bayes 1", "excess 1,1"), RISK_COLOURS.values(), 
 
 
 def pictures(result: Result) -> dict[str, Picture]:
-    """By file name."""
+    """The pictures, by file name."""
     arrays = result.arrays
     rows, measures = [list(map(str, arrays[name])) for name in ("rows", "measures")]
     values = {row: dict(zip(measures, arrays["auroc"][:, i].T, strict=True)) for i, row in enumerate(rows)}
@@ -310,7 +310,7 @@ def pictures(result: Result) -> dict[str, Picture]:
 
 
 def _by_set(values: dict[str, dict[str, Any]], papers: dict[str, published.Table]) -> Picture:
-    """A panel per rule: a dot for each seed, a ring for the paper."""
+    """A panel per rule: a dot for each seed, a bar for the paper."""
     rows = list(values)
     with styled():
         figure, axes = new_figure(4.8, nrows=2, ncols=2, sharex=True, sharey=True)

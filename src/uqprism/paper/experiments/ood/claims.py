@@ -1,6 +1,6 @@
-"""What the paper says of out-of-distribution detection, as numbers.
+"""The paper's sentences on out-of-distribution detection, compared with our numbers.
 
-The words that it gives no number for:
+Words that the paper gives no number for:
 
 | word | holds if |
 |---|---|
@@ -46,7 +46,7 @@ class Aurocs:
 
 
 def all_claims(ours: Aurocs) -> tuple[Claim, ...]:
-    """In the paper's order."""
+    """All claims, in the paper's order."""
     claims = [excess_is_best(ours.mean), pairwise_excess(ours.mean), similar_sources(ours)]
     if "SVHN" in ours.rows:
         claims.append(house_numbers(ours))
@@ -54,7 +54,7 @@ def all_claims(ours: Aurocs) -> tuple[Claim, ...]:
 
 
 def excess_is_best(mean: Cells) -> Claim:
-    """Against total and Bayes risks."""
+    """Excess risks against total and Bayes risks."""
     averages = {risk: float(np.mean([mean[name] for name in of_risk(risk)])) for risk in ("total", "bayes", "excess")}
     margins = {
         rule: mean[CHOSEN[rule]] - max(mean[name] for risk in ("total", "bayes") for name in of_risk(risk, [rule]))
@@ -74,7 +74,7 @@ def excess_is_best(mean: Cells) -> Claim:
 
 
 def pairwise_excess(mean: Cells) -> Claim:
-    """R_exc^{1,1} against the best of all."""
+    """R_exc^{1,1} against the best measure."""
     filled = [name for risk in ("total", "bayes", "excess") for name in of_risk(risk)]
     best = max(filled, key=lambda name: mean[name])
     behind = {rule: mean[best] - mean[name] for rule, name in CHOSEN.items()}
@@ -88,7 +88,7 @@ def pairwise_excess(mean: Cells) -> Claim:
 
 
 def similar_sources(ours: Aurocs) -> Claim:
-    """The rows with outliers in all quadrants."""
+    """R_exc^{1,1} between the sets that fill all quadrants."""
     ranges = {rule: float(np.ptp([ours.rows[row][name] for row in ours.whole])) for rule, name in CHOSEN.items()}
     values = ", ".join(f"{row} {ours.rows[row][CHOSEN['log']]:.3f}" for row in ours.whole)
     return Claim(
@@ -101,7 +101,7 @@ def similar_sources(ours: Aurocs) -> Claim:
 
 
 def house_numbers(ours: Aurocs) -> Claim:
-    """SVHN against the others."""
+    """SVHN against the other sets that fill all quadrants."""
     others = [row for row in ours.whole if row not in {"SVHN", "Mixture (C,S,F)"}]
     gaps = {
         rule: ours.rows["SVHN"][name] - float(np.mean([ours.rows[row][name] for row in others])) for rule, name in CHOSEN.items()
@@ -116,7 +116,7 @@ def house_numbers(ours: Aurocs) -> Claim:
 
 
 def upper_left(ours: Aurocs) -> Claim:
-    """The first place against the best of the others."""
+    """The upper left quadrant against the other three."""
     first, *others = ours.single
     margins = {rule: ours.rows[first][name] - max(ours.rows[row][name] for row in others) for rule, name in CHOSEN.items()}
     return Claim(
@@ -129,15 +129,15 @@ def upper_left(ours: Aurocs) -> Claim:
 
 
 def by_significance(ours: Aurocs) -> Claim:
-    """All four places in order."""
+    """All four quadrants, in order of significance."""
     values = {rule: [ours.rows[row][name] for row in ours.single] for rule, name in CHOSEN.items()}
     steps = {rule: min(before - after for before, after in pairwise(each)) for rule, each in values.items()}
-    told = "; ".join(f"{rule} {', '.join(f'{x:.3f}' for x in each)}" for rule, each in values.items())
+    listed = "; ".join(f"{rule} {', '.join(f'{x:.3f}' for x in each)}" for rule, each in values.items())
     return Claim(
         name="by positional significance",
         paper="with performance decreasing as the replaced digit's positional significance decreases",
         holds=min(steps.values()) > 0.0,
-        measured=f"R_exc^{{1,1}} of {', '.join(ours.single)}: {told}",
+        measured=f"R_exc^{{1,1}} of {', '.join(ours.single)}: {listed}",
         numbers={f"{rule}_{place}": x for rule, each in values.items() for place, x in zip(PLACES, each, strict=True)},
     )
 

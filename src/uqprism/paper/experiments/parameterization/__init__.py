@@ -37,7 +37,7 @@ from uqprism.plots.style import BLUE, GREY, ORANGE, new_figure, styled
 
 HEADS = {"standard": "mean_variance", "natural": "natural"}
 CURVES = ("training", "validation", "mean", "scale")
-POINTS = 481  # of the grid that predictions are drawn on
+POINTS = 481  # of the grid of predictions
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,16 @@ class Config:
     """The settings; the defaults are the preset `paper`.
 
     Attributes:
-        n_sets: training sets.
-        n_networks: of each parameterisation, on each training set.
-        n_training: rows of a training set.
-        n_validation: rows that all networks are validated on.
+        n_sets: number of training sets.
+        n_networks: number of networks of each parameterisation on each training set.
+        n_training: number of rows of a training set.
+        n_validation: number of rows that all networks are validated on.
         hidden: widths of the hidden layers.
         learning_rate: of Adam.
-        other_rates: learning rates to repeat all of it with.
+        other_rates: learning rates to repeat everything with.
         batch_size: rows per step.
         epochs: passes over the training rows.
-        reach: how far out to predict, in multiples of the largest |x| of the data.
+        reach: largest |x| of predictions, in multiples of the largest |x| of the data.
         seed: of data and networks.
     """
 
@@ -73,7 +73,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Parameterised:
-    """A job: the networks of one parameterisation at one learning rate, and the settings that they share with the others."""
+    """A job: the networks of one parameterisation at one learning rate, with the settings that all jobs share."""
 
     head: str
     rate: float
@@ -81,14 +81,14 @@ class Parameterised:
 
 
 def jobs(config: Config) -> list[Job]:
-    """Both parameterisations at every learning rate; each trains its networks as one stack."""
+    """One job for each parameterisation and learning rate; it trains its networks as one stack."""
     return [job for pair in _jobs(config).values() for job in pair.values()]
 
 
 def _jobs(config: Config) -> dict[float, dict[str, Job]]:
-    # What is trained at one learning rate does not depend on which others are tried.
+    # A job does not depend on the other learning rates, so they are not in its key.
     shared = replace(config, other_rates=())
-    # Of a step on a core with other work to do; one with none takes half of it, the run in docs/results took four times of it.
+    # Seconds per step on a busy core; an idle one takes half, the run in docs/results took four times as long.
     step = 2e-3 + 2e-4 * config.n_sets * config.n_networks
     seconds = step * config.epochs * math.ceil(config.n_training / config.batch_size)
     return {
@@ -101,7 +101,7 @@ def _jobs(config: Config) -> dict[float, dict[str, Job]]:
 
 
 def gather(config: Config, store: Store) -> Result:
-    """Hold the paper's sentences against what came out at every learning rate."""
+    """Compare the paper's sentences with the networks at every learning rate."""
     data = _data(config)
     edge = SINE_REGION[1]
     reference = Reference(
@@ -135,7 +135,7 @@ def gather(config: Config, store: Store) -> Result:
 
 @dataclass(frozen=True)
 class TrainingSets:
-    """All training sets, one after the other, and the validation rows."""
+    """All training sets, concatenated, and the validation rows."""
 
     inputs: Any
     targets: Any
@@ -150,7 +150,7 @@ def _data(config: Config) -> TrainingSets:
 
 
 def work(job: Job, store: Store) -> Bundle:
-    """All networks of one parameterisation at one learning rate: their curves, and what they predict far out."""
+    """Train the networks of a job; returns their losses and their predictions on a wide grid."""
     from uqprism.training import MLP, TrainingWarning, train_many
 
     config = job.key.config
@@ -176,7 +176,7 @@ def work(job: Job, store: Store) -> Bundle:
         )
     histories = [ensemble.history for ensemble in ensembles]
     refuse_interrupted(histories)
-    # From standardised targets to those of the data.
+    # Losses are of standardised targets; this adds their scale.
     units = [math.log(float(ensemble.target_scaling.scale)) for ensemble in ensembles]
     far = config.reach * SINE_REGION[1]
     grid = np.linspace(-far, far, POINTS)
@@ -240,12 +240,12 @@ def _loss_figure(result: Result) -> Picture:
 
 
 def _shown(result: Result, name: str) -> int:
-    """The best network of the first training set, so that both panels show the same data."""
+    """The index of the best network of the first training set, so that both panels show the same data."""
     return int(result.arrays[f"{name}_validation"][:, : result.config["n_networks"]].min(0).argmin())
 
 
 def _loss_limits(arrays: Any) -> tuple[float, float]:
-    """From below the lowest loss to what the networks start from, higher spikes cut off."""
+    """Limits from the lowest loss to the losses at the start; higher spikes are cut off."""
     curves = [arrays[f"{name}_{part}"] for name in PANELS for part in ("training", "validation")]
     low = min(float(each.min()) for each in curves)
     start = max(float(np.median(each[0])) for each in curves)
@@ -289,7 +289,7 @@ def _prediction_figure(result: Result) -> Picture:
 
 
 def _prediction_limits(result: Result) -> tuple[float, float]:
-    """Room for the data and twice what the bold means need: a mean that grows exponentially would hide all others."""
+    """Limits for the data and the bold means; a mean that grows exponentially would hide the others."""
     arrays = result.arrays
     shown = np.concatenate([arrays["targets"], *(arrays[f"{name}_mean"][_shown(result, name)] for name in PANELS)])
     low, high = float(shown.min()), float(shown.max())

@@ -1,4 +1,4 @@
-"""What the paper says of the two parameterisations, as numbers. NumPy only: curves in, claims out.
+"""The paper's sentences on the two parameterisations, compared with our networks; then tables and notes.
 
 | statement | measured, as medians over networks | holds if |
 |---|---|---|
@@ -34,9 +34,9 @@ class Networks:
 
     Attributes:
         training, validation: losses in nats per row.
-        restarts: how often a network diverged and was started again.
+        restarts: number of times that a network diverged and was restarted.
         grid: inputs, from far on the left to far on the right.
-        mean, scale: of the best epoch's weights at those.
+        mean, scale: predictions at these inputs, with the weights of the best epoch.
     """
 
     training: Array
@@ -49,10 +49,10 @@ class Networks:
 
 @dataclass(frozen=True)
 class Reference:
-    """What the numbers are relative to.
+    """What the networks are compared with.
 
     Attributes:
-        steps_per_epoch: gradient steps.
+        steps_per_epoch: gradient steps per epoch.
         true_loss: validation loss of the distribution that the data come from.
         edge: the inputs lie between -edge and edge.
         far: the grid between -far and far.
@@ -67,12 +67,12 @@ class Reference:
 
     @property
     def halfway(self) -> float:
-        """Between edge and far."""
+        """The middle between edge and far."""
         return 0.5 * (self.edge + self.far)
 
 
 def all_claims(standard: Networks, natural: Networks, reference: Reference) -> tuple[Claim, ...]:
-    """The four statements, in the paper's order."""
+    """All claims, in the paper's order."""
     return (
         more_steps(standard, natural, reference),
         more_stable(standard, natural),
@@ -81,7 +81,7 @@ def all_claims(standard: Networks, natural: Networks, reference: Reference) -> t
     )
 
 
-# Measurements: one number per network, or one per network and side ---------------------------------------------------
+# Measurements: one number per network, or one per network and side
 
 
 def steps_to(validation: Array, level: Array | float, steps_per_epoch: int) -> Array:
@@ -92,17 +92,17 @@ def steps_to(validation: Array, level: Array | float, steps_per_epoch: int) -> A
 
 
 def own_steps(networks: Networks, reference: Reference) -> Array:
-    """Steps to each network's own best loss, nearly."""
+    """Steps to within `OWN` of each network's own best loss."""
     return steps_to(networks.validation, networks.validation.min(0) + OWN, reference.steps_per_epoch)
 
 
 def true_steps(networks: Networks, reference: Reference) -> Array:
-    """Steps to the loss of the true distribution, nearly."""
+    """Steps to within `TRUE` of the loss of the true distribution."""
     return steps_to(networks.validation, reference.true_loss + TRUE, reference.steps_per_epoch)
 
 
 def changes(curves: Array) -> Array:
-    """From one epoch to the next, once the losses should be calm: (epochs, networks)."""
+    """Changes from one epoch to the next, after the first fifth, (epochs, networks)."""
     return np.diff(curves, axis=0)[int(SETTLED * len(curves)) :]
 
 
@@ -112,12 +112,12 @@ def roughness(curves: Array) -> Array:
 
 
 def largest_rise(curves: Array) -> Array:
-    """The worst spike."""
+    """The largest rise from one epoch to the next."""
     return changes(curves).max(0)
 
 
 def scale_ratios(networks: Networks, reference: Reference) -> Array:
-    """Scale far away over scale at the edge: (networks, 2), left and right."""
+    """Scale far away over scale at the edge, left and right, (networks, 2)."""
     far, edge = (_at(networks, networks.scale, where) for where in (reference.far, reference.edge))
     return far / edge
 
@@ -147,7 +147,7 @@ def _r_squared(x: Array, values: Array) -> Array:
     return np.where(whole > 0.0, explained / np.where(whole > 0.0, whole, 1.0), 1.0)
 
 
-# Claims --------------------------------------------------------------------------------------------------------------
+# Claims
 
 
 def more_steps(standard: Networks, natural: Networks, reference: Reference) -> Claim:
@@ -264,7 +264,7 @@ Claims = Mapping[float, tuple[Claim, ...]]
 
 
 def tables(runs: Runs, claims: Claims, reference: Reference) -> dict[str, list[dict[str, Any]]]:
-    """Every run's measurements, and which statements hold at which learning rate."""
+    """Measurements of every run, and which claims hold at which learning rate."""
     measured = [
         {"learning rate": rate, "parameterisation": name, **_measurements(networks, reference)}
         for rate, pair in runs.items()
@@ -292,7 +292,7 @@ def _measurements(networks: Networks, reference: Reference) -> dict[str, Any]:
 
 
 def notes(runs: Runs, claims: Claims, reference: Reference) -> tuple[str, ...]:
-    """Why it comes out as it does, with the counts of this run."""
+    """Notes that explain the numbers."""
     pair = next(iter(runs.values()))
     found = [MECHANISM, _sides(pair, reference), *_failures(claims)]
     if len(runs) > 1:
@@ -311,7 +311,7 @@ MECHANISM = (
 
 
 def _sides(pair: Mapping[str, Networks], reference: Reference) -> str:
-    """How often a scale collapses or grows, by side."""
+    """How often a scale collapses or grows, on each side."""
     parts = []
     for name, networks in pair.items():
         ratios = scale_ratios(networks, reference)
@@ -327,7 +327,7 @@ def _sides(pair: Mapping[str, Networks], reference: Reference) -> str:
     )
 
 
-# What a statement is about: two numbers to compare, and why it may fail.
+# For each claim: the names of two numbers, what their ratio is, and why the claim may fail.
 BEHIND = {
     "more gradient steps": (
         "natural_steps_to_own_best",
@@ -358,7 +358,7 @@ BEHIND = {
 
 
 def _failures(claims: Claims) -> list[str]:
-    """The statements that do not hold at some learning rate, how near they come, and why."""
+    """A note on each claim that fails at some learning rate: how close it comes, and why."""
     lines = []
     for statement in zip(*claims.values(), strict=True):
         failing = [f"{rate:g}" for rate, claim in zip(claims, statement, strict=True) if not claim.holds]
@@ -377,7 +377,7 @@ def _failures(claims: Claims) -> list[str]:
 
 
 def _at_equal_speed(runs: Runs, reference: Reference) -> str:
-    """Is natural calmer, or only slower? Compare it at the learning rate where it is about as fast."""
+    """A note on whether natural is still calmer at the learning rate where it is as fast as standard."""
     first, pair = next(iter(runs.items()))
     goal = np.median(true_steps(pair["standard"], reference))
     pace = {rate: np.median(true_steps(each["natural"], reference)) for rate, each in runs.items()}

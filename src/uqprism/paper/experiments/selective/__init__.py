@@ -15,7 +15,7 @@ neither sizes nor epochs. Ours, in the preset `paper`:
 - preset `longer`: two of these rows, first seed, with up to 100 epochs: whether the training of `paper` was too short;
 - preset `quick`: `dots` and `arrow` with fewer images and smaller networks.
 
-What the sentences are held against is in `claims`.
+The thresholds of the claims are in `claims`.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ class Config:
     """The settings; the defaults are the preset `paper`.
 
     Attributes:
-        generated: data sets that are made anew for each seed.
-        sizes: of these: images to train on, to stop on, to test on.
-        n_seeds: ensembles on each of these.
-        training: of these.
-        scenes: a data set of street scenes, or None.
-        targets: the classes whose pixels are counted, each a data set.
-        n_scene_seeds: ensembles on each of these.
-        scene_training: of these.
-        seed: the first one; on 0 the constants of the generators were chosen.
+        generated: data sets that are generated for each seed.
+        sizes: their numbers of images to train on, to stop on and to test on.
+        n_seeds: number of ensembles on each of these.
+        training: options of these ensembles.
+        scenes: name of a data set of street scenes, or None.
+        targets: classes whose pixels are counted; each is a row of the table.
+        n_scene_seeds: number of ensembles on each of these.
+        scene_training: options of these ensembles.
+        seed: the first seed; the constants of the generators were chosen with seed 0.
     """
 
     generated: tuple[str, ...] = ("dots", "arrow")
@@ -87,14 +87,14 @@ class Config:
 
 @dataclass(frozen=True)
 class SelectiveFit:
-    """A job: one ensemble on one data set, which the paper calls `name`."""
+    """A job: one ensemble on one data set, with the paper's name of the data set."""
 
     name: str
     fit: EnsembleSpec
 
 
 def selections(config: Config) -> list[SelectiveFit]:
-    """All ensembles."""
+    """All ensembles of these settings."""
     seeds, scene_seeds = (range(config.seed, config.seed + n) for n in (config.n_seeds, config.n_scene_seeds))
     options = {"sizes": config.sizes}
     found = [
@@ -110,7 +110,7 @@ def selections(config: Config) -> list[SelectiveFit]:
 
 
 def jobs(config: Config) -> list[Job]:
-    """One for each data set and seed."""
+    """One job for each data set and seed."""
     return [
         Job(
             f"{each.name}, seed {each.fit.seed}",
@@ -123,7 +123,7 @@ def jobs(config: Config) -> list[Job]:
 
 
 def expected(fit: EnsembleSpec) -> float:
-    """Seconds that a fit may take, to plan with: of the paper's size on a GPU, of less on two cores."""
+    """Expected seconds of a training: at the paper's size on a GPU, at smaller sizes on two cores."""
     if fit.training.network == LARGE:  # it seldom stops before its last epoch
         return 2.4 * fit.training.max_epochs * PIXELS[fit.data] / PIXELS["camvid"]
     size = fit.options["sizes"][0]
@@ -131,7 +131,7 @@ def expected(fit: EnsembleSpec) -> float:
 
 
 def needs(config: Config) -> tuple[str, ...]:
-    """Data sets that are not generated."""
+    """The data sets that are read from files."""
     return () if config.scenes is None else (config.scenes,)
 
 
@@ -152,9 +152,9 @@ def work(job: Job, store: Store) -> TaskResult:
 
 
 def unlike(fitted: StoredEnsemble) -> dict[str, float]:
-    """How unlike the images that networks stop on and those they are tested on are: early stopping chooses for the former.
+    """NLL on the validation and the test images: how different they are, since early stopping uses the former.
 
-    NLL is the mean of a member's, in standard deviations of the training targets, as it is trained.
+    The NLL is the mean of the members', in standard deviations of the training targets, as in training.
     """
     record, members = fitted.record(), fitted.predictions().members
     best = np.array(record.data["best epochs"]) - 1
@@ -164,12 +164,12 @@ def unlike(fitted: StoredEnsemble) -> dict[str, float]:
 
 
 def predict(config: Config, store: Store) -> None:
-    """Only what needs a GPU: train and predict; the jobs go on from there."""
+    """Train and predict: the part that needs a GPU. The jobs continue from the store."""
     predict_all((each.fit for each in selections(config)), store)
 
 
 def gather(config: Config, store: Store) -> Result:
-    """Hold the paper's tables and sentences against ours."""
+    """Compare the paper's tables and sentences with our numbers."""
     found: dict[str, dict[int, TaskResult]] = {}
     for job in jobs(config):
         found.setdefault(job.key.name, {})[job.key.fit.seed] = store.get(job.artefact)
@@ -220,7 +220,7 @@ def _tables(found: Found, mean: Cells, rows: Mapping[str, Cells], papers: Mappin
 
 
 def _seeds(found: Found, papers: Mapping[str, published.Table]) -> list[dict[str, Any]]:
-    """How well the order of the measures agrees with the paper's and with that of the other seeds, one seed at a time."""
+    """Rank correlation of each seed's measures with the paper's, and with the mean of the other seeds."""
     shown = ("share of ten largest", "largest error", "its target")
     rows = []
     for name, seeds in found.items():
@@ -264,7 +264,7 @@ SCENES = (
 
 
 def notes(mean: Cells, rows: Mapping[str, Cells], scenes: str | None) -> tuple[str, ...]:
-    """The paper's slip, other data, and on which data sets each sentence holds by itself."""
+    """Notes on the paper's column 2,1, on the data, and on which data sets each sentence holds."""
     found = [slip("PRR"), f"{CONSTANT} An order of equals is random: PRR 1."]
     if scenes == "camvid":
         found.append(SCENES)
@@ -286,7 +286,7 @@ LIKE_PAPER = "street"
 
 
 def pictures(result: Result) -> dict[str, Picture]:
-    """By file name."""
+    """The pictures, by file name."""
     arrays = result.arrays
     rows, measures = [list(map(str, arrays[name])) for name in ("rows", "measures")]
     means = {row: dict(zip(measures, arrays[f"{row}_prr"].mean(axis=0).tolist(), strict=True)) for row in rows}
@@ -301,7 +301,7 @@ def pictures(result: Result) -> dict[str, Picture]:
 
 
 def _retention(arrays: Any, measures: list[str], row: str) -> Picture:
-    """A panel per rule."""
+    """Retention curves, a panel per rule."""
     kept = 100.0 * arrays[f"{row}_retention"]
     shown = kept >= FROM
     prr, curves = arrays[f"{row}_prr"][0], arrays[f"{row}_curves"]

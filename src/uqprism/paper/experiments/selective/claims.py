@@ -1,6 +1,6 @@
-"""What the paper says of selective prediction, as numbers; lower PRR is better.
+"""The paper's sentences on selective prediction, compared with our numbers; a lower PRR is better.
 
-The words that it gives no number for:
+Words that the paper gives no number for:
 
 | word | holds if |
 |---|---|
@@ -12,8 +12,8 @@ The words that it gives no number for:
 | overall best | no measure is better by more than the last digit printed, 0.001 |
 | consistently among the best | under every rule within the spread of the best measure of all |
 
-Spread is the standard deviation between seeds, as in the paper, whose tables print all in bold that is within the best one's; with one seed
-there is none, and the paper's 0.007 takes its place.
+The spread is the standard deviation between seeds, as in the paper, whose tables print in bold what is within that of the best; with one
+seed the paper's 0.007 is used.
 """  # noqa: E501  a table
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GOOD = ("total 1,1", "total 2,1", "total 3a,1")
 
 
 def all_claims(mean: Cells) -> tuple[Claim, ...]:
-    """In the paper's order."""
+    """All claims, in the paper's order."""
     return (
         total_does_well(mean),
         best_totals(mean),
@@ -45,7 +45,7 @@ def all_claims(mean: Cells) -> tuple[Claim, ...]:
 
 
 def tied(mean: Cells, names: list[str]) -> tuple[str, float]:
-    """The best of these measures, and how far behind it is as good."""
+    """The best of these measures, and its spread: measures within it count as equally good."""
     best = min(names, key=lambda name: mean[name])
     spread = mean.spread[best]
     return best, PAPERS_SPREAD if np.isnan(spread) else spread
@@ -57,7 +57,7 @@ def filled(rules: tuple[str, ...] = tuple(RULES)) -> list[str]:
 
 
 def total_does_well(mean: Cells) -> Claim:
-    """The guess that is to be validated."""
+    """Total risks against Bayes and excess risks."""
     averages = {risk: float(np.mean([mean[name] for name in of_risk(risk)])) for risk in ("total", "bayes", "excess")}
     best, spread = tied(mean, filled())
     listed = ", ".join(f"{value:.3f} of {risk} risks" for risk, value in averages.items())
@@ -71,7 +71,7 @@ def total_does_well(mean: Cells) -> Claim:
 
 
 def best_totals(mean: Cells) -> Claim:
-    """Three total risks under each rule."""
+    """Three total risks against the best measure of each rule."""
     behind, spreads = {}, {}
     for rule in RULES:
         best, spreads[rule] = tied(mean, filled((rule,)))
@@ -86,7 +86,7 @@ def best_totals(mean: Cells) -> Claim:
 
 
 def squared_excess(mean: Cells) -> Claim:
-    """All excess risks under the squared error."""
+    """Excess risks under the squared error against R_tot^{1,1}."""
     values = [mean[name] for name in of_risk("excess", ["squared_error"])]
     total = mean[column("squared_error", "total 1,1")]
     apart, gap = float(np.ptp(values)), values[0] - total
@@ -100,7 +100,7 @@ def squared_excess(mean: Cells) -> Claim:
 
 
 def poor_excess(mean: Cells) -> Claim:
-    """Under the quadratic score, and one under CRPS."""
+    """Excess risks of the quadratic score, and one of CRPS, against all other measures."""
     poor = [*of_risk("excess", ["quadratic"]), column("crps", "excess 3a,2")]
     others = [name for name in filled() if name not in poor]
     best, worst = min(poor, key=lambda name: mean[name]), max(others, key=lambda name: mean[name])
@@ -117,7 +117,7 @@ def poor_excess(mean: Cells) -> Claim:
 
 
 def log_excess(mean: Cells) -> Claim:
-    """Under the log score; by definition, and R_exc^{2,1} as the paper prints it is no other measure."""
+    """Excess risks of the log score, by definition, against all other measures."""
     chosen = of_risk("excess", ["log"])
     others = [name for name in filled() if name not in chosen]
     shares = {name: float(np.mean([mean[name] - mean[other] >= SUBSTANTIAL for other in others])) for name in chosen}
@@ -133,7 +133,7 @@ def log_excess(mean: Cells) -> Claim:
 
 
 def overall_best(mean: Cells) -> Claim:
-    """R_tot^{1,1} under CRPS against all."""
+    """R_tot^{1,1} of CRPS against the best measure."""
     chosen = column("crps", "total 1,1")
     best = min(filled(), key=lambda name: mean[name])
     return Claim(
@@ -146,7 +146,7 @@ def overall_best(mean: Cells) -> Claim:
 
 
 def among_the_best(mean: Cells) -> Claim:
-    """R_tot^{1,1} under every rule."""
+    """R_tot^{1,1} of every rule against the best measure."""
     best, spread = tied(mean, filled())
     behind = {rule: mean[column(rule, "total 1,1")] - mean[best] for rule in RULES}
     return Claim(

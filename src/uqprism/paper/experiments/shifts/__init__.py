@@ -1,4 +1,4 @@
-"""Shifts of a posterior: how every measure answers when means or variances move or spread, exactly.
+"""Shifts of a posterior: how every measure responds when means or variances move or spread, exactly.
 
 The paper (Characterization of Uncertainty Measures) has a posterior over Gaussians: the mean is uniform on (-1, 1) and,
 independently, the variance on (1, 2). Four shifts move or spread one of them: the means to (1, 3), the variances to (2, 3), the
@@ -6,7 +6,7 @@ means to (-2, 2), the variances to (0.5, 2.5).
 
 Nothing is drawn. The posterior is a weighted ensemble on the nodes of a Gauss-Legendre rule in both parameters, so that a mean
 over members is the rule for an integral over the posterior; the integrands are smooth, and the error falls exponentially with
-the nodes. A second, coarser rule tells how large it is.
+the nodes. A second, coarser rule estimates it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Posterior:
-    """Mean and variance, each uniform on an interval, independent of each other."""
+    """A mean and a variance, each uniform on an interval, independent of each other."""
 
     mean: Interval
     variance: Interval
@@ -49,11 +49,11 @@ POSTERIORS = {
 
 @dataclass(frozen=True)
 class Config:
-    """The settings; the defaults are the preset `paper`. Nothing is drawn, so there is no seed.
+    """The settings; the defaults are the preset `paper`. There is no seed, because nothing is drawn.
 
     Attributes:
-        nodes: of the rule, in mean and in variance.
-        coarser_nodes: of the rule that it is compared with, to see the error.
+        nodes: number of nodes in mean and in variance.
+        coarser_nodes: number of nodes of the coarser rule.
     """
 
     nodes: int = 16
@@ -62,14 +62,14 @@ class Config:
 
 @dataclass(frozen=True)
 class Quadrature:
-    """A job: all measures of all posteriors, with so many nodes in each parameter."""
+    """A job: all measures of all posteriors, with this number of nodes in each parameter."""
 
     nodes: int
     posteriors: tuple[Posterior, ...] = tuple(POSTERIORS.values())
 
 
 def jobs(config: Config) -> list[Job]:
-    """The rule and the coarser one."""
+    """One job for each rule."""
     return [_job(config.nodes), _job(config.coarser_nodes)]
 
 
@@ -78,7 +78,7 @@ def _job(nodes: int) -> Job:
 
 
 def work(job: Job, _: Store) -> MeasureTable:
-    """Every measure, (posteriors,)."""
+    """Evaluate every measure, (posteriors,)."""
     from uqprism import evaluate
 
     return evaluate(weighted(job.key))
@@ -103,7 +103,7 @@ def weighted(rule: Quadrature) -> EnsemblePrediction:
 
 
 def gather(config: Config, store: Store) -> Result:
-    """The paper's sentences against the numbers, and all of them in a table."""
+    """Compare the paper's sentences with the numbers, and tabulate all measures."""
     fine, coarse = (store.get(job.artefact) for job in jobs(config))
     answers = Answers({name: np.asarray(fine[name]) for name in fine})
     return Result(
@@ -147,7 +147,7 @@ def draw(result: Result) -> dict[str, Picture]:
 
 
 TITLES = {"crps": "CRPS", "log": "Log", "squared_error": "Squared error", "quadratic": "Quadratic"}
-GAP = 2  # bars' widths between two rules
+GAP = 2  # between two rules, in widths of a bar
 TICKS = (-1.0, -0.1, 0.0, 0.1, 1.0, 10.0, 100.0)
 
 
@@ -188,7 +188,7 @@ def _posterior(ax: Any, posteriors: Any, shift: str) -> None:
 
 
 def _places() -> dict[str, tuple[int, int]]:
-    """Where the bars of each rule begin and end."""
+    """The first and last place of each rule's bars."""
     width = len(published.measures(("crps",)))
     return {rule: (i * (width + GAP), i * (width + GAP) + width) for i, rule in enumerate(TITLES)}
 
@@ -202,7 +202,7 @@ def _bars(ax: Any, answers: Answers, shift: str) -> None:
                 ax.plot(place, 0.0, marker="x", color=GREY, markersize=3.0, markeredgewidth=0.7)
                 continue
             colour = GREY if abs(change) < NONE else RISK_COLOURS[measure.risk]
-            shown = change if abs(change) >= NONE else 0.012  # a bar that can be seen
+            shown = change if abs(change) >= NONE else 0.012  # so that the bar can be seen
             ax.bar(place, shown, width=0.8, color=colour, alpha=1.0 if measure.name in filled else 0.45)
     ax.axhline(0.0, color="black", linewidth=0.6)
     ax.set_yscale("symlog", linthresh=0.1, linscale=0.7)
@@ -214,13 +214,13 @@ def _bars(ax: Any, answers: Answers, shift: str) -> None:
 
 
 def _label(ax: Any) -> None:
-    """Superscripts in the order of the tables, under every bar."""
+    """Label every bar by its superscript."""
     places: list[int] = []
     labels: list[str] = []
     for rule, (start, stop) in _places().items():
         places += range(start, stop)
         labels += [published.label(measure.name).split("{")[1].removesuffix("}") for measure in published.measures((rule,))]
-    ax.set_xticks(places, labels, rotation=90, fontsize=4.6)  # as much as the bars leave room for
+    ax.set_xticks(places, labels, rotation=90, fontsize=4.6)  # all that fits
     ax.tick_params(axis="x", pad=1)
 
 

@@ -1,7 +1,7 @@
-"""What the paper says of the shifts, held against exact numbers.
+"""The paper's sentences on the shifts, compared with exact numbers.
 
-A change is relative to the size of the number before the shift. As in the paper's figure, less than 1 % counts as none. Where the
-paper gives no number for a word, ours is:
+A change is relative to the size of the number before the shift. As in the paper's figure, less than 1 % counts as none. Words
+that the paper gives no number for:
 
 | word | holds if |
 |---|---|
@@ -23,7 +23,7 @@ from uqprism.paper.experiment import Claim
 
 ORIGINAL = "original"
 SHIFTS = ("means move", "variances move", "means spread", "variances spread")
-NONE = 0.01  # a change that is none, in the paper's figure
+NONE = 0.01  # smaller changes count as none, as in the paper's figure
 LOW, LOWER = 0.1, 0.25
 
 FILLED = [Measure.parse(name) for name in published.table("ood_detection_mean")]
@@ -32,21 +32,21 @@ TINY = ("excess.mixture.matched", "excess.mixture.pooled")
 
 @dataclass(frozen=True)
 class Answers:
-    """Each measure under the original posterior and the four shifts of it, (5,)."""
+    """Each measure under the original posterior and its four shifts, (5,)."""
 
     values: Mapping[str, np.ndarray]
 
     def change(self, measure: str | Measure, shift: str) -> float:
-        """Relative to the size of the number before; 0 where the measure is always zero."""
+        """Relative change of a measure under a shift; 0 if it is zero before and after."""
         before, after = self.values[str(measure)][[0, 1 + SHIFTS.index(shift)]]
         return 0.0 if before == after else float((after - before) / abs(before))
 
     def changes(self, measures: Iterable[str | Measure], shift: str) -> dict[str, float]:
-        """The same by name."""
+        """The changes of several measures, by name."""
         return {str(measure): self.change(measure, shift) for measure in measures}
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row per measure."""
+        """A table with a row per measure."""
         return [
             {
                 "measure": name,
@@ -59,7 +59,7 @@ class Answers:
 
 
 def all_claims(answers: Answers) -> tuple[Claim, ...]:
-    """Every empirical sentence of the section, in its order."""
+    """All claims, in the paper's order."""
     return (
         nothing_changes(answers),
         noise_rises(answers),
@@ -81,7 +81,7 @@ def of(*, risks: Iterable[str], rules: Iterable[str] = tuple(published.RULES.val
 
 
 def nothing_changes(answers: Answers) -> Claim:
-    """Where the means are does not matter."""
+    """No measure changes when all means move."""
     filled, every = (_largest(answers.changes(names, SHIFTS[0])) for names in (FILLED, answers.values))
     return Claim(
         "means move: nothing changes",
@@ -93,7 +93,7 @@ def nothing_changes(answers: Answers) -> Claim:
 
 
 def noise_rises(answers: Answers) -> Claim:
-    """Total and Bayes risks answer to larger variances."""
+    """Total and Bayes risks rise with the variances."""
     changes = answers.changes(of(risks=("total", "bayes")), SHIFTS[1])
     lowest = min(changes.values())
     return Claim(
@@ -122,7 +122,7 @@ def excess_falls_or_stays(answers: Answers) -> Claim:
 
 
 def tiny_excess_stays(answers: Answers) -> Claim:
-    """The paper's bars of excess 3a,2 are too small to see them fall."""
+    """Excess 3a,2 under CRPS and the quadratic score; the paper's bars are too small to show a change."""
     names = [f"{rule}.excess.mixture.matched" for rule in ("crps", "quadratic")]
     changes = answers.changes(names, SHIFTS[1])
     shown = [
@@ -139,7 +139,7 @@ def tiny_excess_stays(answers: Answers) -> Claim:
 
 
 def squared_error_stays(answers: Answers) -> Claim:
-    """Squared error's excess is the spread of the means."""
+    """Excess risks of squared error depend only on the means."""
     largest = _largest(answers.changes(of(risks=("excess",), rules=("squared_error",)), SHIFTS[1]))
     return Claim(
         "variances move: squared error's excess stays",
@@ -156,7 +156,7 @@ def _unmoved() -> list[str]:
 
 
 def invariant_to_spread(answers: Answers) -> Claim:
-    """Bayes risks of members and of the pooled Gaussian do not see where the means are."""
+    """Bayes risks of members and of the pooled Gaussian do not depend on the means."""
     changes = answers.changes(_unmoved(), SHIFTS[2])
     return Claim(
         "means spread: invariant measures",
@@ -168,7 +168,7 @@ def invariant_to_spread(answers: Answers) -> Claim:
 
 
 def others_rise(answers: Answers) -> Claim:
-    """All that is left sees the means spread."""
+    """All other measures rise when the means spread."""
     unmoved = set(_unmoved())
     changes = answers.changes([measure for measure in FILLED if measure.name not in unmoved], SHIFTS[2])
     lowest = min(changes, key=lambda name: changes[name])
@@ -185,7 +185,7 @@ def others_rise(answers: Answers) -> Claim:
 
 
 def variance_spread(answers: Answers) -> Claim:
-    """What the paper expects of a spread of the variances; it does not say what it saw."""
+    """Total and excess risks rise and Bayes risks stay when the variances spread, as the paper expects."""
     uncertain = answers.changes(of(risks=("total", "excess")), SHIFTS[3])
     noise = answers.changes(of(risks=("bayes",)), SHIFTS[3])
     rising = sum(change > NONE for change in uncertain.values())
@@ -204,7 +204,7 @@ def variance_spread(answers: Answers) -> Claim:
 
 
 def low_magnitudes(answers: Answers) -> Claim:
-    """A mixture is hardly told from the Gaussian that stands in for it."""
+    """Excess risks between the mixture and its surrogates are very low."""
     ratios, to_excess = {}, {}
     for rule in ("crps", "log", "quadratic"):
         for kind in TINY:
@@ -225,7 +225,7 @@ def low_magnitudes(answers: Answers) -> Claim:
 
 
 def lower_than_bayes(answers: Answers) -> Claim:
-    """Excess beside noise."""
+    """Excess risks are often lower than Bayes risks."""
     ratios = np.concatenate(
         [
             answers.values[measure.name] / np.abs(answers.values[f"{measure.rule}.bayes.members"])
@@ -244,7 +244,7 @@ def lower_than_bayes(answers: Answers) -> Claim:
 
 
 def most_by_spread(answers: Answers) -> Claim:
-    """The means' spread is what excess risks are made of."""
+    """Excess risks change most when the means spread."""
     names = [measure.name for measure in of(risks=("excess",))]
     most = [name for name in names if _strongest(answers, name) == SHIFTS[2]]
     changes = answers.changes(names, SHIFTS[2])

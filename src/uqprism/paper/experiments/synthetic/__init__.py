@@ -4,13 +4,13 @@ The paper (Synthetic Datasets, and the appendix Synthetic Experiment) draws 1200
 ten networks with two hidden layers of 8 SiLU units and the natural parameterisation for 100 epochs with Adam, and looks at test
 inputs in "several disjoint input regions". It gives no inputs, no batch size and no learning rate. Ours:
 
-- inputs: training ones uniform on [-4, 4] (`uqprism.paper.data.synthetic.two_curves`); test ones likewise, and on [-8, -5.5] and
+- inputs: training ones uniform on [-4, 4] (`uqprism.paper.data.synthetic.two_curves`); test ones on [-4, 4], [-8, -5.5] and
   [5.5, 8], where there are no training data;
 - training: batches of 64, learning rate 1e-2, no early stopping, no weight decay; all of it again with 3e-3 and 1e-3, to see
   what depends on it: at 1e-3, 100 epochs are too few for so small a network;
 - ten data sets, each with an ensemble of its own; pictures show the first.
 
-What is measured is in `claims`.
+Measurements and thresholds are in `claims`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from uqprism.measures import Measure, published
 from uqprism.paper.data.synthetic import TWO_CURVES_REGION, two_curves, two_curves_truth
 from uqprism.paper.ensembles import trained
 from uqprism.paper.experiment import Experiment, Picture, Result, first_line, register
-from uqprism.paper.experiments.synthetic.claims import Trials, all_claims, judged, notes, tables
+from uqprism.paper.experiments.synthetic.claims import Trials, all_claims, notes, summarised, tables
 from uqprism.paper.jobs import Job
 from uqprism.paper.store import Artefact, Bundle, Store, as_data, checksum
 from uqprism.plots.style import BLUE, GREY, ORANGE, new_figure, styled
@@ -43,15 +43,15 @@ class Config:
     """The settings; the defaults are the preset `paper`.
 
     Attributes:
-        n_trials: data sets, with an ensemble for each.
-        n_training: rows to train on.
-        n_test: rows to predict, in all regions together.
-        n_members: networks of an ensemble.
+        n_trials: number of data sets, with an ensemble for each.
+        n_training: number of rows to train on.
+        n_test: number of rows to predict, in all regions together.
+        n_members: number of networks in an ensemble.
         hidden: widths of the hidden layers.
         epochs: passes over the training rows.
         batch_size: rows per step.
         learning_rate: of Adam.
-        other_rates: learning rates to repeat all of it with.
+        other_rates: learning rates to repeat everything with.
         seed: of data and networks.
     """
 
@@ -69,7 +69,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Seeds:
-    """Of one trial."""
+    """The seeds of one trial."""
 
     training: int
     test: int
@@ -78,34 +78,34 @@ class Seeds:
 
 @dataclass(frozen=True)
 class Trial:
-    """A job: an ensemble on a data set of its own, and how its measures answer to the test inputs."""
+    """A job: an ensemble on its own data set, and how its measures depend on where the test inputs lie."""
 
     seeds: Seeds
     config: Config
 
     @property
     def members(self) -> Artefact:
-        """The networks, which do not depend on what they will be asked."""
+        """The networks, which do not depend on the test data."""
         return Artefact("members", replace(self, config=replace(self.config, n_test=0), seeds=replace(self.seeds, test=0)))
 
     @property
     def predictions(self) -> Artefact:
-        """At the test inputs."""
+        """The predictions at the test inputs."""
         return Artefact(
             "predictions", {"n": self.config.n_test, "seed": self.seeds.test, "regions": TEST_REGIONS}, (self.members,)
         )
 
     @property
     def measures(self) -> Artefact:
-        """All of them, there."""
+        """All measures at the test inputs."""
         return Artefact("measures", "all", (self.predictions,))
 
     def training_data(self) -> tuple[Any, Any]:
-        """Inputs and targets."""
+        """Training inputs and targets."""
         return two_curves(self.config.n_training, self.seeds.training)
 
     def test_data(self) -> tuple[Any, Any]:
-        """Likewise, in all regions."""
+        """Test inputs and targets, in all regions."""
         return two_curves(self.config.n_test, self.seeds.test, regions=TEST_REGIONS)
 
     def settings(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Trial:
 
 
 def jobs(config: Config) -> list[Job]:
-    """Every trial at every learning rate."""
+    """One job for every trial at every learning rate."""
     return [job for trials in _jobs(config).values() for job in trials]
 
 
@@ -135,7 +135,7 @@ def _jobs(config: Config) -> dict[float, list[Job]]:
     seconds = 2.0 + 3e-3 * config.epochs * math.ceil(config.n_training / config.batch_size)
     found = {}
     for rate in (config.learning_rate, *config.other_rates):
-        # What one trial does depends neither on how many there are nor on the other rates.
+        # A trial does not depend on the number of trials or on the other rates, so they are not in its key.
         own = replace(config, learning_rate=rate, other_rates=(), n_trials=1, seed=0)
         trials = [Trial(Seeds(*map(int, row)), own) for row in states]
         found[rate] = [
@@ -146,9 +146,9 @@ def _jobs(config: Config) -> dict[float, list[Job]]:
 
 
 def work(job: Job, store: Store) -> Bundle:
-    """Train, predict, evaluate, judge."""
+    """Train, predict, evaluate, and summarise the measures."""
     trial: Trial = job.key
-    return judged(_measures(trial, store), trial.test_data()[0][:, 0])
+    return summarised(_measures(trial, store), trial.test_data()[0][:, 0])
 
 
 def _measures(trial: Trial, store: Store) -> MeasureTable:
@@ -166,7 +166,7 @@ def _members(trial: Trial, store: Store) -> Any:
 
 
 def gather(config: Config, store: Store) -> Result:
-    """The paper's sentences against the medians over trials, and what depends on the learning rate."""
+    """Compare the paper's sentences with medians over trials, at every learning rate."""
     found = {rate: Trials.of([store.get(job.artefact) for job in each]) for rate, each in _jobs(config).items()}
     claims = {rate: all_claims(trials) for rate, trials in found.items()}
     trials = [job.key for job in _jobs(config)[config.learning_rate]]
@@ -203,11 +203,11 @@ RISKS = {"total": "Total", "bayes": "Bayes", "excess": "Excess"}
 RULES = {"crps": "CRPS", "squared_error": "Squared error", "quadratic": "Quadratic", "log": "Log"}
 COLOURS = "viridis"
 REACH = (-8.5, 8.5)
-CLIPPED = 98.0  # percentile of the values from which on colours do not change
+CLIPPED = 98.0  # percentile of the values; the colour is the same above it
 
 
 def _data_figure(result: Result) -> Picture:
-    """The two curves, as thick as they are likely; the samples."""
+    """The two curves, drawn as thick as they are probable, and the samples."""
     arrays = result.arrays
     with styled():
         figure, (left, right) = new_figure(2.9, ncols=2, sharex=True, sharey=True)
@@ -256,7 +256,7 @@ def log_figure(result: Result) -> Picture:
 
 
 def _extended_figure(result: Result, rules: tuple[str, str]) -> Picture:
-    """Bayes and excess risks under two rules, in a row each, with every stand-in that the paper has a column for."""
+    """Bayes and excess risks under two rules, a row each, with every approximation that has a column in the paper."""
     rows = [(rule, risk) for rule in rules for risk in ("bayes", "excess")]
     columns = max(len(_columns(*row)) for row in rows)
     with styled():

@@ -1,4 +1,4 @@
-"""What the paper says of the synthetic set, as numbers: medians over trials of what `judgement` finds.
+"""The paper's sentences on the synthetic set, compared with medians over trials; then tables and notes.
 
 | statement | holds if |
 |---|---|
@@ -34,23 +34,23 @@ TOTAL, BAYES, EXCESS = "total.members.members", "bayes.members", "excess.members
 
 @dataclass(frozen=True)
 class Trials:
-    """What several trials found: for each kind of number an array (trials, measures)."""
+    """The summaries of several trials: for each kind of number an array (trials, measures)."""
 
     measures: tuple[str, ...]
     numbers: Mapping[str, np.ndarray]
 
     @classmethod
     def of(cls, findings: Sequence[Bundle]) -> Trials:
-        """All of the same measures."""
+        """Stack the artefacts of trials with the same measures."""
         numbers = {kind: np.stack([each.arrays[kind] for each in findings]) for kind in findings[0].arrays}
         return cls(tuple(findings[0].data["measures"]), numbers)
 
     def each(self, kind: str, measure: str) -> np.ndarray:
-        """One number per trial."""
+        """A kind of number of a measure, (trials,)."""
         return self.numbers[kind][:, self.measures.index(measure)]
 
     def median(self, kind: str, measure: str) -> float:
-        """Over trials."""
+        """The median over trials."""
         return float(np.median(self.each(kind, measure)))
 
     def peaks_in_the_mixture(self, measure: str) -> float:
@@ -63,7 +63,7 @@ class Trials:
 
 
 def all_claims(trials: Trials) -> tuple[Claim, ...]:
-    """The sentences of the section and of the appendix."""
+    """All claims, of the section and of the appendix."""
     return (
         excess_outside(trials),
         bayes_of_noise(trials),
@@ -77,7 +77,7 @@ def all_claims(trials: Trials) -> tuple[Claim, ...]:
 
 
 def excess_outside(trials: Trials) -> Claim:
-    """Ignorance shows where there were no data."""
+    """The excess risk is higher where there were no training data."""
     name = f"log.{EXCESS}"
     found = {kind: trials.median(kind, name) for kind in ("outside", "left", "right", "ratio")}
     worst = float(trials.each("outside", name).min())
@@ -92,7 +92,7 @@ def excess_outside(trials: Trials) -> Claim:
 
 
 def bayes_of_noise(trials: Trials) -> Claim:
-    """Noise shows where the truth is noisy."""
+    """The Bayes risk is higher where the true distribution has more variance."""
     correlation = trials.median("noise", f"log.{BAYES}")
     return Claim(
         "Bayes where least determined",
@@ -105,7 +105,7 @@ def bayes_of_noise(trials: Trials) -> Claim:
 
 
 def bayes_where_curves_mix(trials: Trials) -> Claim:
-    """And the truth is noisy where two curves mix."""
+    """The Bayes risk is higher where both curves are probable."""
     name = f"log.{BAYES}"
     mixed, peaks, peak = trials.median("mixed", name), trials.peaks_in_the_mixture(name), trials.median("peak", name)
     return Claim(
@@ -121,7 +121,7 @@ def bayes_where_curves_mix(trials: Trials) -> Claim:
 
 
 def total_of_both(trials: Trials) -> Claim:
-    """The total is the sum."""
+    """The total risk is high where the Bayes or the excess risk is."""
     share = trials.median("follows", f"log.{TOTAL}")
     return Claim(
         "total where either is high",
@@ -133,7 +133,7 @@ def total_of_both(trials: Trials) -> Claim:
 
 
 def other_rules(trials: Trials) -> Claim:
-    """CRPS, squared error and the quadratic score."""
+    """The other three rules behave like the log score."""
     rules = [rule for rule in RULES if rule != "log"]
     outside = {rule: trials.median("outside", f"{rule}.{EXCESS}") for rule in rules}
     mixed = {rule: trials.median("mixed", f"{rule}.{BAYES}") for rule in rules}
@@ -153,7 +153,7 @@ def other_rules(trials: Trials) -> Claim:
 
 
 def log_supported(trials: Trials) -> Claim:
-    """The usual choice is as good as any."""
+    """The log score is about as good as the best rule."""
     outside = {rule: trials.median("outside", f"{rule}.{EXCESS}") for rule in RULES}
     noise = {rule: trials.median("noise", f"{rule}.{BAYES}") for rule in RULES}
     behind = max(max(each.values()) - each["log"] for each in (outside, noise))
@@ -168,7 +168,7 @@ def log_supported(trials: Trials) -> Claim:
 
 
 def consistent(trials: Trials) -> Claim:
-    """The same places are uncertain under every rule."""
+    """All rules order the test inputs alike."""
     found = {risk: {rule: trials.median("agreement", f"{rule}.{risk}") for rule in RULES} for risk in (BAYES, EXCESS)}
     lowest = {risk: min(each.values()) for risk, each in found.items()}
     return Claim(
@@ -182,7 +182,7 @@ def consistent(trials: Trials) -> Claim:
 
 
 def magnitudes(trials: Trials) -> Claim:
-    """Rules have units of their own."""
+    """Magnitudes differ little between rules."""
     sizes = {risk: {rule: abs(trials.median("size", f"{rule}.{risk}")) for rule in RULES} for risk in (BAYES, EXCESS)}
     factors = {risk: max(each.values()) / min(each.values()) for risk, each in sizes.items()}
     return Claim(
@@ -199,12 +199,24 @@ def _listed(numbers: Mapping[str, float]) -> str:
     return ", ".join(f"{rule} {number:.3g}" for rule, number in numbers.items())
 
 
-MIXED = 0.25  # a curve that is at least so likely has a say
-HIGH = 0.9  # the quantile from which on a risk is high
+MIXED = 0.25  # a curve counts where it is at least this probable
+HIGH = 0.9  # the quantile above which a risk is high
 
 
-def judged(table: Mapping[str, Any], x: np.ndarray) -> Bundle:
-    """One number of each kind for each measure; nan where it has no meaning."""
+def summarised(table: Mapping[str, Any], x: np.ndarray) -> Bundle:
+    """How the measures of one ensemble depend on where a test input lies: one number of each kind per measure, or NaN.
+
+    | kind | is |
+    |---|---|
+    | `outside` | AUROC of inputs outside the training region against those inside, mean of both sides; `left`, `right` for each |
+    | `mixed` | inside: AUROC of inputs where either curve has a probability of at least a quarter against the others |
+    | `noise` | inside: Spearman correlation with the variance of the true distribution |
+    | `peak` | inside: the input where the measure is largest |
+    | `ratio` | median outside over median inside |
+    | `follows` | totals: where the Bayes or the excess risk is in its top tenth, how often the total is above its median |
+    | `agreement` | the lowest Spearman correlation with the same measure under another rule, over all test inputs |
+    | `size` | median inside |
+    """
     values = {name: np.asarray(table[name]) for name in table}
     inside = (x >= TWO_CURVES_REGION[0]) & (x <= TWO_CURVES_REGION[1])
     mixed, variance = _truth(x)
@@ -229,14 +241,14 @@ def judged(table: Mapping[str, Any], x: np.ndarray) -> Bundle:
 
 @cache
 def best_mixing() -> float:
-    """`mixed` of the true variance, on a grid: what a network that has learned the noise exactly would have."""
+    """`mixed` of the true variance, on a grid: the value of networks that have learned the noise exactly."""
     x = np.linspace(*TWO_CURVES_REGION, 4001)
     mixed, variance = _truth(x)
     return ood_detection({"variance": variance[~mixed]}, {"variance": variance[mixed]}, resamples=0)["variance"]
 
 
 def _truth(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where both curves are likely, and the variance of the true distribution."""
+    """Where both curves are probable, and the variance of the true distribution."""
     weight, means, scale = two_curves_truth(x)
     return np.minimum(weight, 1.0 - weight) >= MIXED, scale**2 + weight * (1.0 - weight) * (means[0] - means[1]) ** 2
 
@@ -255,7 +267,7 @@ def _follows(values: Mapping[str, np.ndarray], measure: Measure) -> float:
 
 
 def _agreement(values: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """With the other rules; a measure that is always zero agrees with nothing."""
+    """The lowest rank correlation with another rule; NaN for a measure that is always zero."""
     found = {}
     for name, each in values.items():
         rule, rest = name.split(".", 1)
@@ -285,7 +297,7 @@ Claims = Mapping[float, tuple[Claim, ...]]
 
 
 def tables(runs: Runs, claims: Claims) -> dict[str, list[dict[str, Any]]]:
-    """By learning rate, and every measure at the first."""
+    """Claims and numbers by learning rate, and every measure at the main one."""
     main = next(iter(runs.values()))
     by_rate = [{"learning rate": rate, **{claim.name: claim.holds for claim in found}} for rate, found in claims.items()]
     numbers = [{"learning rate": rate, **_numbers(trials)} for rate, trials in runs.items()]
@@ -314,7 +326,7 @@ def _row(trials: Trials, name: str) -> dict[str, Any]:
 
 
 def notes(runs: Runs, claims: Claims) -> tuple[str, ...]:
-    """What explains the numbers."""
+    """Notes that explain the numbers."""
     main = next(iter(runs.values()))
     found = [MIXTURE, UNITS, _best(main)]
     found += [
@@ -341,7 +353,7 @@ UNITS = (
 
 
 def _by_rate(runs: Runs) -> str:
-    """How much of the noise is learned in the same number of steps."""
+    """How much of the noise is learned at each learning rate."""
     shown = [f"{trials.median('noise', f'log.{BAYES}'):.2f} at {rate:g}" for rate, trials in runs.items()]
     return (
         f"Inside, the Bayes risk's correlation with the true variance is, by learning rate, {', '.join(shown)}: with too few or "
@@ -351,7 +363,7 @@ def _by_rate(runs: Runs) -> str:
 
 
 def _best(trials: Trials) -> str:
-    """Which excess risks find the outside, over all 16 of each rule."""
+    """How many excess risks are higher outside."""
     names = [name for name in trials.measures if ".excess." in name and np.any(trials.each("size", name))]
     lowest = min(names, key=lambda name: trials.median("outside", name))
     good = sum(trials.median("outside", name) >= 0.9 for name in names)
