@@ -78,28 +78,26 @@ class InputFile(ABC):
         return None
 
     @abstractmethod
-    def read(self, rows: int) -> Iterator[tuple[Batch, float]]:
-        """Batches of about this many rows, each with the fraction of the file read so far."""
+    def _batches(self, rows: int) -> Iterator[tuple[Batch, float]]: ...
 
     @abstractmethod
-    def whole(self, names: Sequence[str] | None = None) -> Any:
-        """An Arrow table of all rows, with all columns or with these."""
+    def _table(self, names: Sequence[str] | None) -> Any: ...
 
     @abstractmethod
     def close(self) -> None:
         """Close the file."""
 
     def batches(self, rows: int) -> Iterator[tuple[Batch, float]]:
-        """The same as `read`, with errors that name the file."""
+        """Record batches of about this many rows, each with the fraction of the file read so far."""
         with naming(self.path, "read"):
-            yield from self.read(rows)
+            yield from self._batches(rows)
 
     def table(self, names: Sequence[str] | None = None) -> Any:
-        """The same as `whole`, with errors that name the file."""
+        """An Arrow table of all rows, with all columns or with these."""
         if names is not None and (missing := [name for name in names if name not in self.names]):
             raise InvalidValueError(f"{self.path}: {unknown('column', missing[0], self.names)}")
         with naming(self.path, "read"):
-            return self.whole(names)
+            return self._table(names)
 
 
 class ParquetInput(InputFile):
@@ -133,27 +131,26 @@ class ParquetInput(InputFile):
     def _header(self) -> dict[str, Any]:
         return json.loads((self.schema.metadata or {}).get(FORMAT.encode(), b"{}"))
 
-    def row_counts(self) -> list[int]:
-        """The number of rows of each row group of the file."""
-        return [self.file.metadata.row_group(i).num_rows for i in range(self.file.num_row_groups)]
-
-    def read(self, rows: int) -> Iterator[tuple[Batch, float]]:
-        """Batches of about this many rows, each with the fraction of the file read so far."""
-        counts = self.row_counts()
+    def _batches(self, rows: int) -> Iterator[tuple[Batch, float]]:
+        counts = row_group_sizes(self.file)
         total, done = sum(counts[i] for i in self.groups), 0
         found = self.file.iter_batches(batch_size=rows, row_groups=self.groups) if self.groups else iter(())
         for batch in _joined(found, rows):
             done += batch.num_rows
             yield batch, done / max(total, 1)
 
-    def whole(self, names: Sequence[str] | None = None) -> Any:
-        """An Arrow table of all rows, with all columns or with these."""
+    def _table(self, names: Sequence[str] | None) -> Any:
         table = pq.read_table(self.path, columns=None if names is None else list(names), partitioning=None)
         return table if names is None else table.select(names)
 
     def close(self) -> None:
         """Close the file."""
         self.file.close()
+
+
+def row_group_sizes(file: Any) -> list[int]:
+    """The number of rows of each row group of a `pyarrow.parquet.ParquetFile`."""
+    return [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
 
 
 def _joined(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
@@ -224,8 +221,7 @@ class CsvInput(InputFile):
         except InvalidValueError:
             return ()
 
-    def read(self, rows: int) -> Iterator[tuple[Batch, float]]:
-        """Batches of at most this many rows, each with the fraction of the file read so far."""
+    def _batches(self, rows: int) -> Iterator[tuple[Batch, float]]:
         size = max(self.path.stat().st_size, 1)
         try:
             for batch in _joined(self._reader, rows):
@@ -234,8 +230,7 @@ class CsvInput(InputFile):
         except pa.ArrowInvalid as error:
             raise self._explained(error) from None
 
-    def whole(self, names: Sequence[str] | None = None) -> Any:
-        """An Arrow table of all rows, with all columns or with these; the types are those that all values suggest."""
+    def _table(self, names: Sequence[str] | None) -> Any:
         try:
             table = arrow_csv.read_csv(self.path, **self._options())
         except pa.ArrowInvalid as error:
@@ -315,15 +310,13 @@ class NpzInput(InputFile):
         """The weights of the members, if the ensemble was saved with some."""
         return self.arrays.weights
 
-    def read(self, rows: int) -> Iterator[tuple[Batch, float]]:
-        """Batches of at most this many rows, each with the fraction of the rows so far."""
+    def _batches(self, rows: int) -> Iterator[tuple[Batch, float]]:
         done = 0
         for batch in self.data.to_batches(max_chunksize=rows):
             done += batch.num_rows
             yield batch, done / max(self.data.num_rows, 1)
 
-    def whole(self, names: Sequence[str] | None = None) -> Any:
-        """An Arrow table of all rows, with all columns or with these."""
+    def _table(self, names: Sequence[str] | None) -> Any:
         return self.data if names is None else self.data.select(names)
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from uqprism.backends.choose import threads
 from uqprism.errors import InvalidValueError
 from uqprism.files.options import ScoreOptions
 from uqprism.files.paths import Part, Span
-from uqprism.files.read import Batch, InputFile, naming, open_input, pa, pq
+from uqprism.files.read import Batch, InputFile, naming, open_input, pa, pq, row_group_sizes
 from uqprism.files.rows import ScoredBatch, Scorer
 from uqprism.files.write import OutputFile, open_output
 from uqprism.support.storage import atomic_path
@@ -160,7 +160,7 @@ def cut_at_row_groups(part: Part, rows: int) -> list[Part]:
     if len(part.spans) > 1 or span.path.suffix not in (".parquet", ".pq"):
         return [part]
     with naming(span.path, "read"), closing(pq.ParquetFile(span.path)) as file:
-        counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+        counts = row_group_sizes(file)
     found: list[Span] = []
     groups: list[int] = []
     first = 0
