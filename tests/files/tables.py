@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import uqprism as up
+from uqprism import files
 from uqprism.measures import select_measures
 
 MEMBERS = 3
@@ -50,3 +54,10 @@ def assert_scored(scored: pa.Table, given: pa.Table, measures: list[str] | None 
         found = scored.column(name).to_numpy()
         assert found.dtype == values.dtype
         np.testing.assert_allclose(found, values, rtol=1e-12 if values.dtype == np.float64 else 1e-6, err_msg=name)
+
+
+def scored_parquet(folder: Path, given: pa.Table, **options: object) -> pa.Table:
+    """What `score` makes of this table, from Parquet to Parquet."""
+    pq.write_table(given, folder / "in.parquet")
+    files.score(folder / "in.parquet", folder / "out.parquet", **options)
+    return pq.read_table(folder / "out.parquet")

@@ -14,7 +14,7 @@ import pytest
 
 from tests.files.tables import FEW, assert_scored, members, table
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
-from uqprism.files import score
+from uqprism.files import named_by_stem, score
 
 
 @pytest.fixture
@@ -191,3 +191,10 @@ def test_outputs_in_the_way_of_inputs_are_refused(partitioned: Path, tmp_path: P
         (tmp_path / name).touch()
     with pytest.raises(ArgumentError, match="would both become"):
         score([tmp_path / "a.csv", tmp_path / "a.parquet"], tmp_path / "out")
+
+
+def test_ood_files_are_named_by_stem_or_by_path() -> None:
+    assert named_by_stem(["a/x.csv", "a/y.csv"]) == {"x": "a/x.csv", "y": "a/y.csv"}
+    assert named_by_stem([Path("a/x.csv"), Path("b/x.csv")]) == {"a/x.csv": Path("a/x.csv"), "b/x.csv": Path("b/x.csv")}
+    with pytest.raises(ArgumentError, match=r"must differ, got a/x\.csv, a/x\.csv"):
+        named_by_stem(["a/x.csv", "a/x.csv"])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import decimal
 import io
+import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -14,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import uqprism as up
-from tests.files.tables import DEFAULT, FEW, assert_scored, columns, ensemble, expected, members, table
+from tests.files.tables import DEFAULT, FEW, assert_scored, columns, ensemble, expected, members, scored_parquet, table
 from uqprism.ensemble.columns import Columns
 from uqprism.errors import FileError, InvalidValueError
 from uqprism.files import read, score
@@ -76,27 +79,21 @@ def test_a_pandas_index_survives(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_precision_follows_the_members(tmp_path: Path, dtype: str) -> None:
     given = table(dtype=dtype)
-    pq.write_table(given, tmp_path / "in.parquet")
-    score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures=FEW)
-    assert_scored(pq.read_table(tmp_path / "out.parquet"), given, FEW)
+    assert_scored(scored_parquet(tmp_path, given, measures=FEW), given, FEW)
 
 
 def test_whole_numbers_and_decimals_count_as_double(tmp_path: Path) -> None:
     plain = pa.table(
         {"mean_0": [1, 2], "mean_1": [3, 5], "scale_0": [1, 2], "scale_1": [decimal.Decimal("0.5"), decimal.Decimal("1.5")]}
     )
-    pq.write_table(plain, tmp_path / "in.parquet")
-    score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures="crps.bayes.members")
     ens = up.EnsemblePrediction.gaussian(mean=[[1.0, 2.0], [3.0, 5.0]], scale=[[1.0, 2.0], [0.5, 1.5]])
-    found = pq.read_table(tmp_path / "out.parquet").column(0).to_numpy()
+    found = scored_parquet(tmp_path, plain, measures="crps.bayes.members").column(0).to_numpy()
     np.testing.assert_allclose(found, up.evaluate(ens, "crps.bayes.members")["crps.bayes.members"], rtol=1e-14)
 
 
 def test_members_are_kept_on_request(tmp_path: Path) -> None:
     given = table()
-    pq.write_table(given, tmp_path / "in.parquet")
-    score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures=FEW, keep_members=True)
-    assert pq.read_table(tmp_path / "out.parquet").select(given.column_names).equals(given)
+    assert scored_parquet(tmp_path, given, measures=FEW, keep_members=True).select(given.column_names).equals(given)
 
 
 def test_csv_to_csv_leaves_other_columns_as_they_are_written(tmp_path: Path) -> None:
@@ -115,16 +112,12 @@ def test_csv_to_csv_leaves_other_columns_as_they_are_written(tmp_path: Path) -> 
     assert_scored(scored, given, FEW)
 
 
-def test_csv_without_special_characters_is_not_quoted(tmp_path: Path) -> None:
-    pyarrow.csv.write_csv(table(2), tmp_path / "in.csv")
-    score(tmp_path / "in.csv", tmp_path / "out.csv", measures=FEW)
-    assert '"' not in (tmp_path / "out.csv").read_text()
-
-
-def test_csv_to_parquet_has_types(tmp_path: Path) -> None:
+def test_csv_has_types_in_parquet_and_no_needless_quotes_in_csv(tmp_path: Path) -> None:
     given = table()
     pyarrow.csv.write_csv(given, tmp_path / "in.csv")
-    score(tmp_path / "in.csv", tmp_path / "out.parquet", measures=FEW)
+    for name in ("out.parquet", "out.csv"):
+        score(tmp_path / "in.csv", tmp_path / name, measures=FEW)
+    assert '"' not in (tmp_path / "out.csv").read_text()
     scored = pq.read_table(tmp_path / "out.parquet")
     assert scored.column("key").equals(given.column("key"))
     assert_scored(scored, given, FEW)
@@ -250,37 +243,16 @@ def test_no_rows_in_no_rows_out(tmp_path: Path, source: str, target: str) -> Non
 
 
 def test_columns_may_have_other_names(tmp_path: Path) -> None:
-    given = table(5)
-    numbers = {"0": "10", "1": "-2", "2": "9"}
-    renamed = given.rename_columns(
-        [f"mu{numbers[n[-1]]}" if "mean" in n else n.replace("variance_", "s2.") for n in given.column_names]
-    )
-    pq.write_table(renamed, tmp_path / "in.parquet")
-    chosen = {"mean_columns": "mu10,mu-2,mu9", "variance_columns": ["s2.0", "s2.1", "s2.2"]}
-    score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures=FEW, **chosen)
-    assert_scored(pq.read_table(tmp_path / "out.parquet"), given, FEW)
-
-
-def test_patterns_order_members_by_number(tmp_path: Path) -> None:
-    given = members(5)
-    table_in = pa.table(
-        {
-            **{f"mu{i}": given["mean"][k] for k, i in enumerate((10, -2, 9))},
-            **{f"v{i}": given["variance"][k] for k, i in enumerate((10, -2, 9))},
-        }
-    )
-    pq.write_table(table_in, tmp_path / "in.parquet")
-    weights = [0.6, 0.3, 0.1]  # of members -2, 9 and 10
-    score(
-        tmp_path / "in.parquet",
-        tmp_path / "out.parquet",
-        measures=FEW,
-        mean_columns="mu{i}",
-        variance_columns="v{i}",
-        weights=weights,
-    )
-    ordered = pa.table(columns({name: x[[1, 2, 0]] for name, x in given.items()}))
-    assert_scored(pq.read_table(tmp_path / "out.parquet"), ordered, FEW, weights)
+    """A list of names gives the order of the members; a pattern orders them by number."""
+    given, weights = members(5), [0.6, 0.3, 0.1]
+    named = {f"mu{i}": row for i, row in zip((10, -2, 9), given["mean"], strict=True)}
+    named |= {f"v{i}": row for i, row in zip((10, -2, 9), given["variance"], strict=True)}
+    for chosen, order in [
+        ({"mean_columns": "mu10,mu-2,mu9", "variance_columns": ["v10", "v-2", "v9"]}, [0, 1, 2]),
+        ({"mean_columns": "mu{i}", "variance_columns": "v{i}"}, [1, 2, 0]),
+    ]:
+        found = scored_parquet(tmp_path, pa.table(named), measures=FEW, weights=weights, overwrite=True, **chosen)
+        assert_scored(found, pa.table(columns({name: x[order] for name, x in given.items()})), FEW, weights)
 
 
 class SlowFile(io.BytesIO):
@@ -318,3 +290,40 @@ def test_a_csv_file_is_not_closed_while_arrow_reads_ahead(tmp_path: Path, monkey
     del source
     assert opened[0].reads < 10  # or there would be nothing left to read ahead
     assert not opened[0].torn
+
+
+HEAVY = ["pyarrow", "dask", "distributed", "xarray", "pandas", "rich", "typer"]
+
+
+def run_python(code: str) -> str:
+    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_importing_files_loads_nothing_heavy() -> None:
+    code = f"import sys, json, uqprism.files; uqprism.files.score; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
+    assert json.loads(run_python(code)) == []
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "call"),
+    [
+        ("pyarrow", "cli", "score('in.csv', 'out.csv')"),
+        ("distributed", "scale", "score('in.csv', 'out', dask='tcp://localhost:1')"),
+        ("dask", "scale", "evaluate(mean=[[1.0]], variance=[[1.0]])"),
+    ],
+)
+def test_missing_packages_name_their_extra(package: str, extra: str, call: str, tmp_path: object) -> None:
+    code = f"""
+import os, sys
+os.chdir({str(tmp_path)!r})
+open("in.csv", "w").write("mean_0,scale_0\\n1,1\\n")
+sys.modules[{package!r}] = None
+import uqprism.files
+try:
+    uqprism.files.{call}
+except ImportError as error:
+    print(error)
+"""
+    assert f"pip install 'uqprism[{extra}]'" in run_python(code)
