@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import uqprism as up
-from uqprism.files.options import select
+from uqprism.measures import select_measures
 
 CHUNK = 1 << 20
 SAMPLE = 1 << 20  # rows evaluated in memory
@@ -77,7 +77,7 @@ def evaluate(path: Path, members: int) -> tuple[int, float]:
     with pq.ParquetFile(path) as file:
         batch = next(file.iter_batches(batch_size=SAMPLE))
     given = {kind: np.stack([batch.column(f"{kind}_{i}").to_numpy() for i in range(members)]) for kind in ("mean", "variance")}
-    ens, names = up.EnsemblePrediction.gaussian(**given), [measure.name for measure in select(None)]
+    ens, names = up.EnsemblePrediction.gaussian(**given), [measure.name for measure in select_measures("usual")]
     up.evaluate(ens[:100], names)
     times = []
     for _ in range(3):
@@ -92,7 +92,7 @@ def output_like(rows: int) -> Iterator[pa.Table]:
     rng = np.random.default_rng(1)
     for start in range(0, rows, CHUNK):
         count = min(CHUNK, rows - start)
-        measures = {measure.name: rng.normal(size=count) for measure in select(None)}
+        measures = {measure.name: rng.normal(size=count) for measure in select_measures("usual")}
         yield pa.table({"key": np.arange(start, start + count), **measures})
 
 

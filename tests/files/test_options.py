@@ -1,46 +1,26 @@
-"""Which measures and which columns are meant."""
+"""Which options of `score` are valid, and which names patterns match."""
 
 from __future__ import annotations
 
 import pytest
 
-from uqprism.ensemble.columns import Columns, Layout, resolve
 from uqprism.errors import ArgumentError, InvalidValueError
-from uqprism.files.options import ScoreOptions
+from uqprism.files.options import ScoreOptions, matching
 from uqprism.measures import select_measures
 
 
-def test_variance_is_found_before_scale_is_missed() -> None:
-    assert resolve(Columns(), ["mean_1", "x", "variance_1"], "f") == Layout(("mean_1",), ("variance_1",), "variance")
-    assert resolve(Columns(), ["scale_2", "mean_2", "mean_10", "scale_10"], "f").mean == ("mean_2", "mean_10")
-    assert resolve(Columns(scale="scale_{i}"), ["mean_1", "variance_1", "scale_1"], "f").kind == "scale"
-
-
-@pytest.mark.parametrize(
-    ("columns", "found", "message"),
-    [
-        (Columns(), ["a", "b"], r"f: no columns like mean_\{i\}, the columns are a, b; .*--mean-columns"),
-        (Columns(), ["mean_0"], r"f: no columns like variance_\{i\} or scale_\{i\}"),
-        (Columns(), ["mean_0", "variance_0", "scale_0"], "both variance"),
-        (Columns(), ["mean_0", "mean_1", "variance_0"], "member 1 has a mean but no variance column"),
-        (Columns(), ["mean_0", "variance_0", "variance_4"], "member 4 has a variance but no mean column"),
-        (Columns(mean="a,b"), ["a", "b", "variance_0"], "2 mean columns but 1 variance columns"),
-        (Columns(mean="a,c"), ["a", "b", "variance_0"], "unknown column 'c'"),
-        (Columns(), ["mean_0", "mean_00", "variance_0"], "two columns match"),
-        (Columns(), ["mean_0", "mean_0", "variance_0"], "appears twice"),
-        (Columns(mean="a", scale="a"), ["a"], "both a mean and a scale"),
-        (Columns(variance="v{i}"), ["mean_0"], r"no columns like v\{i\}"),
-    ],
-)
-def test_columns_that_make_no_ensemble_are_refused(columns: Columns, found: list[str], message: str) -> None:
-    with pytest.raises(InvalidValueError, match=message):
-        resolve(columns, found, "f")
-
-
-def test_contradictions_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="not both"):
-        Columns(variance="a", scale="b")
+def test_unknown_options_are_refused() -> None:
+    measures = tuple(select_measures("usual"))
     with pytest.raises(ArgumentError, match="did you mean 'drop'"):
-        ScoreOptions(tuple(select_measures("usual")), on_bad="dropp")
+        ScoreOptions(measures, on_bad="dropp")
     with pytest.raises(ArgumentError, match="unknown compression"):
-        ScoreOptions(tuple(select_measures("usual")), compression="rar")
+        ScoreOptions(measures, compression="rar")
+
+
+def test_names_are_matched_in_the_order_of_the_patterns() -> None:
+    names = ["a", "crps.bayes.members", "crps.bayes.mixture", "log.bayes.members"]
+    assert matching(["log.*", "a", "*.members"], names, "f") == ["log.bayes.members", "a", "crps.bayes.members"]
+    assert matching(["usual"], names, "f") == ["crps.bayes.members", "log.bayes.members"]
+    assert matching(["all"], names, "f") == names
+    with pytest.raises(InvalidValueError, match=r"f: unknown measure or column 'b\*'"):
+        matching(["b*"], names, "f")

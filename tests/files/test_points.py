@@ -44,6 +44,7 @@ def test_members_are_evaluated_and_targets_become_errors(members, ending: str, t
     assert len(found) == 36
     np.testing.assert_allclose(found[MEASURE], up.evaluate(ens, MEASURE)[MEASURE], rtol=1e-12)
     assert len(points.measures()) == 144
+    assert len(points.measures(["usual"])) == 12
     for kind in ("squared", "nll"):
         expected = tasks.prediction_error(ens, target, kind)
         np.testing.assert_allclose(points.error(column=None, target="y", prediction=None, kind=kind), expected, rtol=1e-9)

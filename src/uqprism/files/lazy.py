@@ -49,7 +49,7 @@ def evaluate(
     Raises:
         InvalidValueError: a mean is not finite, or a variance or scale not positive; raised when the chunk is computed.
     """
-    wanted = select_measures(measures, default="usual")
+    wanted = tuple(select_measures(measures, default="usual"))
     shared = None if weights is None else tuple(float(weight) for weight in weights)
     if data is None:
         return _arrays(mean, variance, scale, wanted, shared)

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from uqprism.ensemble.columns import Columns
 from uqprism.errors import ArgumentError, InvalidValueError
-from uqprism.measures import Measure
+from uqprism.measures import Measure, select_measures
 from uqprism.registry import unknown
 
 OnBad = Literal["error", "null", "drop"]
@@ -53,10 +53,11 @@ class ScoreOptions:
 
 
 def matching(patterns: Sequence[str], names: Sequence[str], where: object) -> list[str]:
-    """Those of these names that are asked for, by name, by a pattern such as `crps.*` or by `all`; errors begin with `where`."""
+    """The names that are given, match a pattern such as "crps.*", or are in "usual" or "all"; errors begin with `where`."""
     found: dict[str, None] = {}
     for pattern in patterns:
-        matches = list(names) if pattern == "all" else [name for name in names if name == pattern or fnmatchcase(name, pattern)]
+        usual = {measure.name for measure in select_measures("usual")} if pattern == "usual" else set()
+        matches = [name for name in names if pattern in {name, "all"} or name in usual or fnmatchcase(name, pattern)]
         if not matches:
             raise InvalidValueError(f"{where}: {unknown('measure or column', pattern, names)}")
         found |= dict.fromkeys(matches)

@@ -125,7 +125,7 @@ class Points:
         """Measures by name: columns of a scored file, otherwise computed from the members; NaN in bad rows.
 
         Args:
-            wanted: names of measures, patterns such as "crps.*", or "all", also separated by commas; or names of other columns.
+            wanted: names of measures, patterns such as "crps.*", "usual" or "all", also separated by commas; or other columns.
         """
         return self.measured(wanted)[0]
 

@@ -82,7 +82,7 @@ def score(
     Args:
         inputs: files, folders (searched to any depth) and glob patterns.
         output: a .parquet, .csv or .npz file, or a folder, which gets a Parquet part for each input file.
-        measures: names, `Measure`s, patterns such as "crps.*", or "all" for the 144 of `catalogue()`; by default the usual 12:
+        measures: names, `Measure`s, patterns such as "crps.*", "all" for the 144 of `catalogue()`, or "usual", the default, 12:
             total, bayes and excess with members in both roles under the paper's four rules.
         mean_columns: the columns with the members' means: a pattern with `{i}`, or their names; by default `mean_{i}`.
         variance_columns: the columns with their variances; by default `variance_{i}`.
