@@ -9,7 +9,7 @@ import uqprism as up
 from uqprism.ensemble.approximations import Approximation, approximations
 from uqprism.measures import resolve_rule
 from uqprism.measures.vocabulary import has_shares, risk_unit, rule_words, told_unit
-from uqprism.plots.labels import quantity
+from uqprism.plots.words import quantity
 from uqprism.rules import PAPER
 
 

@@ -8,7 +8,7 @@ import pytest
 import uqprism as up
 from tests.tasks.problems import ensemble
 from uqprism.measures.vocabulary import measure_in_words
-from uqprism.plots.errors import ErrorWords
+from uqprism.plots.words import ErrorWords
 from uqprism.report import sentences
 from uqprism.report.happened import Happened, as_expected
 from uqprism.report.sentences import Parts

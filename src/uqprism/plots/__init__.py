@@ -1,10 +1,9 @@
 """Figures of what tasks found: each function draws a result, on given axes or on a new figure, and returns the axes."""
 
 from uqprism.plots.calibration import coverage, error_against_uncertainty, group_count, pit_histogram
-from uqprism.plots.correlation import MOST_NAMES, rank_correlation
+from uqprism.plots.comparisons import MOST_NAMES, intervals, rank_correlation
 from uqprism.plots.curves import learning_curves, retention_curves, roc_curves
-from uqprism.plots.intervals import intervals
-from uqprism.plots.split import distributions, kind_of, noise_and_ignorance, sample
+from uqprism.plots.parts import distributions, kind_of, noise_and_disagreement, sample
 
 __all__ = [
     "MOST_NAMES",
@@ -15,7 +14,7 @@ __all__ = [
     "intervals",
     "kind_of",
     "learning_curves",
-    "noise_and_ignorance",
+    "noise_and_disagreement",
     "pit_histogram",
     "rank_correlation",
     "retention_curves",

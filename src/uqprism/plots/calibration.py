@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import InvalidValueError, ShapeError
-from uqprism.plots.axes import scaled
-from uqprism.plots.errors import ErrorWords
-from uqprism.plots.style import BLUE, GREY, axes_or_new
+from uqprism.plots.style import BLUE, GREY, axes_or_new, scaled
+from uqprism.plots.words import ErrorWords
 
 FEWEST = 20  # points of a group: of fewer, an interval of their mean error would promise too much
 BAND = {"color": GREY, "alpha": 0.25, "linewidth": 0}

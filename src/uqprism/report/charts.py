@@ -63,7 +63,7 @@ def scatter(subject: Subject) -> Chart:
     how: dict[str, Any] = {"rule": subject.split.rule, "unit": subject.unit, "drawn": [], "density": len(drawn) < subject.n_rows}
     how["outside"] = {name: (each.noise, each.removable) for name, each in others.items()}
     svg, axes = render(
-        lambda ax: plots.noise_and_ignorance(noise, removable, **how, ax=ax),
+        lambda ax: plots.noise_and_disagreement(noise, removable, **how, ax=ax),
         name="scatter",
         width=WIDTH,
         height=4.0 + 0.1 * len(others),

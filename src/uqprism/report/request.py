@@ -8,7 +8,7 @@ from typing import Any
 
 from uqprism.ensemble.columns import Columns
 from uqprism.errors import ArgumentError
-from uqprism.plots.errors import ErrorWords
+from uqprism.plots.words import ErrorWords
 
 ERRORS_THERE = "give the errors themselves as error="
 COLUMNS_THERE = "rows have numbers only; a file has columns to show"

@@ -16,8 +16,7 @@ from uqprism.measures.vocabulary import (
     rule_words,
     told_unit,
 )
-from uqprism.plots.errors import ErrorWords
-from uqprism.plots.labels import origin
+from uqprism.plots.words import ErrorWords, origin
 from uqprism.report.words import SPACE, amount, amounts, count, percent, tied
 from uqprism.tasks.calibration import Calibration
 from uqprism.tasks.result import TaskResult

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.measures.vocabulary import measure_in_words, risk_unit
-from uqprism.plots.labels import origin
+from uqprism.plots.words import origin
 from uqprism.report.sentences import Parts
 from uqprism.report.subject import Subject
 from uqprism.report.words import SPACE, percent

@@ -13,7 +13,7 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import InvalidValueError
 from uqprism.families.quadrature import Exactness
 from uqprism.measures import Measure, catalogue
-from uqprism.plots.errors import ErrorWords
+from uqprism.plots.words import ErrorWords
 from uqprism.rules import PAPER
 
 Table = Mapping[str, np.ndarray]

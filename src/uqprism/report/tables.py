@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.measures.vocabulary import measure_in_words, risk_unit
-from uqprism.plots.errors import ErrorWords
-from uqprism.plots.labels import origin
+from uqprism.plots.words import ErrorWords, origin
 from uqprism.report.subject import Subject
 from uqprism.report.words import MINUS, SPACE, count, number, numbers, percent, tied
 from uqprism.tasks.flagging import Flagged, flag

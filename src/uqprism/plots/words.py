@@ -1,4 +1,4 @@
-"""How errors of each kind are told: which mean, under which name, in which unit."""
+"""Words that figures and the report share: errors with their units, the two parts of the uncertainty, names of data sets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from uqprism.measures.vocabulary import rule_words, told_unit
 
 
 @dataclass(frozen=True)
@@ -53,3 +55,16 @@ class ErrorWords:
     def shown(self, mean: Any) -> Any:
         """The number that goes with the name, from the mean of the errors."""
         return np.sqrt(np.maximum(mean, 0.0)) if self.root else mean
+
+
+def origin(name: str) -> str:
+    """Where rows are from, by the name of their data set; one without a name is called `outside`."""
+    return name if name == "outside" else f"“{name}”"
+
+
+NOISE, DISAGREEMENT = "noise (aleatoric)", "disagreement (epistemic)"
+
+
+def quantity(rule: str, unit: str = "") -> str:
+    """What the risks of a rule are in, for an axis: `CRPS, minutes`."""
+    return ", ".join(filter(None, (rule_words(rule).name, told_unit(rule, unit))))

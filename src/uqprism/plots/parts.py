@@ -9,9 +9,8 @@ import numpy as np
 
 from uqprism.errors import ShapeError
 from uqprism.measures.vocabulary import has_shares
-from uqprism.plots.axes import edges, scaled
-from uqprism.plots.labels import EPISTEMIC, NOISE, origin, quantity
-from uqprism.plots.style import BLACK, BLUE, GREY, PURPLE, RISK_COLOURS, SKY, axes_or_new
+from uqprism.plots.style import BLACK, BLUE, GREY, PURPLE, RISK_COLOURS, SKY, axes_or_new, edges, scaled
+from uqprism.plots.words import DISAGREEMENT, NOISE, origin, quantity
 from uqprism.support.optional import require
 
 CELLS = 48  # of the density, to a side
@@ -22,7 +21,7 @@ COLOURS = (PURPLE, BLACK, SKY)  # likewise, none of which is that of a risk or n
 SHORT_NAME, LONGEST_NAME = 6, 24  # in a legend: of two columns, of one
 
 
-def noise_and_ignorance(
+def noise_and_disagreement(
     aleatoric: Any,
     epistemic: Any,
     *,
@@ -47,17 +46,17 @@ def noise_and_ignorance(
         outside: both risks of points from outside by the name of their data set, each with a colour and a marker of its own.
         ax: axes to draw on; None for a new figure.
     """
-    noise, ignorance = _both(aleatoric, epistemic)
+    noise, disagreement = _both(aleatoric, epistemic)
     others = {name: _both(*both) for name, both in (outside or {}).items()}
-    every = [np.concatenate([known, *(both[i] for both in others.values())]) for i, known in enumerate((noise, ignorance))]
-    rows = sample(noise, ignorance) if drawn is None else np.asarray(drawn, dtype=np.intp)
+    every = [np.concatenate([known, *(both[i] for both in others.values())]) for i, known in enumerate((noise, disagreement))]
+    rows = sample(noise, disagreement) if drawn is None else np.asarray(drawn, dtype=np.intp)
     with axes_or_new(ax, 4.6) as axes:
         for which, values in zip("xy", every, strict=True):
             scaled(axes, which, values)
         if density or (density is None and len(rows) < len(noise)):
-            _density(axes, noise, ignorance, [edges(values, CELLS) for values in every])
+            _density(axes, noise, disagreement, [edges(values, CELLS) for values in every])
         if len(rows):
-            axes.plot(noise[rows], ignorance[rows], "o", color=BLUE, markersize=2.2, markeredgewidth=0, alpha=0.55)
+            axes.plot(noise[rows], disagreement[rows], "o", color=BLUE, markersize=2.2, markeredgewidth=0, alpha=0.55)
         if others:
             _outside(axes, others, dots=drawn is None)
         if has_shares(rule, every[0]):  # elsewhere zero is no natural end, and equal parts mean nothing
@@ -66,7 +65,7 @@ def noise_and_ignorance(
             columns = 2 if others and max(map(len, others)) <= SHORT_NAME else 1
             axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, ncols=columns, columnspacing=1.2)
         axes.set_xlabel(f"{NOISE}: {quantity(rule, unit)}")
-        axes.set_ylabel(f"{EPISTEMIC}:\n{quantity(rule, unit)}")
+        axes.set_ylabel(f"{DISAGREEMENT}:\n{quantity(rule, unit)}")
     return axes
 
 
@@ -80,12 +79,12 @@ def distributions(aleatoric: Any, epistemic: Any, *, rule: str = "crps", unit: s
         unit: of the target, for the axes.
         ax: axes to draw on; None for a new figure.
     """
-    noise, ignorance = _both(aleatoric, epistemic)
-    together = np.concatenate([noise, ignorance])
+    noise, disagreement = _both(aleatoric, epistemic)
+    together = np.concatenate([noise, disagreement])
     ends = edges(together, BARS)
     with axes_or_new(ax, 3.2) as axes:
         scaled(axes, "x", together)
-        for values, risk, label in ((noise, "bayes", NOISE), (ignorance, "excess", EPISTEMIC)):
+        for values, risk, label in ((noise, "bayes", NOISE), (disagreement, "excess", DISAGREEMENT)):
             colour = RISK_COLOURS[risk]
             shares = 100.0 * np.histogram(values, ends)[0] / max(1, len(values))
             axes.stairs(shares, ends, color=colour, fill=True, alpha=0.35)
@@ -99,21 +98,21 @@ def distributions(aleatoric: Any, epistemic: Any, *, rule: str = "crps", unit: s
 
 def sample(aleatoric: Any, epistemic: Any, most: int = DRAWN, *, seed: int = 0) -> np.ndarray:
     """Which points to draw if there are too many: the most uncertain of either kind, and others at random; sorted."""
-    noise, ignorance = _both(aleatoric, epistemic)
+    noise, disagreement = _both(aleatoric, epistemic)
     if len(noise) <= most:
         return np.arange(len(noise))
     top = most // 20
-    extreme = np.unique(np.concatenate([np.argpartition(values, -top)[-top:] for values in (noise, ignorance)]))
+    extreme = np.unique(np.concatenate([np.argpartition(values, -top)[-top:] for values in (noise, disagreement)]))
     others = np.setdiff1d(np.arange(len(noise)), extreme, assume_unique=True)
     drawn = np.random.default_rng(seed).choice(others, most - len(extreme), replace=False)
     return np.sort(np.concatenate([extreme, drawn]))
 
 
 def _both(aleatoric: Any, epistemic: Any) -> tuple[np.ndarray, np.ndarray]:
-    noise, ignorance = (np.asarray(values, dtype=np.float64).reshape(-1) for values in (aleatoric, epistemic))
-    if noise.shape != ignorance.shape:
-        raise ShapeError(f"aleatoric and epistemic must be of the same points, got {noise.shape} and {ignorance.shape}")
-    return noise, ignorance
+    noise, disagreement = (np.asarray(values, dtype=np.float64).reshape(-1) for values in (aleatoric, epistemic))
+    if noise.shape != disagreement.shape:
+        raise ShapeError(f"aleatoric and epistemic must be of the same points, got {noise.shape} and {disagreement.shape}")
+    return noise, disagreement
 
 
 def kind_of(place: int) -> tuple[str, str]:
@@ -124,12 +123,12 @@ def kind_of(place: int) -> tuple[str, str]:
 def _outside(axes: Any, others: Mapping[str, tuple[np.ndarray, np.ndarray]], *, dots: bool) -> None:
     """Points from outside, some if they are very many; without dots, their names in the legend alone."""
     axes.plot([], [], "o", color=BLUE, markersize=3.5, label="known rows")
-    for place, (name, (noise, ignorance)) in enumerate(others.items()):
+    for place, (name, (noise, disagreement)) in enumerate(others.items()):
         colour, marker = kind_of(place)
         how: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markeredgewidth": 0}
         if dots:
-            rows = sample(noise, ignorance)
-            axes.plot(noise[rows], ignorance[rows], **how, markersize=3.0, alpha=0.7)
+            rows = sample(noise, disagreement)
+            axes.plot(noise[rows], disagreement[rows], **how, markersize=3.0, alpha=0.7)
         axes.plot([], [], **how, markersize=4.5, label=_for_legend(name))
 
 
@@ -139,9 +138,9 @@ def _for_legend(name: str) -> str:
     return f"from {origin(told)}"
 
 
-def _density(axes: Any, noise: np.ndarray, ignorance: np.ndarray, cells: list[np.ndarray]) -> None:
+def _density(axes: Any, noise: np.ndarray, disagreement: np.ndarray, cells: list[np.ndarray]) -> None:
     """Grey cells, the stronger the more points, on a log scale of counts: a few lone points still show."""
-    counts = np.histogram2d(noise, ignorance, bins=cells)[0].T
+    counts = np.histogram2d(noise, disagreement, bins=cells)[0].T
     shade = np.log1p(counts) / max(np.log1p(counts.max(initial=0.0)), 1e-300)
     colours = require("matplotlib.colors", extra="report")
     clear = colours.LinearSegmentedColormap.from_list("clear", [(*colours.to_rgb(GREY), a) for a in (0.0, 0.75)])
