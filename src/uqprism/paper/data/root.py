@@ -12,7 +12,7 @@ from uqprism.support.progress import ProgressBar, progress_bar
 
 VARIABLE = "UQPRISM_DATA"
 NAMING = "with root= in Python, with --data or UQPRISM_DATA for the command"  # how to name a folder, for errors
-SECONDS_OF_SILENCE = 30.0
+TIMEOUT = 30.0  # seconds without an answer
 BLOCK = 1 << 20  # bytes
 
 
@@ -100,7 +100,7 @@ def _download(remote: Remote, target: Path) -> None:
             fetch = pooch.HTTPDownloader(
                 progressbar=_PoochBar(bar),
                 chunk_size=BLOCK,
-                timeout=SECONDS_OF_SILENCE,
+                timeout=TIMEOUT,
                 headers={"User-Agent": "uqprism"},  # some servers refuse the default name
             )
             pooch.retrieve(remote.url, f"sha256:{remote.sha256}", fname=target.name, path=target.parent, downloader=fetch)
