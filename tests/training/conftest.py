@@ -1,4 +1,4 @@
-"""Checks that need a GPU are collected where there is one; the others share the cores between test processes."""
+"""Collect the GPU tests only if there is a GPU, and run the others with one thread each."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def rows_of(ensemble: DeepEnsemble) -> np.ndarray:
 
 
 class Explosive(nn.Module):
-    """A network that breaks down for some initial weights."""
+    """A network whose outputs are infinite for some initial weights."""
 
     def __init__(self, always: bool) -> None:
         super().__init__()

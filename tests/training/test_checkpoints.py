@@ -58,7 +58,7 @@ def test_a_changed_file_is_refused(where: str, tmp_path: Path) -> None:
         up.DeepEnsemble.load(path)
 
 
-def test_files_of_others_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import safetensors.torch
 
     path = tmp_path / "other.safetensors"
@@ -87,7 +87,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
-def test_a_file_that_is_replaced_while_it_is_read_is_one_or_the_other(tmp_path: Path) -> None:
+def test_a_file_replaced_while_it_is_read_is_read_whole(tmp_path: Path) -> None:
     path, stop = tmp_path / "model", threading.Event()
 
     def replace() -> None:
@@ -125,8 +125,8 @@ def epoch_of(folder: Path) -> int:
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_and_ends_with_the_same_members(tmp_path: Path) -> None:
-    """SIGKILL in the middle, twice; members have begun to stop early by then."""
+def test_a_killed_run_continues_and_ends_with_the_same_members(tmp_path: Path) -> None:
+    """SIGKILL twice during training, the second time after some members have stopped early."""
     root = Path(__file__).parent.parent.parent
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), *filter(None, [os.environ.get("PYTHONPATH")])])}
     folder, path = tmp_path / "checkpoints", tmp_path / "model.safetensors"
@@ -162,7 +162,7 @@ def test_a_finished_run_is_not_trained_again(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("change", [{"learning_rate": 0.1}, {"seed": 9}, {"head": "crps"}, {"network": MLP((5,))}, {"data": 1}])
-def test_another_run_does_not_go_on_from_this_ones_checkpoint(change: dict[str, object], tmp_path: Path) -> None:
+def test_another_run_does_not_continue_from_this_checkpoint(change: dict[str, object], tmp_path: Path) -> None:
     x, y = waves(30)
     settings = {**FAST, "network": MLP((4,)), "checkpoint": tmp_path}
     train(x, y, **settings)
@@ -173,7 +173,7 @@ def test_another_run_does_not_go_on_from_this_ones_checkpoint(change: dict[str, 
 
 
 @pytest.mark.parametrize("function", ["checkpoint", "load"])
-def test_own_networks_are_told_apart_by_what_they_compute(function: str, tmp_path: Path) -> None:
+def test_own_networks_are_distinguished_by_their_outputs(function: str, tmp_path: Path) -> None:
     """The same parameters, but another activation."""
 
     def build(activation: type) -> Any:
@@ -199,7 +199,7 @@ def test_own_networks_are_told_apart_by_what_they_compute(function: str, tmp_pat
                 up.DeepEnsemble.load(tmp_path / "model", network=second)
 
 
-def test_places_that_cannot_be_written_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_that_cannot_be_written_are_refused_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     path.touch()
     monkeypatch.setattr("uqprism.training.trainer.Trainer._epoch", lambda _: pytest.fail("trained first"))
@@ -215,8 +215,8 @@ def test_restarts_survive_a_checkpoint(tmp_path: Path, monkeypatch: pytest.Monke
     settings = {**FAST, "n_members": 6, "network": lambda *_: Explosive(False), "seed": 1, "max_epochs": 6}
     with pytest.warns(TrainingWarning, match="diverged"):
         whole = train(x, y, **settings)
-    cut_off(monkeypatch, 3, RuntimeError("lights out"))
-    with pytest.warns(TrainingWarning, match="diverged"), pytest.raises(RuntimeError, match="lights out"):
+    cut_off(monkeypatch, 3, RuntimeError("power failure"))
+    with pytest.warns(TrainingWarning, match="diverged"), pytest.raises(RuntimeError, match="power failure"):
         train(x, y, **settings, checkpoint=tmp_path, checkpoint_every=1)
     monkeypatch.undo()
     resumed = train(x, y, **settings, checkpoint=tmp_path, checkpoint_every=1)
@@ -224,7 +224,7 @@ def test_restarts_survive_a_checkpoint(tmp_path: Path, monkeypatch: pytest.Monke
     assert resumed.history == whole.history
 
 
-def test_a_damaged_checkpoint_says_what_to_do(tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     settings = {**FAST, "network": MLP((4,)), "checkpoint": tmp_path}
     train(*waves(30), **settings)
     (path,) = tmp_path.iterdir()
@@ -233,7 +233,7 @@ def test_a_damaged_checkpoint_says_what_to_do(tmp_path: Path) -> None:
         train(*waves(30), **settings)
 
 
-def test_histories_travel_as_json(tmp_path: Path) -> None:
+def test_histories_convert_to_json_and_back(tmp_path: Path) -> None:
     from uqprism.training import History
 
     history = train(*waves(30), **FAST).history

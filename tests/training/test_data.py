@@ -61,7 +61,7 @@ def test_float64_networks() -> None:
     assert ensemble.predict_ensemble(x).members.mean.dtype == np.float64
 
 
-def test_units_of_the_user_come_back() -> None:
+def test_predictions_are_in_the_users_units() -> None:
     """The same table in other units gives the same predictions in those units."""
     x, y = waves(60)
     plain = train(x, y, **FAST).predict_ensemble(x).members
@@ -71,7 +71,7 @@ def test_units_of_the_user_come_back() -> None:
 
 
 def test_validation_keeps_its_digits_beside_integers() -> None:
-    """Targets of 0.9 in validation, integers in training: 0.9 is watched, not 0."""
+    """Targets of 0.9 in validation and integers in training: early stopping uses 0.9, not 0."""
     x, y = np.arange(40.0)[:, None], np.arange(40) % 2
     held = np.zeros((10, 1)), np.full(10, 0.9)
     ensemble = train(x.astype(int), y, validation=held, **FAST)
@@ -104,7 +104,7 @@ def test_scaling_is_exact_far_from_zero() -> None:
     assert_allclose(found.scale, pictures.double().std((0, 2, 3), correction=0), rtol=1e-12)
 
 
-def test_training_works_where_gradients_are_off() -> None:
+def test_training_works_with_gradients_switched_off() -> None:
     x, y = waves(20)
     expected = train(x, y, **FAST).predict_ensemble(x).matched.mean
     for off in (torch.no_grad, torch.inference_mode):

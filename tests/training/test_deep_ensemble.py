@@ -25,7 +25,7 @@ def test_tensors_in_tensors_out() -> None:
     assert_allclose(found, ensemble.predict_ensemble(x.numpy()).members.mean, rtol=1e-6, atol=1e-7)
 
 
-def test_a_prediction_does_not_depend_on_its_company(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prediction_does_not_depend_on_the_other_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = waves(200)
     ensemble = train(x, y, **FAST)
     whole = ensemble.predict_ensemble(x).members

@@ -225,7 +225,7 @@ def test_unfitted_and_one_row_are_refused() -> None:
 
 @pytest.mark.slow
 def test_defaults_fit_a_table_without_tuning() -> None:
-    """The first thousand rows are enough to beat a linear model by far, and to know where nothing was seen."""
+    """A thousand rows are enough to predict well, and to be uncertain far from the data."""
     x, y = waves(1500, 4)
     model = up.DeepEnsembleRegressor(n_members=5, random_state=0, device="cpu").fit(x[:1000], y[:1000])
     assert model.score(x[1000:], y[1000:]) > 0.75

@@ -110,7 +110,7 @@ def test_warm_up_leaves_the_variance_alone_until_it_ends() -> None:
 
 
 @pytest.mark.parametrize("name", heads.heads.names())
-def test_losses_and_gradients_are_finite_far_out(name: str) -> None:
+def test_losses_and_gradients_are_finite_for_large_values(name: str) -> None:
     """Raw outputs and targets of a hundred, in float32."""
     head = heads.resolve(name)
     values = torch.tensor([-100.0, -10.0, 0.0, 10.0, 100.0])
@@ -140,7 +140,7 @@ def test_parameters_follow_a_change_of_units(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", heads.heads.names())
-def test_heads_travel_as_plain_data(name: str) -> None:
+def test_heads_convert_to_plain_data_and_back(name: str) -> None:
     head = heads.resolve(name)
     assert heads.from_dict(heads.to_dict(head)) == head
 

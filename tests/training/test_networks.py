@@ -184,7 +184,7 @@ def test_taking_members_copies_them() -> None:
 
 
 @pytest.mark.parametrize("network", [MLP((3, 2), "gelu", 0.1), SmallCNN((1, 2, 3), 4), ResNet18(3, 8)])
-def test_specifications_travel_as_plain_data(network: object) -> None:
+def test_specifications_convert_to_plain_data_and_back(network: object) -> None:
     assert networks.from_dict(networks.to_dict(network)) == network
     assert networks.to_dict(lambda *_: None) is None
 

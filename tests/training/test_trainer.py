@@ -1,4 +1,4 @@
-"""The trainer against independent loops; members that do not know of each other; early stopping, restarts, interrupts."""
+"""The trainer against independent loops, independence of members, early stopping, restarts and interrupts."""
 
 from __future__ import annotations
 
@@ -128,19 +128,19 @@ def test_without_validation_the_last_epoch_is_kept() -> None:
     assert history.validation_loss.shape == (0, 3)
 
 
-def test_a_member_that_diverges_starts_again_and_says_so() -> None:
+def test_a_member_that_diverges_is_restarted_with_a_warning() -> None:
     x, y = waves(40)
     settings = {**FAST, "n_members": 6, "network": lambda *_: Explosive(False), "seed": 1}
-    with pytest.warns(TrainingWarning, match="diverged in epoch 1 .* restarted with a fresh seed") as told:
+    with pytest.warns(TrainingWarning, match="diverged in epoch 1 .* restarted with a fresh seed") as warned:
         ensemble = train(x, y, **settings)
     restarted = {event.member for event in ensemble.history.events if event.kind == "restarted"}
     assert 0 < len(restarted) < 6
-    assert len(told) == len(ensemble.history.events)
+    assert len(warned) == len(ensemble.history.events)
     seeds = member_seeds(1, 6).tolist()
     assert [a != b for a, b in zip(ensemble.history.seeds, seeds, strict=True)] == [i in restarted for i in range(6)]
     assert np.isfinite(rows_of(ensemble)).all()
     assert all(len(curve.training) == 3 for curve in ensemble.history.curves)
-    # The others never noticed, and a restarted member is the one its new seed makes.
+    # The other members are unchanged, and a restarted one is the member of its new seed.
     for member, seed in enumerate(ensemble.history.seeds):
         alone = train(x, y, **{**settings, "n_members": 1, "member_seeds": [seed]})
         assert_allclose(rows_of(ensemble)[member], rows_of(alone)[0], rtol=1e-4, atol=1e-6)
@@ -169,7 +169,7 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class Fading(nn.Module):
-    """A network that breaks down after some steps, for some initial weights."""
+    """A network whose outputs become infinite after some steps, for some initial weights."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -184,7 +184,7 @@ class Fading(nn.Module):
 
 
 def test_an_interrupt_after_a_restart_keeps_the_best_of_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Member 0 diverges in its sixth epoch, and the interrupt comes before its new life has one."""
+    """Member 0 diverges in its sixth epoch, and the interrupt comes before it finishes an epoch again."""
     x, y = waves(40)
     epoch, calls = Trainer._epoch, []
 
@@ -251,7 +251,7 @@ def test_dropout_leaves_out_the_stated_share_and_keeps_the_mean() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("network", [MLP(), MLP((8, 8), "silu", 0.2)])
 def test_the_number_of_threads_changes_nothing(network: MLP) -> None:
-    """Which is why it may be chosen by the clock."""
+    """This is why the clock may choose it."""
     found = []
     try:
         for count in (1, 2):
@@ -292,7 +292,7 @@ def test_threads_are_chosen_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_threads_are_not_chosen_where_numbers_depend_on_them() -> None:
-    """Convolutions are not trained with one thread now and two then: two runs would differ."""
+    """Convolutions keep their number of threads, or two runs would differ."""
     used: list[int] = []
     with torch_threads(2):
         threads = Threads("loop")

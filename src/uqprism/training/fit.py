@@ -119,7 +119,7 @@ def _checkpoints(data: TrainingData, factory: Factory, head: Head, options: Trai
     if options.checkpoint is not None:
         parts = [networks.to_dict(factory), heads.to_dict(head), options.schedule(), data.inputs, data.targets, data.training]
         parts += [] if data.validation is None else [data.validation]
-        # A network of the user has no description: its initial weights and a sample of its outputs stand for it.
+        # A function of the user has no description: initial weights and sample outputs identify its networks.
         name = fingerprint(*parts, stack.technique, stack.signature(), stack.rows, stack.sample())
     return Checkpoints(options.checkpoint, options.checkpoint_every, name)
 

@@ -27,10 +27,9 @@ class TrainingOptions:
 
     Attributes:
         n_members: networks per ensemble.
-        network: `mlp`, `small_cnn`, `resnet18`, a specification such as `MLP(hidden=(50,))`, or a function
+        network: the name of a network such as `mlp`, a specification such as `MLP(hidden=(50,))`, or a function
             (input_shape, n_outputs) or () that returns a `torch.nn.Module` with fresh weights.
-        head: what the networks predict, and the loss: `natural`, `mean_variance`, `beta_nll`, `warm_up`, `crps`, `laplace`,
-            `evidential`, or a `Head`.
+        head: what the networks predict, and the loss: the name of a head such as `natural` or `crps`, or a `Head`.
         validation: (inputs, targets) for early stopping; by default each member keeps `validation_fraction` of its rows.
         seed: a number from which the members' seeds follow, or one for each experiment. Experiments with the same seed start
             from the same weights.
@@ -96,7 +95,7 @@ class TrainingOptions:
         return dataclasses.replace(self, **settings)
 
     def schedule(self) -> dict[str, Any]:
-        """The options from `max_epochs` on: with the data, the network, the head and the seeds they determine the result."""
+        """The options from `max_epochs` on, which determine the result together with data, network, head and seeds."""
         return {name: getattr(self, name) for name in OPTIONS[OPTIONS.index("max_epochs") :]}
 
 
