@@ -1,4 +1,4 @@
-"""The entry point, which works far enough without the extra `cli` to say that it is missing."""
+"""The entry point of the command line; without the extra `cli` it only says that it is missing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from uqprism.support.optional import require
 
 
 def main() -> None:
-    """Run the command line; errors of this package become one line on standard error and exit code 1, or 2 for wrong usage."""
+    """Run the command line. An error is one line on standard error, with exit code 2 for wrong usage and 1 otherwise."""
     try:
         require("typer", extra="cli")
         from uqprism.cli import app
 
         app()
     except UqprismError as error:
-        print(f"uqprism: {error}", file=sys.stderr)  # noqa: T201 (a program speaks)
+        print(f"uqprism: {error}", file=sys.stderr)  # noqa: T201 (the message of a command)
         sys.exit(2 if isinstance(error, ArgumentError) else 1)
 
 

@@ -1,4 +1,4 @@
-"""Models that say their own standard deviation: alone, in lists, in bags, in pipelines; and those that do not."""
+"""Models with a standard deviation, alone, in lists, bags and pipelines; and models without one."""
 
 # ruff: noqa: N806 (X is what scikit-learn calls it)
 
@@ -93,7 +93,7 @@ def test_data_frames_pass_without_a_warning() -> None:
         assert up.from_model(model, frame).n_points == len(frame)
 
 
-def test_models_with_predict_ensemble_speak_for_themselves() -> None:
+def test_models_with_predict_ensemble_give_their_own_ensemble() -> None:
     class Own:
         def predict_ensemble(self, X: np.ndarray) -> up.EnsemblePrediction:
             return up.EnsemblePrediction.gaussian(mean=[X[:, 0], X[:, 1]], scale=1.0)

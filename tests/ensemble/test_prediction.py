@@ -1,4 +1,4 @@
-"""The doors of EnsemblePrediction: what comes in, what is refused and how, and what comes out again."""
+"""EnsemblePrediction: constructors, refused input, shapes, and files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_natural_parameters() -> None:
     assert_allclose(natural.members.variance, SCALE**2, rtol=1e-15)
 
 
-def test_a_table_leads_to_the_door_for_tables() -> None:
+def test_a_table_is_refused_with_the_function_for_tables() -> None:
     frame = pd.DataFrame({"mean_0": [0.0], "variance_0": [1.0]})
     for call in (up.evaluate, up.decompose):
         with pytest.raises(UqprismError, match=r"got DataFrame; up\.from_frame"):

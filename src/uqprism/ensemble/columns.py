@@ -15,9 +15,9 @@ Kind = Literal["variance", "scale"]
 ColumnsLike = str | Sequence[str] | None
 
 
-PATTERN = "{parameter}_{{i}}"  # the columns of a parameter, one per member, where nothing else is said
+PATTERN = "{parameter}_{{i}}"  # the default columns of a parameter, one per member
 NO_COLUMNS = "members given by draws have no table form; use EnsemblePrediction.save and load"
-LIKELY = {  # what members' columns are often called
+LIKELY = {  # usual names of members' columns
     "mean": ("mean", "mu", "pred", "prediction", "loc", "yhat"),
     "variance": ("variance", "var", "sigma2", "sigma_squared"),
     "scale": ("scale", "std", "sigma", "sd", "stdev", "standard_deviation"),

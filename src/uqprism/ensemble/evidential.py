@@ -19,18 +19,18 @@ from uqprism.support.storage import read_npz, write_npz
 FORMAT = "uqprism.EvidentialPrediction"
 PARAMETERS = {"gamma": "location", "nu": "scale", "alpha": "scale", "beta": "scale"}
 
-# The deviations of the means follow a golden-ratio sequence down the strata of the variance. It starts at this level because
-# the first, heaviest stratum then gets a deviation of about one standard deviation, and the last rescaling hardly has to move
-# anything: of the starts 0.31, 0.6, 0.68 and 0.72, this one was nearest to the exact CRPS and log measures for alpha > 1.1.
+# The deviations of the means follow a golden-ratio sequence down the strata of the variance. With this start, the heaviest
+# stratum gets about one standard deviation and the final rescaling is small. Of the starts 0.31, 0.6, 0.68 and 0.72, it came
+# nearest to the exact CRPS and log measures for alpha > 1.1.
 GOLDEN_RATIO, FIRST_LEVEL = 0.5 * (math.sqrt(5.0) - 1.0), 0.72
-HEAVIEST = 4.0  # times its median: the most that the mean of a stratum may count, which it reaches only for alpha < 1.3
+HEAVIEST = 4.0  # the limit on a stratum's mean, in medians of the stratum; reached only for alpha < 1.3
 
 
 @dataclass(frozen=True, eq=False)
 class EvidentialPrediction:
     """Normal-inverse-gamma parameters: variance ~ InverseGamma(alpha, beta), mean | variance ~ Normal(gamma, variance / nu).
 
-    Arrays of any library become NumPy; numbers stretch to the shape of the arrays. Values are checked once, here.
+    Arrays of any library become NumPy arrays, and numbers are broadcast to their shape. Values are checked once, here.
 
     Attributes:
         gamma: the expected mean, (*points), or (networks, *points) with `networks=True`.
@@ -78,25 +78,25 @@ class EvidentialPrediction:
         return StudentT(location=self.gamma, scale=scale, df=2.0 * self.alpha)
 
     def as_ensemble(self, n_members: int = 64) -> EnsemblePrediction:
-        """Gaussian members that stand for the parameters' distribution: the same ones at every call, no random numbers.
+        """Gaussian members that represent the distribution of mean and variance; no random numbers are used.
 
-        The inverse gamma distribution of the variance is cut into `n_members / 2` strata of equal probability. Each is
-        represented by its mean and carries two members, at equal distances to both sides of gamma; an odd one out has gamma and
-        the mean variance. So under the squared error every `n_members` above 1 gives, up to rounding,
+        The inverse gamma distribution of the variance is cut into `n_members / 2` strata of equal probability. Each has two
+        members with the stratum's mean variance, at equal distances on both sides of gamma. If `n_members` is odd, one more has
+        gamma and the mean variance. Under the squared error, every `n_members` above 1 gives, up to rounding,
 
         - `squared_error.bayes.members` = `aleatoric`,
         - `squared_error.excess.mixture.members` = `epistemic`, and
         - `squared_error.excess.members.members` = twice that,
 
-        where alpha is at least 1.3. Below, the variance's tail is so heavy that its mean says little about it, and the heaviest
-        stratum is held back, so that the other rules stay sensible; for alpha up to 1 the exact values would be infinite.
-        Other rules converge: for alpha > 2, CRPS and log measures are within 2% of their limits with 64 members.
+        if alpha is at least 1.3. Below, the tail of the variance is so heavy that its mean is not typical of it; the variance of
+        the heaviest stratum is then limited, so that other rules give useful values. For alpha up to 1 the exact values are
+        infinite. Other rules converge: for alpha > 2, CRPS and log measures are within 2% of their limits with 64 members.
 
         Args:
-            n_members: for each network, if there are several.
+            n_members: the number of members, for each network if there are several.
 
         Returns:
-            Members (n_members, *points), or (networks * n_members, *points), those of one network side by side.
+            Members (n_members, *points), or (networks * n_members, *points) with the members of a network next to each other.
         """
         if n_members < 1:
             raise InvalidValueError(f"n_members must be at least 1, got {n_members}")
@@ -119,7 +119,7 @@ class EvidentialPrediction:
         return EnsemblePrediction.gaussian(mean=mean, scale=scale)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a .npz file with a JSON header, whole or not at all; read it back with `load`."""
+        """Write a .npz file with a JSON header; `load` reads it back. A failed write leaves no file."""
         write_npz(path, FORMAT, {"networks": self.networks}, {name: getattr(self, name) for name in PARAMETERS})
 
     @classmethod
@@ -137,8 +137,8 @@ def _strata_of_variance(alpha: Array, strata: int) -> Array:
     """The mean of InverseGamma(alpha, 1) within each of its strata of equal probability, (strata, *points), heaviest first.
 
     With g the strata's edges as quantiles of Gamma(alpha), the part of the mean up to g is Q(alpha - 1, g) / (alpha - 1), Q the
-    regularised upper incomplete gamma function; rounding there must not leave the stratum. Up to alpha = 1, where the heaviest
-    stratum has no mean, it counts as much as it may, and the medians stand in for the other strata's means.
+    regularised upper incomplete gamma function; the result is clipped to the stratum against rounding. Up to alpha = 1 the
+    heaviest stratum has no mean: it gets the limit, and the other strata get their medians.
     """
     from scipy.special import gammaincc, gammaincinv
 
@@ -156,6 +156,6 @@ def _strata_of_variance(alpha: Array, strata: int) -> Array:
 
 
 def _deviations(strata: int) -> np.ndarray[Any, Any]:
-    """Half-normal deviations, one for each stratum, that fill their range evenly over any run of strata."""
+    """Half-normal deviations, one for each stratum; those of any consecutive strata are spread evenly."""
     order = np.argsort(np.argsort((FIRST_LEVEL + GOLDEN_RATIO * np.arange(strata)) % 1.0))
     return normal_quantile(0.5 + 0.5 * (order + 0.5) / strata)

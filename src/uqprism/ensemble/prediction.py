@@ -1,4 +1,4 @@
-"""`EnsemblePrediction`, the hub: one family of predictive distributions, (members, *points)."""
+"""`EnsemblePrediction`: what several models predict for the same points, in one family of distributions."""
 
 from __future__ import annotations
 
@@ -112,10 +112,10 @@ class EnsemblePrediction:
     def samples(
         cls, draws: Array, *, weights: Array = None, member_axis: int = 0, draw_axis: int = 1, check: bool = True
     ) -> EnsemblePrediction:
-        """Members that are known only by draws of the target, (members, draws, *points) or as the two axes say.
+        """Members given by draws of the target, (members, draws, *points), or with other axes for members and draws.
 
-        Each draw is a value that the target might take. For draws of a model's parameters, of which each makes a distribution of
-        its own, use `uqprism.from_posterior`.
+        Each draw is a value that the target might take. For draws of a model's parameters, each of which gives a distribution,
+        use `uqprism.from_posterior`.
         """
         draws = coerce(draws=draws)["draws"]
         if draws.ndim < 2:
@@ -162,7 +162,7 @@ class EnsemblePrediction:
         return self._map_points(lambda x: namespace(x).reshape(x, (self.n_members, self.n_points)))
 
     def counted(self) -> EnsemblePrediction:
-        """Without the members of weight zero, which must not even move the centre; all of them where weights are not known."""
+        """Without the members of weight zero, so that they do not move the centre; all members if the weights are traced."""
         weights = self.weights
         if weights is None or is_traced(weights) or is_wrapped(weights) or getattr(weights, "requires_grad", False):
             return self
@@ -174,7 +174,7 @@ class EnsemblePrediction:
         return EnsemblePrediction(members, weights[keep], check=False)
 
     def _map_points(self, function: Any) -> EnsemblePrediction:
-        """Apply `function` to arrays (members, *points); leading axes of the family, such as draws, are looped over."""
+        """Apply `function` to arrays (members, *points); leading axes, such as that of draws, are looped over."""
         depth = len(self.members.batch_shape)
 
         def apply(x: Array) -> Array:
@@ -188,7 +188,7 @@ class EnsemblePrediction:
 
     @staticmethod
     def concatenate(predictions: Sequence[EnsemblePrediction], axis: int = 0) -> EnsemblePrediction:
-        """One prediction for the points of all, along a points axis; same family, members and weights."""
+        """One prediction for the points of all, joined along an axis of the points; family, members and weights must agree."""
         if not predictions:
             raise ArgumentError("predictions must hold at least one EnsemblePrediction, got none")
         first = predictions[0]
@@ -255,7 +255,7 @@ class EnsemblePrediction:
         return {"family": self.members.name, "parameters": _stored_parameters(self.members)}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a .npz file with a JSON header, whole or not at all; read it back with `load`."""
+        """Write a .npz file with a JSON header; `load` reads it back. A failed write leaves no file."""
         header = self._header()
         arrays = {n: to_numpy(getattr(self.members, n)) for n in header["parameters"]}
         if self.weights is not None:
@@ -296,7 +296,7 @@ class EnsemblePrediction:
 
 
 def _stored_parameters(members: Family) -> list[str]:
-    """The parameters that define the members: of scale and variance only the one that was given."""
+    """The parameters that define the members; of scale and variance, the one that was given."""
     if members.name not in families:
         raise ArgumentError(f"{members.name} members cannot be stored or joined; the families that can are {families.names()}")
     given = [n for n in members.parameters if n != "deviation" and getattr(members, n) is not None]
@@ -304,7 +304,7 @@ def _stored_parameters(members: Family) -> list[str]:
 
 
 def _restored(family: type[Family], arrays: dict[str, Array]) -> Family:
-    """Members with these stored parameters, bit by bit."""
+    """Members with exactly these stored parameters."""
     members = object.__new__(family)
     for name in family.parameters:
         setattr(members, name, arrays.get(name))
@@ -319,7 +319,7 @@ def _arrays(member_axis: int, **given: Array) -> dict[str, Array]:
     if given[required] is None:
         raise ArgumentError(f"{required} must be given, got None; axes are (members, *points)")
     for name, x in given.items():
-        if hasattr(x, "columns") and member_axis == 0:  # its rows are points, which would be taken for members
+        if hasattr(x, "columns") and member_axis == 0:  # the rows of a table are points, not members
             raise ArrayTypeError(
                 f"{name} must be an array with the members first, got a {type(x).__name__}; up.from_frame reads a table "
                 f"with all columns; else give {name}.to_numpy().T"
