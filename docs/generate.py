@@ -8,7 +8,9 @@ import importlib
 import inspect
 import json
 import pkgutil
+import re
 import sys
+import tomllib
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -28,6 +30,7 @@ from uqprism.tasks.task import Task, all_tasks
 DOCS = Path(__file__).parent
 EXAMPLES = DOCS.parent / "examples"
 
+FLOORS = ("<!-- floors: written by docs/generate.py -->", "<!-- end of the floors -->")
 EVIDENCE = ("<!-- evidence: written by docs/generate.py -->", "<!-- end of the evidence -->")
 STORED = ("<!-- stored: written by docs/generate.py -->", "<!-- end of what is stored -->")
 STORED_IN = sorted(path.parent for path in DOCS.glob("results/*/result.json"))
@@ -135,6 +138,21 @@ def _evidence(task: Task) -> str:
         found = [ours.get(each.measure) for each in advice.evidence]
         rows = [f"{row} {'' if value is None else f'{value:.3f}'} |" for row, value in zip(rows, found, strict=True)]
     return "\n".join([*lines, *rows, ""])
+
+
+def architecture_page() -> str:
+    """The page as it stands, with the picture of the floors drawn anew from the contract and the rooms' own descriptions."""
+    contract = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    rooms = [f"<dt>{room}</dt><dd>{_described(room)}</dd>" for room in contract["layers"]]
+    before, rest = (DOCS / "architecture.md").read_text().split(f"{FLOORS[0]}\n", 1)
+    _, after = rest.split(f"{FLOORS[1]}\n", 1)
+    return "\n".join([f"{before}{FLOORS[0]}", '<dl class="floors">', *rooms, "</dl>", f"{FLOORS[1]}\n{after}"])
+
+
+def _described(room: str) -> str:
+    """The first line of a room's docstring."""
+    text = inspect.getdoc(importlib.import_module(f"uqprism.{room}")) or ""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text.partition("\n")[0].rstrip("."), quote=False))
 
 
 def command_line_page() -> str:
@@ -292,6 +310,7 @@ def _packages(module: Any) -> list[str]:
 
 PAGES = {
     **{f"api/{room}.md": partial(reference_page, room) for room in ROOMS},
+    "architecture.md": architecture_page,
     "catalogue.md": catalogue_page,
     "choose.md": choose_page,
     "command_line.md": command_line_page,

@@ -150,6 +150,14 @@ def test_every_local_link_leads_somewhere(page: str) -> None:
         assert (ROOT / target).exists(), target
 
 
+def test_the_page_on_architecture_names_what_is_there() -> None:
+    """Every path of the package that it mentions exists."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    paths = [path for path in re.findall(r"`([a-z_]+/[\w/]*(?:\.py)?)`", text) if not path.endswith("NAME")]
+    assert len(paths) > 20
+    assert [path for path in paths if not (ROOT / "src" / "uqprism" / path.removesuffix("/NAME")).exists()] == []
+
+
 def test_the_readme_leads_to_every_page() -> None:
     """Every page but the reference and the results' own."""
     readme = (ROOT / "README.md").read_text()
