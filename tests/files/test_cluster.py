@@ -118,6 +118,7 @@ def kill_one(client: Client, output: Path, killed: list[str]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_nothing(cluster: LocalCluster, tmp_path: Path) -> None:
     given, killed = table(4000), []
     pq.write_table(given, tmp_path / "in.parquet", row_group_size=500)

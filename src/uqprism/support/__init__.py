@@ -1,1 +1,1 @@
-"""What every room needs and none owns: files, optional packages, progress, versions."""
+"""Support for all rooms: atomic files, optional packages, progress bars, versions."""
