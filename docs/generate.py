@@ -24,7 +24,6 @@ from uqprism.measures import published
 from uqprism.paper.experiment import Claim
 from uqprism.paper.report import claims_table, overview
 from uqprism.paper.results import read_record
-from uqprism.tasks.recommendation import RECOMMENDATIONS
 from uqprism.tasks.task import Task, all_tasks
 
 DOCS = Path(__file__).parent
@@ -119,7 +118,7 @@ def choose_page() -> str:
     page = (DOCS / "choose.md").read_text()
     before, rest = page.split(f"{EVIDENCE[0]}\n", 1)
     _, after = rest.split(f"{EVIDENCE[1]}\n", 1)
-    tables = "\n".join(_evidence(task) for task in all_tasks() if task.name in RECOMMENDATIONS)
+    tables = "\n".join(_evidence(task) for task in all_tasks() if task.advice)
     return f"{before}{EVIDENCE[0]}\n\n{tables}\n{EVIDENCE[1]}\n{after}"
 
 

@@ -125,9 +125,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
+
+    if name not in _LAZY:
+        tasks = None if name.startswith("_") else importlib.import_module("uqprism.tasks.task").TASKS
+        if tasks is None or name not in tasks:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return tasks.get(name).function
 
     package = _LAZY[name]
     if package == __name__:

@@ -14,7 +14,7 @@ from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.tasks.active_learning import LoopSettings, Pool, compare_acquisitions
-from uqprism.tasks.recommendation import recommend
+from uqprism.tasks.task import recommend
 
 MODELS = ("forest", "deep")
 ACQUISITION = (

@@ -17,8 +17,7 @@ from uqprism.report.tables import Column, Name, Table
 from uqprism.report.words import count
 from uqprism.support.citation import citation
 from uqprism.support.versions import versions
-from uqprism.tasks.recommendation import recommend
-from uqprism.tasks.task import Task, all_tasks
+from uqprism.tasks.task import Task, all_tasks, recommend
 
 NOT_FROM_THESE = "Whether the predicted intervals hold as many targets as they say cannot be told from {}: that needs {}."
 KEPT = "the columns of the members, which uqprism score keeps with --keep-members"

@@ -14,8 +14,8 @@ from uqprism.report.subject import Subject
 from uqprism.report.words import SPACE, percent
 from uqprism.tasks.calibration import Calibration
 from uqprism.tasks.flagging import Flagged, flag
-from uqprism.tasks.recommendation import recommend
 from uqprism.tasks.result import TaskResult
+from uqprism.tasks.task import recommend
 
 TENTH = 0.1
 FEWEST_TO_HAND_OVER = 10

@@ -1,4 +1,4 @@
-"""Measures put to work: selective prediction, out-of-distribution detection, active learning, rank correlation, choosing."""
+"""What measures are used for: selective prediction, out-of-distribution detection, active learning, rank correlation, ..."""
 
 from uqprism.tasks.active_learning import ActiveLearner, LearningState, LoopSettings, Pool, compare_acquisitions
 from uqprism.tasks.calibration import Calibration, calibration
@@ -6,12 +6,12 @@ from uqprism.tasks.flagging import Flagged, flag
 from uqprism.tasks.ood_detection import ood_detection
 from uqprism.tasks.prediction_error import prediction_error
 from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
-from uqprism.tasks.ranking import AverageRanks, average_ranks
-from uqprism.tasks.recommendation import Recommendation, recommend
+from uqprism.tasks.resampling import AverageRanks, average_ranks
 from uqprism.tasks.result import TaskResult
 from uqprism.tasks.retention import RetentionCurve, retention_curve
 from uqprism.tasks.selection import ChosenMeasure, select_measure
 from uqprism.tasks.selective_prediction import selective_prediction
+from uqprism.tasks.task import Recommendation, recommend
 
 __all__ = [
     "ActiveLearner",

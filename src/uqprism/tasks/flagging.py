@@ -11,8 +11,8 @@ import numpy as np
 
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.registry import unknown
-from uqprism.tasks.recommendation import recommend
 from uqprism.tasks.scores import as_scores
+from uqprism.tasks.task import recommend
 
 ROUNDING = 1e-12  # relative: values that are equal on paper differ by less
 FEWEST_DIGITS, MOST_DIGITS = 3, 17

@@ -10,11 +10,10 @@ import numpy as np
 
 from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
-from uqprism.tasks.ranking import Ranking
-from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Resampling
+from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Ranking, Resampling
 from uqprism.tasks.result import TaskResult, with_references
 from uqprism.tasks.scores import Scores, as_scores, is_table
-from uqprism.tasks.task import Metric, ReportSection, Task, register
+from uqprism.tasks.task import Metric, Recommendation, ReportSection, Task, printed, register
 
 FALSE_POSITIVE_RATES = np.linspace(0.0, 1.0, 201)
 
@@ -223,6 +222,32 @@ register(
             "known ones. Take one row from outside and one known row: the AUROC says how often the one from outside is the "
             "more uncertain of the two. 1 is always, 0.5 is a coin toss.",
             short="Outside",
+        ),
+        advice=Recommendation(
+            measure="log.excess.members.members",
+            alternatives=(
+                "crps.excess.members.members",
+                "squared_error.excess.members.members",
+                "quadratic.excess.members.members",
+            ),
+            reason=(
+                "Members that were never shown such an input have no reason to agree on it, and the pairwise excess risk "
+                "measures how much they disagree. It was among the best under every rule, most of all the log score; the "
+                "differences between rules are within the spread. Total risks mix in noise that known inputs have too, and "
+                "Bayes risks are that noise: both do worse."
+            ),
+            metric="AUROC, higher is better (Table 2 of the paper, mean over its data sets)",
+            evidence=printed(
+                "ood_detection_mean",
+                "log.excess.members.members",
+                "crps.excess.members.members",
+                "squared_error.excess.members.members",
+                "quadratic.excess.members.members",
+                "log.total.members.members",
+                "crps.total.members.members",
+                "crps.bayes.members",
+                "log.bayes.members",
+            ),
         ),
         page="ood_detection.md",
         place=20,

@@ -17,9 +17,8 @@ from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.support.storage import read_npz, write_npz, write_text
 from uqprism.tasks.kendall import tau_matrix
-from uqprism.tasks.recommendation import recommend
 from uqprism.tasks.scores import as_scores
-from uqprism.tasks.task import ReportSection, Task, register
+from uqprism.tasks.task import ReportSection, Task, recommend, register
 
 FORMAT = "uqprism.RankCorrelation"
 SAME = 0.999  # one pair of points in 2,000 may be the other way round, as rounding does to measures that are equal on paper

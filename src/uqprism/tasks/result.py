@@ -15,9 +15,8 @@ from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.support.storage import read_npz, write_npz, write_text
-from uqprism.tasks.recommendation import RECOMMENDATIONS
 from uqprism.tasks.resampling import few_runs, not_worse
-from uqprism.tasks.task import Metric, metric_of
+from uqprism.tasks.task import TASKS, Metric, metric_of
 
 FORMAT = "uqprism.TaskResult"
 SHOWN = 12
@@ -121,7 +120,8 @@ class TaskResult(Mapping[str, float]):
     @property
     def recommended(self) -> str | None:
         """The measure that `recommend` names for the task, or None."""
-        return RECOMMENDATIONS[self.task].measure if self.task in RECOMMENDATIONS else None
+        advice = TASKS.get(self.task).advice if self.task in TASKS else None
+        return None if advice is None else advice.measure
 
     def describe(self, metric: str | None = None) -> Metric:
         """What is known of the metric, or of a further one: its label, meaning, direction and value by chance."""

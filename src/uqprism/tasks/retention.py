@@ -11,7 +11,7 @@ import numpy as np
 
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.registry import unknown
-from uqprism.tasks.ranking import Ranking
+from uqprism.tasks.resampling import Ranking
 from uqprism.tasks.scores import as_scores, errors_of
 from uqprism.tasks.task import Metric
 

@@ -18,12 +18,11 @@ from uqprism.rules import PAPER
 from uqprism.support.optional import require
 from uqprism.tasks.ood_detection import ood_detection
 from uqprism.tasks.rank_correlation import SAME, rank_alike
-from uqprism.tasks.recommendation import recommend
 from uqprism.tasks.resampling import RESAMPLES
 from uqprism.tasks.result import TaskResult
 from uqprism.tasks.scores import Scores, as_scores, is_table
 from uqprism.tasks.selective_prediction import selective_prediction
-from uqprism.tasks.task import Task, register
+from uqprism.tasks.task import Task, recommend, register
 
 FEWEST = 20  # of points and of resamples, to say anything at all
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import InvalidValueError
-from uqprism.tasks.ranking import Ranking
-from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Resampling
+from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Ranking, Resampling
 from uqprism.tasks.result import TaskResult, with_references
 from uqprism.tasks.retention import (
     GRID,
@@ -22,7 +21,7 @@ from uqprism.tasks.retention import (
     resolve_retentions,
 )
 from uqprism.tasks.scores import as_scores, errors_of
-from uqprism.tasks.task import ReportSection, Task, register
+from uqprism.tasks.task import Recommendation, ReportSection, Task, printed, register
 
 
 def selective_prediction(
@@ -127,6 +126,29 @@ register(
             "order gains nothing. The paper's prediction rejection ratio (PRR) says where a measure stands between the two: 0 "
             "is the oracle, 1 is a random order, so lower is better.",
             short="Errors",
+        ),
+        advice=Recommendation(
+            measure="crps.total.members.members",
+            alternatives=("quadratic.total.members.members", "squared_error.total.members.members", "log.total.members.members"),
+            reason=(
+                "An error comes from noise as well as from ignorance, so the total risk finds it: with members standing in "
+                "for both prediction and truth it was best under the CRPS and among the best under every rule. Bayes risks "
+                "miss the ignorance and do worse. Of the excess risks only that of the squared error keeps up; under the "
+                "log score they do clearly worse, and under the quadratic score worst of all."
+            ),
+            metric="Prediction-rejection ratio, lower is better (Table 1 of the paper, mean over its data sets)",
+            evidence=printed(
+                "selective_prediction_mean",
+                "crps.total.members.members",
+                "quadratic.total.members.members",
+                "squared_error.total.members.members",
+                "log.total.members.members",
+                "squared_error.excess.members.members",
+                "crps.excess.members.members",
+                "crps.bayes.members",
+                "log.excess.members.members",
+                "quadratic.excess.members.members",
+            ),
         ),
         page="selective_prediction.md",
         place=10,

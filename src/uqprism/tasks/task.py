@@ -6,12 +6,16 @@ A module of this package that calls `register(Task(...))` adds a task; nothing e
 from __future__ import annotations
 
 import inspect
+import json
+import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from uqprism.errors import UnknownNameError
-from uqprism.registry import Registry
+from uqprism.measures import published
+from uqprism.registry import Registry, unknown
+from uqprism.support.optional import require
 
 Kind = Literal["table", "tables", "tables?", "error", "error?"]
 
@@ -47,6 +51,67 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """A number of the paper.
+
+    Attributes:
+        measure: whose.
+        value: the mean over the paper's data sets.
+        spread: its standard deviation over runs.
+    """
+
+    measure: str
+    value: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to use for a task, and why.
+
+    Attributes:
+        measure: the one to begin with.
+        alternatives: measures that did as well or nearly so.
+        reason: a paragraph.
+        metric: what the evidence is in, and where in the paper it stands.
+        evidence: numbers of the paper, the best first; `printed` reads them.
+        task: which task.
+    """
+
+    measure: str
+    alternatives: tuple[str, ...]
+    reason: str
+    metric: str
+    evidence: tuple[Evidence, ...]
+    task: str = ""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The evidence, one row per measure."""
+        return [{"measure": each.measure, "paper": each.value, "spread": each.spread} for each in self.evidence]
+
+    def to_pandas(self) -> Any:
+        """The evidence as a `pandas.DataFrame`, a row per measure."""
+        return require("pandas", extra="pandas").DataFrame(self.rows()).set_index("measure")
+
+    def to_json(self) -> str:
+        """All of it as JSON text."""
+        about = {"task": self.task, "measure": self.measure, "alternatives": self.alternatives, "reason": self.reason}
+        return json.dumps({**about, "metric": self.metric, "evidence": self.rows()}, indent=2)
+
+    def __str__(self) -> str:
+        width = max(len(each.measure) for each in self.evidence)
+        numbers = [f"  {each.measure:<{width}}  {each.value:.3f} +- {each.spread:.3f}" for each in self.evidence]
+        head = [f"{self.task}: {self.measure}", *(f"  or {name}" for name in self.alternatives)]
+        return "\n".join([*head, "", textwrap.fill(self.reason, 100), "", f"{self.metric}:", *numbers])
+
+
+def printed(table: str, *measures: str) -> tuple[Evidence, ...]:
+    """The numbers of these measures in a table of the paper."""
+    cells = published.table(table)
+    return tuple(Evidence(name, *cells[name]) for name in measures)
+
+
+@dataclass(frozen=True)
 class ReportSection:
     """A task as a section of the report: a figure and a table under a heading.
 
@@ -77,6 +142,7 @@ class Task:
         metrics: what the argument `metric` may be, the default first; empty if there is no such argument.
         metric_of: the metric of a name that is not among `metrics`, such as `error_at_33`; raises for an unknown one.
         options: which other arguments can be set: names that `uqprism.cli.tasks.OPTIONS` describes.
+        advice: which measure the paper advises for it, or None.
         section: of the report, present where there is all that the task reads; None for none.
         page: of the documentation, with an anchor if it is part of one.
         place: where the task stands in lists; equal ones by name.
@@ -91,9 +157,14 @@ class Task:
     metrics: tuple[Metric, ...] = ()
     metric_of: Callable[[str], Metric] | None = None
     options: tuple[str, ...] = ()
+    advice: Recommendation | None = None
     section: ReportSection | None = None
     page: str = ""
     place: int = 50
+
+    def __post_init__(self) -> None:
+        if self.advice is not None:
+            object.__setattr__(self, "advice", replace(self.advice, task=self.name))
 
     @property
     def help(self) -> str:
@@ -125,3 +196,15 @@ def metric_of(task: str, name: str) -> Metric:
         return TASKS.get(task).metric(name)
     except UnknownNameError:
         return Metric(name=name)
+
+
+def recommend(task: str) -> Recommendation:
+    """The paper's advice for a task: `selective_prediction`, `ood_detection` or `active_learning`.
+
+    It is a starting point; `select_measure` compares measures on your own validation data.
+    """
+    advice = {each.name: each.advice for each in all_tasks() if each.advice is not None}
+    name = {each.command: each.name for each in all_tasks()}.get(task, task)
+    if name not in advice:
+        raise unknown("task", task, advice)
+    return advice[name]

@@ -22,7 +22,7 @@ from uqprism.tasks.active_learning.picking import Acquisition, AcquisitionLike
 from uqprism.tasks.active_learning.pool import Pool
 from uqprism.tasks.active_learning.records import LearningState
 from uqprism.tasks.active_learning.settings import LoopSettings, integer
-from uqprism.tasks.ranking import average_ranks
+from uqprism.tasks.resampling import average_ranks
 from uqprism.tasks.result import TaskResult
 
 LABELLED = "labelled"  # among the curves: how many points each round was trained on

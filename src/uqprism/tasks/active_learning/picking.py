@@ -15,7 +15,7 @@ from uqprism.evaluation import evaluate
 from uqprism.measures import Measure, MeasureTable
 from uqprism.registry import unknown
 from uqprism.tasks.active_learning.models import ADVICE, described
-from uqprism.tasks.ranking import tied_ranks
+from uqprism.tasks.resampling import tied_ranks
 
 AcquisitionLike = str | Measure | Callable[[EnsemblePrediction], Array]
 RANDOM = "random"
