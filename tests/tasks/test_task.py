@@ -26,7 +26,7 @@ rng = np.random.default_rng(0)
 table = {f"crps.{risk}.members{roles}": rng.random(50) for risk, roles in (("bayes", ""), ("excess", ".members"))}
 error = rng.random(50)
 assert up.worst_case(table, error=error).metric == "hits"
-assert "largest errors" in CliRunner().invoke(app, ["worst", "--help"]).output
+assert "--error-column" in CliRunner().invoke(app, ["worst", "--help"]).output
 report = up.write_report(table, sys.argv[1] + "/page.html", error=error, resamples=20)
 assert "Are the worst errors found?" in report.path.read_text()
 pages = runpy.run_path("docs/generate.py")
