@@ -1,13 +1,15 @@
-"""Our numbers beside the paper's: by definition, and as the paper printed them."""
+"""Our numbers beside the paper's: by definition, as the paper printed them, over seeds, and how well they agree."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from tests.paper.experiments.test_image_claims import changed, papers
 from uqprism.errors import ArgumentError
 from uqprism.measures import published
 from uqprism.measures.published import Cell
-from uqprism.paper.comparison import agreement, comparison
+from uqprism.paper.comparison import AS_PRINTED, Cells, agreement, agreements, beside, comparison, wide
 
 
 def test_a_comparison_is_by_definition_and_like_with_like() -> None:
@@ -32,3 +34,26 @@ def test_agreement_is_perfect_with_oneself_and_counts_differences() -> None:
     assert "-1.000" in str(turned)
     with pytest.raises(ArgumentError, match="at least two measures"):
         agreement({"crps.bayes.members": 3.0}, cells)
+
+
+def test_a_table_agrees_with_itself_and_prints_like_with_like() -> None:
+    mean = changed(papers("ood_detection_mean"), log__excess__members__mixture=0.1)
+    found = agreements({"mean": mean}, {"mean": published.table("ood_detection_mean")})["mean"]
+    assert found.spearman == pytest.approx(1.0)
+    assert found.largest_difference == 0.0
+    assert found.n_measures == 57
+    printed = {each["measure"]: each for each in beside(mean, published.table("ood_detection_mean"))}[
+        "log.excess.members.mixture"
+    ]
+    assert (printed["ours"], printed["ours, as printed"], printed["paper"]) == (0.1, 0.827, 0.827)
+    ours, _, theirs = wide("mean", mean, published.table("ood_detection_mean"))[3:6]
+    assert (ours["rule"], ours["numbers"], theirs["numbers"]) == ("log", "ours", "paper")
+    assert (ours["R_exc^{2,1}"], ours[AS_PRINTED], theirs["R_exc^{2,1}"], theirs[AS_PRINTED]) == (0.1, 0.827, None, 0.827)
+
+
+def test_spreads_are_over_seeds_and_shrink_in_a_mean_of_rows() -> None:
+    rows = [Cells.over_seeds([{"a": 1.0}, {"a": 3.0}]), Cells.over_seeds([{"a": 5.0}, {"a": 5.0}])]
+    assert (rows[0]["a"], rows[0].spread["a"]) == (2.0, pytest.approx(np.sqrt(2.0)))
+    mean = Cells.average(rows)
+    assert (mean["a"], mean.spread["a"]) == (3.5, pytest.approx(np.sqrt(2.0) / 2.0))
+    assert np.isnan(Cells.over_seeds([{"a": 1.0}]).spread["a"])

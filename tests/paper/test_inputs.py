@@ -15,7 +15,7 @@ from uqprism.errors import FileError, JobError
 from uqprism.paper import inputs
 from uqprism.paper.ensembles import EnsembleSpec, StoredEnsemble, Training
 from uqprism.paper.experiment import Claim, Experiment, Result
-from uqprism.paper.experiments.ood import outlier_mosaics
+from uqprism.paper.experiments.ood import ood_mosaics
 from uqprism.paper.jobs import Job
 from uqprism.paper.runner import Outcome, Reproduction, produce
 from uqprism.paper.store import Artefact, Bundle, Store, as_data
@@ -135,7 +135,7 @@ def test_experiments_note_which_files_they_read(roots: Path, rng) -> None:
     np.savez(roots / "first" / "cifar10.npz", x=rng.integers(0, 256, (4, 32, 32, 3), dtype=np.uint8), y=np.zeros(4, np.uint8))
     fitted = StoredEnsemble(EnsembleSpec("casp", 0, Training()), Store(roots / "fits", roots / "first"))
     assert len(fitted.data.test) == 6
-    outlier_mosaics("cifar10", np.zeros((3, 1, 64, 64), np.uint8), fitted.store, seed=0)
+    ood_mosaics("cifar10", np.zeros((3, 1, 64, 64), np.uint8), fitted.store, seed=0)
     read(Rows("casp", n_pool=20, n_validation=3, n_test=6, seed=0), Store(roots / "active", roots / "first"))
     noted = {path.relative_to(roots).as_posix(): list(json.loads(path.read_text())) for path in roots.glob("*/data/*.json")}
     assert noted == {

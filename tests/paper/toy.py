@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import time
@@ -83,3 +84,8 @@ def gather(config: Config, store: Store) -> Result:
 
 PRESETS = {"tiny": Config(), "slow": Config(n_jobs=8, pause=0.1)}
 EXPERIMENT = Experiment("toy", "A toy.", PRESETS, work, gather, lambda _: {}, jobs)
+
+
+def tiny(**settings: object) -> Experiment:
+    """The toy with these settings as its preset `tiny`."""
+    return dataclasses.replace(EXPERIMENT, presets={"tiny": Config(**settings)})  # type: ignore[arg-type]

@@ -127,7 +127,7 @@ def _message(failures: dict[str, str], n_jobs: int) -> str:
     count, reasons = f"{len(failures)} of {n_jobs} jobs failed", {reason.rstrip() for reason in failures.values()}
     advice = "the same command tries again"
     if len(failures) < n_jobs:
-        advice = "what the others found is kept, the same command does the rest"
+        advice = "finished jobs are kept, the same command does the rest"
     if len(failures) > 1 and len(reasons) == 1:
         return f"{count}, all for the same reason; {advice}\n  {reasons.pop()}"
     shown = [f"{name}: {reason.rstrip()}" for name, reason in list(failures.items())[:SHOWN]]

@@ -85,13 +85,13 @@ def _shown(value: Any) -> str:
 
 
 READING = (
-    "How to read it: a sentence holds if our numbers pass a threshold that the experiment states in its module `claims`; where "
-    "the paper gives no number, the threshold is ours. *Does not hold* may be close or far: the page of the experiment says by "
-    "how much, and why as far as we know. Labels such as R_tot^{3a,2} are the paper's, (truth, prediction): 1 the members, 2 "
-    "their mixture, 3a the matched and 3b the pooled Gaussian. Street scenes are CamVid's, in place of Cityscapes, which may "
-    "not be passed on; `dots` and `arrow` are generated anew, since the paper does not give its constants. Time on the device "
-    "is that of all jobs one after the other, also where some ran at once. Versions in a result.json are those of the machine "
-    "that gathered the results; of the H200 they were not recorded."
+    "How to read it: a sentence holds if our numbers pass a threshold that the experiment states in its module of claims; "
+    "where the paper gives no number, the threshold is ours. *Does not hold* may be close or far: the page of the experiment "
+    "says by how much, and why as far as we know. Labels such as R_tot^{3a,2} are the paper's, by (truth, prediction): 1 is "
+    "the members, 2 their mixture, 3a the matched and 3b the pooled Gaussian. Street scenes are from CamVid instead of "
+    "Cityscapes, which may not be redistributed; `dots` and `arrow` are generated anew, since the paper does not give its "
+    "constants. Time on the device is that of all jobs one after the other, even if some ran at once. Versions in a "
+    "result.json are those of the machine that gathered the results; those of the H200 were not recorded."
 )
 APPENDIX = frozenset(  # claims whose sentence is only in the paper's appendix
     {
@@ -129,8 +129,8 @@ def overview(records: Mapping[str, Mapping[str, Any]]) -> str:
         "# Results",
         "Written by `docs/generate.py` from the result.json of each experiment.",
         READING,
-        f"Of {len(every)} sentences of the paper that were held against our numbers, {_held(every)} hold: {_held(main)} of the "
-        f"{len(main)} in its Sections 5.1 to 5.6, and {_held(appendix)} of the {len(appendix)} in its appendix.",
+        f"Of {len(every)} sentences of the paper that were compared with our numbers, {_held(every)} hold: {_held(main)} of "
+        f"the {len(main)} in its Sections 5.1 to 5.6, and {_held(appendix)} of the {len(appendix)} in its appendix.",
         rows_table([_line(name, record, claims[name]) for name, record in records.items()]),
     ]
     if agreements:

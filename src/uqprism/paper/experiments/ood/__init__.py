@@ -1,4 +1,4 @@
-"""Out-of-distribution detection on mosaics of four digits: AUROC of every measure, for eight kinds of outliers.
+"""Out-of-distribution detection on mosaics of four digits: AUROC of every measure, for eight kinds of other mosaics.
 
 The paper (appendix, Out-of-Distribution Detection) trains "ensembles of 10 models on the in-distribution MNIST-mosaic task", "the
 same small CNN as in the selective prediction setup", Adam with learning rate 1e-3 and batches of 64, and gives neither sizes nor
@@ -6,13 +6,12 @@ epochs. Ours, in the preset `paper`:
 
 - data: `data.load("mnist_mosaic")`: 50,000 mosaics to train on, as many as there are digits to make them of, 5,000 to
   stop on, 2,000 to test on, made anew for each of five seeds. The 50,000 were chosen with the paper's table in view, see
-  docs/results/ood.md. Outliers: as many, by `uqprism.paper.data.ood_mosaics`; 2,000 because the smallest of the compact files has
-  2,098 letters (with the official files the sets could be larger; the tiles of the other sets are drawn with replacement in
-  either case);
+  docs/results/ood.md. As many OOD mosaics of each kind, by `uqprism.paper.data.ood_mosaics`; 2,000 because the smallest of the
+  compact files has 2,098 letters (the official files have more; tiles of the other sets are drawn with replacement);
 - networks: the small CNN with 16, 32 and 64 channels and 128 hidden units, natural head; each member stops when its validation
   loss has not improved for 5 epochs, after 40 at the latest. Some 5 s per epoch on an H200: about a minute for each seed;
 - preset `smaller`: 20,000 mosaics to train on, to see what their number does;
-- preset `quick`: mosaics of scikit-learn's 8x8 digits, 16x16 pixels, fewer and smaller networks; outliers are pieces of
+- preset `quick`: mosaics of scikit-learn's 8x8 digits, 16x16 pixels, fewer and smaller networks; OOD tiles are pieces of
   photographs, the same mosaics black on white, and a quadrant of the former in place of EMNIST's letters.
 
 The thresholds of the claims are in `claims`.
@@ -73,8 +72,8 @@ class Config:
         data: name of the data set of mosaics.
         sizes: numbers of mosaics to train on, to stop on and to test on; the last is also the number of OOD mosaics of each kind.
         tile: pixels along a quadrant's side, for data sets with this option.
-        whole: outliers in all four quadrants.
-        single: outliers in one quadrant, in each of the four in turn.
+        whole: sources of OOD tiles that fill all four quadrants.
+        single: source of OOD tiles that fill one quadrant, each of the four in turn.
         n_seeds: number of ensembles.
         training: options of each ensemble.
         seed: the first seed.
@@ -89,7 +88,7 @@ class Config:
     training: Training = Training(max_epochs=40, patience=5)  # noqa: RUF009  frozen
     seed: int = 0
 
-    def outliers(self) -> tuple[str, ...]:
+    def ood_names(self) -> tuple[str, ...]:
         """The names of all kinds of OOD mosaics."""
         return (*self.whole, *(f"{self.single}_{place}" for place in PLACES))
 
@@ -99,7 +98,7 @@ class Detection:
     """A job: one ensemble, and the OOD mosaics to detect."""
 
     fit: EnsembleSpec
-    outliers: tuple[str, ...]
+    ood: tuple[str, ...]
 
 
 def fits(config: Config) -> list[EnsembleSpec]:
@@ -111,25 +110,25 @@ def fits(config: Config) -> list[EnsembleSpec]:
 def jobs(config: Config) -> list[Job]:
     """One job for each seed."""
     seconds = config.sizes[0] * (1.3e-3 if config.sizes[0] >= Config.sizes[0] else 8e-3)  # measured on a GPU and on two cores
-    return [Job(f"seed {fit.seed}", Artefact("result", Detection(fit, config.outliers())), seconds) for fit in fits(config)]
+    return [Job(f"seed {fit.seed}", Artefact("result", Detection(fit, config.ood_names())), seconds) for fit in fits(config)]
 
 
 def needs(config: Config) -> tuple[str, ...]:
     """The data set and the OOD mosaics whose files are read."""
-    known = (name for name in config.outliers() if name in data.ood_names())
+    known = (name for name in config.ood_names() if name in data.ood_names())
     return (config.data, *dict.fromkeys(known))
 
 
 def work(job: Job, store: Store) -> TaskResult:
     """The AUROC of every measure for each kind of OOD mosaics; measures are not stored, they take seconds to compute."""
     fitted = StoredEnsemble(job.key.fit, store)
-    known, foreign = fitted.predictions(), _predictions(fitted, job.key.outliers)
-    found = ood_detection(measured(known), {name: measured(each) for name, each in foreign.items()}, resamples=0)
-    settings = {**found.settings, "record": fitted.record().data, "equal variances": equal_variances(known, foreign)}
+    known, ood = fitted.predictions(), _predictions(fitted, job.key.ood)
+    found = ood_detection(measured(known), {name: measured(each) for name, each in ood.items()}, resamples=0)
+    settings = {**found.settings, "record": fitted.record().data, "equal variances": equal_variances(known, ood)}
     return dataclasses.replace(found, settings=settings)
 
 
-def equal_variances(known: EnsemblePrediction, foreign: Mapping[str, EnsemblePrediction]) -> dict[str, dict[str, float]]:
+def equal_variances(known: EnsemblePrediction, ood: Mapping[str, EnsemblePrediction]) -> dict[str, dict[str, float]]:
     """The AUROC of R_exc^{1,1} if all members had one variance, by kind of OOD mosaics and rule."""
     variance = np.median(known.members.variance)
 
@@ -138,23 +137,23 @@ def equal_variances(known: EnsemblePrediction, foreign: Mapping[str, EnsemblePre
         equal = EnsemblePrediction.gaussian(mean=means, variance=np.full_like(means, variance))
         return evaluate(equal, [column(rule, "excess 1,1") for rule in RULES])
 
-    found = ood_detection(measures(known), {name: measures(each) for name, each in foreign.items()}, resamples=0)
+    found = ood_detection(measures(known), {name: measures(each) for name, each in ood.items()}, resamples=0)
     return {name: {rule: part[column(rule, "excess 1,1")] for rule in RULES} for name, part in found.parts.items()}
 
 
 def predict(config: Config, store: Store) -> None:
     """Train, and predict for all sets: the part that needs a GPU. The jobs continue from the store."""
-    predict_all(fits(config), store, lambda fitted: _predictions(fitted, config.outliers()))
+    predict_all(fits(config), store, lambda fitted: _predictions(fitted, config.ood_names()))
 
 
 def _predictions(fitted: StoredEnsemble, names: tuple[str, ...]) -> dict[str, Any]:
     def images(name: str) -> Array:
-        return outlier_mosaics(name, fitted.data.test.inputs, fitted.store, fitted.fit.seed)
+        return ood_mosaics(name, fitted.data.test.inputs, fitted.store, fitted.fit.seed)
 
     return {name: fitted.predictions(name, lambda name=name: images(name)) for name in names}  # type: ignore[misc]
 
 
-def outlier_mosaics(name: str, mosaics: Array, store: Store, seed: int) -> Array:
+def ood_mosaics(name: str, mosaics: Array, store: Store, seed: int) -> Array:
     """OOD mosaics of this name; `photographs_tl` and so on are the mosaics with one quadrant replaced."""
     if name in data.ood_names():
         return inputs.ood_mosaics(store, name, mosaics, seed=seed)
@@ -171,7 +170,7 @@ def gather(config: Config, store: Store) -> Result:
     """Compare the paper's tables and sentences with our numbers."""
     found = {job.key.fit.seed: store.get(job.artefact) for job in jobs(config)}
     mean = Cells.over_seeds([each.measured for each in found.values()])
-    rows = {_row(name): Cells.over_seeds([each.parts[name].measured for each in found.values()]) for name in config.outliers()}
+    rows = {_row(name): Cells.over_seeds([each.parts[name].measured for each in found.values()]) for name in config.ood_names()}
     whole, single = [_row(name) for name in config.whole], [_row(f"{config.single}_{place}") for place in PLACES]
     ours = Aurocs(mean, rows, tuple(whole), tuple(single))
     papers = {row: published.table("ood_detection_full", row) for row in rows if row in published.rows("ood_detection_full")}
@@ -197,7 +196,7 @@ def _row(name: str) -> str:
 def _equal(config: Config, ours: Aurocs, found: Mapping[int, TaskResult]) -> list[dict[str, Any]]:
     """AUROC of R_exc^{1,1}, means over seeds, with the members' own variances and with equal ones."""
     rows = []
-    for name in config.outliers():
+    for name in config.ood_names():
         for whose in ("own", "equal"):
             numbers = {
                 rule: ours.rows[_row(name)][column(rule, "excess 1,1")]

@@ -35,7 +35,7 @@ class Aurocs:
     Attributes:
         mean: over the sets.
         rows: by set.
-        whole: the sets whose outliers fill all quadrants.
+        whole: the sets whose OOD tiles fill all quadrants.
         single: those with one in the upper left, the upper right, the lower left and the lower right quadrant.
     """
 

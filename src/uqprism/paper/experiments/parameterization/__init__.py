@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from uqprism.paper.experiments.parameterization.claims import Networks, Referenc
 from uqprism.paper.jobs import Job
 from uqprism.paper.store import Artefact, Bundle, Store, as_data, checksum
 from uqprism.plots.style import BLUE, GREY, ORANGE, new_figure, styled
+
+if TYPE_CHECKING:
+    from uqprism.training import DeepEnsemble
 
 HEADS = {"standard": "mean_variance", "natural": "natural"}
 CURVES = ("training", "validation", "mean", "scale")
@@ -174,11 +177,15 @@ def work(job: Job, store: Store) -> Bundle:
             checkpoint_every=100,
             progress=False,
         )
+    refuse_interrupted([ensemble.history for ensemble in ensembles])
+    return _measured(ensembles, config.reach * SINE_REGION[1])
+
+
+def _measured(ensembles: list[DeepEnsemble], far: float) -> Bundle:
+    """The losses of trained networks, and their predictions between -far and far."""
     histories = [ensemble.history for ensemble in ensembles]
-    refuse_interrupted(histories)
     # Losses are of standardised targets; this adds their scale.
     units = [math.log(float(ensemble.target_scaling.scale)) for ensemble in ensembles]
-    far = config.reach * SINE_REGION[1]
     grid = np.linspace(-far, far, POINTS)
     predicted = [ensemble.predict_ensemble(grid[:, None]).members for ensemble in ensembles]
     return Bundle(

@@ -8,9 +8,9 @@ neither sizes nor epochs. Ours, in the preset `paper`:
   stop on, 5,000 to test on, five seeds of data and networks; small CNN, natural head; a member stops when its validation loss
   has not improved for 10 epochs, after 100 at the latest. Some 0.3 s per epoch on an H200;
 - street scenes: pixel counts of street, building, sky, car and vegetation in the 90x120 tiles of CamVid, in its official parts,
-  in place of Cityscapes, which nobody may pass on; ResNet-18, two seeds of networks, at most 30 epochs, patience 8: some 2 s per
-  epoch. These five rows stand beside the paper's, but they are other pictures. The preset `cityscapes` takes 224x224 tiles of
-  up to 500 training and 500 validation pictures of Cityscapes, from a folder of one's own;
+  in place of Cityscapes, which may not be redistributed; ResNet-18, two seeds of networks, at most 30 epochs, patience 8: some
+  2 s per epoch. These five rows are compared with the paper's, but are of other pictures. The preset `cityscapes` takes 224x224
+  tiles of up to 500 training and 500 validation pictures of Cityscapes, from your own folder;
 - the error is that of the mixture's mean, squared; PRR is `selective_prediction(metric="prr_paper")`;
 - preset `longer`: two of these rows, first seed, with up to 100 epochs: whether the training of `paper` was too short;
 - preset `quick`: `dots` and `arrow` with fewer images and smaller networks.

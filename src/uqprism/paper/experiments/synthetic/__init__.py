@@ -1,4 +1,4 @@
-"""Noise and ignorance on a synthetic set: Bayes risk where two curves mix, excess risk where there were no data.
+"""Bayes and excess risk on a synthetic set: where two curves mix, and where there were no training data.
 
 The paper (Synthetic Datasets, and the appendix Synthetic Experiment) draws 1200 pairs from a mixture of two noisy curves, trains
 ten networks with two hidden layers of 8 SiLU units and the natural parameterisation for 100 epochs with Adam, and looks at test

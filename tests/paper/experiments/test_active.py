@@ -60,9 +60,6 @@ def found(outcome: Outcome) -> dict[str, Bundle]:
     return {job.name: Store(outcome.folder / "_work").get(job.artefact) for job in jobs(TINY)}
 
 
-# Which loops ----------------------------------------------------------------------------------------------------------
-
-
 def test_cells_that_are_the_same_number_for_every_ensemble_share_a_loop() -> None:
     """By algebra: an expected score is linear in the truth; the log score of a Gaussian sees mean and variance of the truth."""
     for rule in ("crps", "log", "squared_error", "quadratic"):
@@ -96,9 +93,6 @@ def test_every_cell_of_the_paper_has_its_loop() -> None:
     assert set(not_printed()) == {name for name in columns() if name.startswith("log.") and "mixture" in name} - {
         "log.total.members.mixture"
     } | {f"{rule}.excess.members.mixture" for rule in ("crps", "quadratic")}
-
-
-# Ranks ----------------------------------------------------------------------------------------------------------------
 
 
 def learned(seed: int = 0, **changed: Any) -> Learned:
@@ -135,9 +129,6 @@ def test_repeatability_is_one_if_seeds_agree_and_zero_if_they_have_nothing_in_co
     assert repeatability(Ranks({}, {}, same), names) == pytest.approx(1.0)
     chance = dict(zip(names, np.random.default_rng(0).normal(size=(200, 3)), strict=True))
     assert abs(repeatability(Ranks({}, {}, chance), names)) < 0.1
-
-
-# Claims ---------------------------------------------------------------------------------------------------------------
 
 
 def from_cells(cells: dict[str, float], spread: float) -> tuple[Learned, Ranks]:
@@ -177,9 +168,6 @@ def test_claims_have_the_numbers_they_are_made_from() -> None:
     assert numbers["most outperform random"] == {"better": 46.0, "cells": 57.0, "random": 20.5}
     assert numbers["exception of the log score"] == {"rank": 21.47, "random": 20.5}
     assert numbers["exceptions of the quadratic score"]["worse"] == 10
-
-
-# From data to folder --------------------------------------------------------------------------------------------------
 
 
 def test_the_folder_has_the_paper_s_table_beside_ours(outcome: Outcome) -> None:

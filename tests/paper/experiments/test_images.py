@@ -11,19 +11,17 @@ import pytest
 from uqprism import ood_detection, selective_prediction
 from uqprism.measures import published
 from uqprism.paper import ensembles
-from uqprism.paper.ensembles import EnsembleSpec, StoredEnsemble, Training
+from uqprism.paper.ensembles import StoredEnsemble, Training
 from uqprism.paper.experiments import correlation, ood, selective
 from uqprism.paper.runner import Outcome, produce
 from uqprism.paper.store import Store
 from uqprism.tasks import prediction_error
-from uqprism.training import DeepEnsemble
 
 SMALL = Training(channels=(2, 2, 2), hidden=4, n_members=2, max_epochs=2, patience=1)
 MOSAICS = dataclasses.replace(ood.QUICK, sizes=(96, 32, 40), training=SMALL)
 PICTURES = dataclasses.replace(selective.QUICK, sizes=(96, 32, 40), training=SMALL)
 OOD = dataclasses.replace(ood.EXPERIMENT, presets={"tiny": MOSAICS})
 SELECTIVE = dataclasses.replace(selective.EXPERIMENT, presets={"tiny": PICTURES})
-TRAINED: dict[int, DeepEnsemble] = {}  # those that are not kept, by the seed of their first member
 CORRELATION = dataclasses.replace(correlation.EXPERIMENT, presets={"tiny": PICTURES})
 
 
@@ -59,11 +57,11 @@ def without_training(patch: pytest.MonkeyPatch) -> None:
 
 
 def test_detection_is_that_of_the_kept_predictions(detected: Outcome) -> None:
-    """Recomputed by hand for one seed and one kind of outliers."""
+    """Recomputed by hand for one seed and one kind of OOD mosaics."""
     store, fit = Store(detected.folder / "_work"), ood.fits(MOSAICS)[1]
-    known, alien = (ensembles.measured(store.get(fit.predictions(what))) for what in ("test", "inverted"))
+    known, ood_measures = (ensembles.measured(store.get(fit.predictions(what))) for what in ("test", "inverted"))
     name = "crps.excess.members.members"
-    expected = ood_detection({name: known[name]}, {name: alien[name]}, resamples=0)[name]
+    expected = ood_detection({name: known[name]}, {name: ood_measures[name]}, resamples=0)[name]
     arrays = detected.result.arrays
     at = list(arrays["rows"]).index("inverted"), list(arrays["measures"]).index(name)
     assert arrays["auroc"][1, *at] == pytest.approx(expected)
@@ -85,7 +83,7 @@ def test_the_mean_over_sets_has_every_column_of_the_paper_and_the_blank_ones_too
 def test_a_stand_in_for_letters_changes_one_quadrant_only() -> None:
     mosaics = np.zeros((3, 1, 16, 16), np.uint8)
     for place, corner in zip(ood.PLACES, ((0, 0), (0, 8), (8, 0), (8, 8)), strict=True):
-        found = ood.outlier_mosaics(f"inverted_{place}", mosaics, Store(Path("unused")), seed=0)
+        found = ood.ood_mosaics(f"inverted_{place}", mosaics, Store(Path("unused")), seed=0)
         expected = mosaics.copy()
         expected[:, :, corner[0] : corner[0] + 8, corner[1] : corner[1] + 8] = 255
         np.testing.assert_array_equal(found, expected)
@@ -130,74 +128,6 @@ def test_each_report_has_its_sentences_and_pictures(detected: Outcome, selected:
         for name in pictures:
             assert f"({name}.png)" in text
             assert (outcome.folder / f"{name}.svg").exists()
-
-
-def test_a_large_network_is_trained_anew_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from uqprism.training.networks.convolutional import ResNet18
-
-    how = dataclasses.replace(SMALL, network="resnet18", max_epochs=1)
-    assert how.architecture() == ResNet18()
-    monkeypatch.setattr(Training, "architecture", lambda _: ResNet18(stem=3, width=2))
-    fit = EnsembleSpec("dots", 0, how, {"sizes": (16, 8, 8)})
-    ensembles.predict_all([fit], Store(tmp_path))
-    assert fit.predictions() in Store(tmp_path)
-    assert fit.members not in Store(tmp_path)
-    assert not (tmp_path / "unfinished").exists()
-
-
-@pytest.fixture
-def large(monkeypatch: pytest.MonkeyPatch) -> EnsembleSpec:
-    """An ensemble that is not kept, and of which each training comes out otherwise, as on a GPU."""
-    from uqprism.training.networks.convolutional import ResNet18
-
-    monkeypatch.setattr(Training, "architecture", lambda _: ResNet18(stem=3, width=2))
-    TRAINED.clear()
-
-    train = ensembles.trained_now
-
-    def trained_now(*rows: object, **settings: object) -> object:
-        ensemble = train(*rows, **{**settings, "seed": len(TRAINED)})
-        TRAINED[ensemble.history.seeds[0]] = ensemble
-        return ensemble
-
-    monkeypatch.setattr(ensembles, "trained_now", trained_now)
-    return EnsembleSpec("dots", 0, dataclasses.replace(SMALL, network="resnet18", max_epochs=1), {"sizes": (16, 8, 8)})
-
-
-def of_one_training(fit: EnsembleSpec, store: Store) -> int:
-    """Its first member's seed, if what is kept is what the ensemble of that seed predicts."""
-    fitted = StoredEnsemble(fit, store)
-    record, predictions, measures = fitted.record(), fitted.predictions(), fitted.measures()
-    seed = record.data["member seeds"][0]
-    expected = TRAINED[seed].predict_ensemble(fitted.data.test.inputs)
-    np.testing.assert_array_equal(predictions.members.mean, expected.members.mean)
-    assert record.data["error"] == np.sqrt(prediction_error(expected, fitted.data.test.targets).mean())
-    name = "squared_error.bayes.members"
-    np.testing.assert_array_equal(measures[name], ensembles.measured(expected)[name])
-    return seed
-
-
-def test_predictions_and_record_of_a_network_that_is_not_kept_are_of_one_training(large: EnsembleSpec, tmp_path: Path) -> None:
-    """Killed after the predictions were kept, or with measures of them, or left with half of the files."""
-    store = Store(tmp_path)
-    before = of_one_training(large, store)
-    assert of_one_training(large, store) == before
-    for lost in ([large.record], [large.record, large.measures], [large.predictions()]):
-        for each in lost:
-            store.discard(each)
-        after = of_one_training(large, store)
-        assert after != before
-        before = after
-
-
-def test_half_a_training_is_not_completed_by_that_of_a_run_beside_it(large: EnsembleSpec, tmp_path: Path) -> None:
-    mine, beside = (Store(tmp_path / name, None, (tmp_path / other,)) for name, other in (("a", "b"), ("b", "a")))
-    first = of_one_training(large, mine)
-    assert of_one_training(large, beside) == first
-    mine.discard(large.record)
-    second = of_one_training(large, beside)
-    assert second != first
-    assert of_one_training(large, mine) == second
 
 
 def test_the_paper_preset_is_the_papers() -> None:
@@ -271,22 +201,6 @@ def test_seeds_are_held_against_the_paper_and_each_other(selected: Outcome) -> N
     (row, *_) = selected.result.tables["Seeds"]
     assert row["Spearman with the paper"] == pytest.approx(spearmanr(first, [cell.value for cell in papers.values()]).statistic)
     assert row["with our other seeds"] == pytest.approx(spearmanr(first, second).statistic)
-
-
-def test_numbers_do_not_depend_on_the_threads_of_the_process(tmp_path: Path) -> None:
-    """Gradients of convolutions are summed in parts, one for each thread, so ours are trained with one."""
-    import torch
-
-    before, found = torch.get_num_threads(), []
-    fit = EnsembleSpec("dots", 0, SMALL, {"sizes": (96, 32, 40)})
-    try:
-        for count in (1, 2):
-            torch.set_num_threads(count)
-            found.append(StoredEnsemble(fit, Store(tmp_path / str(count))).predictions().members.mean)
-            assert torch.get_num_threads() == count
-    finally:
-        torch.set_num_threads(before)
-    np.testing.assert_array_equal(*found)
 
 
 def test_selection_goes_on_from_a_store_alone(selected: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:

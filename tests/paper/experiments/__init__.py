@@ -1,0 +1,1 @@
+"""Checks of uqprism.paper.experiments."""
