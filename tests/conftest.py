@@ -37,6 +37,13 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20260101)
 
 
+@pytest.fixture
+def undrawn(monkeypatch) -> None:
+    """Pages without their drawings, which take most of the time, for tests that look at the rest."""
+    monkeypatch.setattr("uqprism.report.charts.render", lambda *_, **__: ("<svg></svg>", None))
+    monkeypatch.setattr("uqprism.report.charts.places", lambda _, x, __: np.zeros((len(x), 2)))
+
+
 def is_hard(name: str) -> bool:
     """True for measures without a closed form: log with a mixture, and surrogates against the mixture."""
     rule, risk, *roles = name.split(".")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
+from tests.report.pages import write
+from uqprism.report.page import Report
 
-@pytest.fixture
-def undrawn(monkeypatch) -> None:
-    """Pages without their drawings, which take most of the time, for tests that look at the rest."""
-    monkeypatch.setattr("uqprism.report.charts.render", lambda *_, **__: ("<svg></svg>", None))
-    monkeypatch.setattr("uqprism.report.charts.places", lambda _, x, __: np.zeros((len(x), 2)))
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory) -> Report:
+    """The report that most tests look at."""
+    return write(tmp_path_factory.mktemp("report") / "report.html")

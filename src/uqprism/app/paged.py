@@ -10,7 +10,9 @@ from uqprism.app import commands
 from uqprism.app.choices import Choice
 from uqprism.app.uploads import Upload
 from uqprism.errors import UqprismError
-from uqprism.report.page import write_report
+from uqprism.files.points import Points
+from uqprism.report.page import write_page
+from uqprism.report.readers import read_subject
 
 REFUSED = "<!doctype html><meta charset='utf-8'><title>No report</title><p>No report could be written:</p><pre>{}</pre>"
 
@@ -29,16 +31,9 @@ def report(upload: Upload, choice: Choice, target: str | None = None, outside: U
         ood = None if outside is None else stack.enter_context(outside.on_disk())
         output = path.parent / "out.html"
         try:
-            write_report(
-                path,
-                output,
-                target=target,
-                ood=ood,
-                rule=choice.rule,
-                columns=choice.columns,
-                on_bad=commands.on_bad(choice, target),
-                command=commands.report(upload.path, choice, target, outside.path if outside else None),
-            )
+            points = Points.of(path, choice.columns, commands.on_bad(choice, target))
+            command = commands.report(upload.path, choice, target, outside.path if outside else None)
+            write_page(read_subject(points, target=target, ood=ood, rule=choice.rule), output, command=command)
         except UqprismError as error:  # it is asked for when the button is pressed: there is no page to tell it on any more
             return REFUSED.format(html.escape(str(error).replace(f"{path.parent}{os.sep}", ""))).encode()
         return output.read_bytes()

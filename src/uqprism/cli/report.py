@@ -71,30 +71,32 @@ def report(
 ) -> None:
     """Write a page that shows how uncertain predictions are and why, for people who never read the paper."""
     _check(output)
+    if error_column and (target or prediction):
+        raise ArgumentError("give --error-column, or --target (with --prediction), not both")
     from uqprism.ensemble.columns import Columns
-    from uqprism.report.page import write_report
+    from uqprism.files.points import Points
+    from uqprism.report.page import write_page
+    from uqprism.report.readers import read_subject
+
+    def progress(step: str) -> None:
+        if not quiet:
+            print(f"uqprism: {step} ...", file=sys.stderr)
 
     with interruptible("nothing was written"):
-        page = write_report(
-            file,
-            output,
+        progress("reading")
+        subject = read_subject(
+            Points.of(file, Columns(mean_columns, variance_columns, scale_columns), on_bad),
             target=target,
             prediction=prediction,
-            error=error,
-            error_column=error_column,
+            error=error_column or (error if target else None),
             ood=ood,
             measures=measures,
             rule=rule,
             unit=unit,
             title=title,
             show=[name.strip() for name in show.split(",")] if show else None,
-            columns=Columns(mean_columns, variance_columns, scale_columns),
-            on_bad=on_bad,
-            resamples=resamples,
-            seed=seed,
-            command=_command(),
-            tell=lambda step: None if quiet else print(f"uqprism: {step} ...", file=sys.stderr),
         )
+        page = write_page(subject, output, resamples=resamples, seed=seed, command=_command(), progress=progress)
     if not quiet:
         if "left_out" in page.sentences:
             print(f"uqprism: {page.sentences['left_out']}", file=sys.stderr)

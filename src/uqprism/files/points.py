@@ -89,7 +89,7 @@ class Points:
 
     def read(self, names: Iterable[str]) -> dict[str, np.ndarray]:
         """These columns as numbers, nulls as NaN."""
-        wanted = list(names)
+        wanted = list(dict.fromkeys(names))
         tables = self._tables(wanted)
         if tables and not any(table.num_rows for table in tables):
             raise InvalidValueError(f"{self.title}: has no rows, only the names of its columns")

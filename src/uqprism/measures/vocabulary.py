@@ -62,7 +62,7 @@ def told_unit(rule: str, unit: str = "") -> str:
 
 
 ONE_MODEL = (
-    "all of it noise as far as one model can tell. What more data would remove cannot be seen: that takes several models that "
+    "all of it noise as far as one model can tell. What more data could reduce cannot be seen: that takes several models that "
     "were trained to differ."
 )
 

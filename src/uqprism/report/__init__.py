@@ -1,4 +1,4 @@
-"""Pictures and pages that show what measures and tasks found."""
+"""The report: a page that shows how uncertain predictions are, and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Report", "write_report"]
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        from uqprism.report import page  # which needs matplotlib
+        from uqprism.report import page  # imports matplotlib
 
         return getattr(page, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The figures of a report, drawn at the size of a phone's screen, of which two stand side by side on a wide one."""
+"""The figures of a report, in the size of a phone's screen; a wide screen shows two side by side."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import numpy as np
 from uqprism import plots
 from uqprism.measures.vocabulary import measure_in_words, told_unit
 from uqprism.plots.svg import marks, places, render
-from uqprism.report.findings import Findings
-from uqprism.report.steps import lead
-from uqprism.report.subject import Subject
+from uqprism.report.findings import OOD, SELECTIVE, ReportFindings
+from uqprism.report.formatting import SPACE, count, number
+from uqprism.report.sentences import from_set
+from uqprism.report.subject import Rows, Subject
 from uqprism.report.tables import details
-from uqprism.report.words import SPACE, count, number
 from uqprism.tasks.rank_correlation import RankCorrelation
 from uqprism.tasks.task import Task
 
 WIDTH = 4.4  # inches
 BEST_OF_EACH = (
-    "Shown are the measure that is advised and the best of each kind (total, noise, removable part), unless they look the same."
+    "Shown are the measure that is advised and the best of each kind (total, noise, disagreement), unless they look the same."
 )
-MOST_OUTSIDE = 1_000  # rows drawn of each file from outside
+MOST_OUTSIDE = 1_000  # rows drawn of each file of unfamiliar inputs
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Chart:
     """A figure of the page.
 
     Attributes:
-        name: of its own.
-        title: above it.
-        caption: below it.
+        name: its anchor, unique on the page.
+        title: the heading.
+        caption: the text below.
         svg: the drawing.
-        wide: whether it needs the width of the page.
-        data: what the page's script knows of its points, as JSON; empty if it has none.
+        wide: whether it takes the width of the page.
+        data: its points as JSON for the script of the page; empty for none.
     """
 
     name: str
@@ -56,96 +56,85 @@ def chart(
 
 
 def scatter(subject: Subject) -> Chart:
-    """Noise against what more data would remove: all rows as a density, some as dots that tell which they are."""
-    noise, removable, others = subject.noise, subject.removable, subject.elsewhere
-    drawn = plots.sample(noise, removable)
-    places_of = {name: plots.sample(each.noise, each.removable, MOST_OUTSIDE) for name, each in others.items()}
-    how: dict[str, Any] = {"rule": subject.split.rule, "unit": subject.unit, "drawn": [], "density": len(drawn) < subject.n_rows}
-    how["outside"] = {name: (each.noise, each.removable) for name, each in others.items()}
+    """Noise against disagreement: all rows as a density, a sample as dots that name their row."""
+    others = subject.outside_pairs
+    drawn = plots.sample(subject.bayes, subject.excess)
+    sampled = {name: plots.sample(rows.bayes, rows.excess, MOST_OUTSIDE) for name, rows in others.items()}
+    how: dict[str, Any] = {"rule": subject.pair.rule, "unit": subject.unit, "drawn": [], "density": len(drawn) < subject.n_rows}
+    how["outside"] = {name: (rows.bayes, rows.excess) for name, rows in others.items()}
     svg, axes = render(
-        lambda ax: plots.noise_and_disagreement(noise, removable, **how, ax=ax),
+        lambda ax: plots.noise_and_disagreement(subject.bayes, subject.excess, **how, ax=ax),
         name="scatter",
         width=WIDTH,
         height=4.0 + 0.1 * len(others),
     )
-    spots = [places(axes, noise[drawn], removable[drawn]).round(1)]
-    found = "".join(f"M{x:g} {y:g}h0" for x, y in spots[0])
-    added = f'<path class="dots" d="{found}"/>'
-    for place, (name, each) in enumerate(others.items()):
-        spots.append(places(axes, each.noise[places_of[name]], each.removable[places_of[name]]).round(1))
+    spots = [places(axes, subject.bayes[drawn], subject.excess[drawn]).round(1)]
+    path = "".join(f"M{x:g} {y:g}h0" for x, y in spots[0])
+    added = f'<path class="dots" d="{path}"/>'
+    for place, (name, rows) in enumerate(others.items()):
+        spots.append(places(axes, rows.bayes[sampled[name]], rows.excess[sampled[name]]).round(1))
         colour, marker = plots.kind_of(place)
         added += marks(spots[-1], marker, colour)
     svg = svg.replace("</svg>", f'{added}<circle class="ring" r="4.5" cx="-9" cy="-9"/></svg>')
-    data = _dots(subject, drawn, places_of, np.concatenate(spots))
-    caption = _scatter_caption(subject, len(drawn), {name: len(rows) for name, rows in places_of.items()})
+    data = _dots(subject, drawn, sampled, np.concatenate(spots))
+    caption = _scatter_caption(subject, len(drawn), {name: len(rows) for name, rows in sampled.items()})
     return Chart("scatter", "Each row, by the two kinds of uncertainty", caption, svg, data=data)
 
 
 def _scatter_caption(subject: Subject, drawn: int, outside: Mapping[str, int]) -> str:
-    """What is drawn, and of what it is a sample."""
-    told = (
-        "Each dot is a row."
-        if drawn == subject.n_rows
-        else (
-            f"Grey shows all {subject.n_rows:,} rows, the stronger the more; {drawn:,} of them, sampled for drawing with the "
-            "most uncertain of either kind always among them, are dots."
+    """What is drawn, and from how many rows it is a sample."""
+    text = "Each dot is a row."
+    if drawn < subject.n_rows:
+        text = (
+            f"The darker the grey, the more of all {subject.n_rows:,} rows lie there; the dots are a sample of {drawn:,} that "
+            "includes the most uncertain of either kind."
         )
-    )
-    some = [
-        f"{n:,} of {len(subject.elsewhere[name].noise):,} from “{name}”"
-        for name, n in outside.items()
-        if n < len(subject.elsewhere[name].noise)
-    ]
-    told += f" Of the rows from outside a sample is drawn, likewise: {', '.join(some)}." if some else ""
-    return f"{told} Point at one, or tap it, to see which row it is."
+    others = subject.outside_pairs
+    some = [f"{n:,} of {others[name].n_rows:,} rows {from_set(name)}" for name, n in outside.items() if n < others[name].n_rows]
+    text += f" Samples are also drawn of unfamiliar rows: {', '.join(some)}." if some else ""
+    return f"{text} Point at one, or tap it, to see which row it is."
 
 
 def _dots(subject: Subject, drawn: np.ndarray, outside: Mapping[str, np.ndarray], spots: np.ndarray) -> str:
-    """Where the dots are and what they are, for the script; nothing in it can end the script's element."""
-    columns = {
-        "file": ["known rows"] * len(drawn),
-        "row": [str(row) for row in subject.numbers[drawn]],
-        **details(subject, drawn, in_columns=False),
-        "noise": [number(float(x)) for x in subject.noise[drawn]],
-        "removable part": [number(float(x)) for x in subject.removable[drawn]],
-    }
-    for name, rows in outside.items():
-        each = subject.elsewhere[name]
-        more = {
-            "file": [name] * len(rows),
-            "row": [str(row) for row in each.numbers[rows]],
-            "noise": [number(float(x)) for x in each.noise[rows]],
-            "removable part": [number(float(x)) for x in each.removable[rows]],
-        }
-        columns = {column: [*cells, *more.get(column, [""] * len(rows))] for column, cells in columns.items()}
+    """Places and details of the dots as JSON, in which `<` is escaped so that it cannot end the script element."""
+    columns = {"file": ["known rows"] * len(drawn), **_details(subject, drawn, details(subject, drawn, in_columns=False))}
+    for name, places_of in outside.items():
+        more = {"file": [name] * len(places_of), **_details(subject.outside[name], places_of, {})}
+        columns = {column: [*cells, *more.get(column, [""] * len(places_of))] for column, cells in columns.items()}
     if not outside:
         del columns["file"]
-    found = {"x": spots[:, 0].tolist(), "y": spots[:, 1].tolist(), "names": list(columns), "values": list(columns.values())}
-    return json.dumps(found, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+    data = {"x": spots[:, 0].tolist(), "y": spots[:, 1].tolist(), "names": list(columns), "values": list(columns.values())}
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+
+
+def _details(rows: Rows, places_of: np.ndarray, known: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """What the page says of each of these rows."""
+    parts = {"noise": rows.bayes[places_of], "disagreement": rows.excess[places_of]}
+    shown = {name: [number(float(value)) for value in values] for name, values in parts.items()}
+    return {"row": [str(row) for row in rows.numbers[places_of]], **known, **shown}
 
 
 def distributions(subject: Subject) -> Chart:
-    """How both kinds are distributed."""
-    how = {"rule": subject.split.rule, "unit": subject.unit}
+    """How noise and disagreement are distributed."""
+    how = {"rule": subject.pair.rule, "unit": subject.unit}
     return chart(
         "distributions",
         "How both are distributed over the rows",
-        f"All {count(subject.n_rows, 'row')}{', without those from outside' if subject.elsewhere else ''}. The "
+        f"All {count(subject.n_rows, 'row')}{', without unfamiliar ones' if subject.outside_pairs else ''}. The "
         "higher, the more rows have that much of it.",
-        lambda ax: plots.distributions(subject.noise, subject.removable, **how, ax=ax),
+        lambda ax: plots.distributions(subject.bayes, subject.excess, **how, ax=ax),
         height=3.2,
     )
 
 
 def of_result(task: Task, result: Any, subject: Subject) -> Chart:
-    """What a task found, as the result draws itself."""
-    words = subject.error_words
-    if task.name == "selective_prediction":
+    """The figure of a task."""
+    if task.name == SELECTIVE:
         return chart(
             "retention",
             "The error of the rows that are kept",
             f"Read it from right to left: the most uncertain rows are handed over first. All rows count. {BEST_OF_EACH}",
-            lambda ax: plots.retention_curves(result, ax=ax, error=words.mean_axis),
+            lambda ax: plots.retention_curves(result, ax=ax, error=subject.error_words.mean_axis),
             height=5.0,
         )
     if isinstance(result, RankCorrelation):
@@ -154,33 +143,31 @@ def of_result(task: Task, result: Any, subject: Subject) -> Chart:
         return chart(
             task.command, "Kendall's tau between all pairs of measures", "", lambda ax: result.plot(ax=ax), wide=named, **size
         )
-    title = "Rows from outside found, for each share of false alarms" if task.name == "ood_detection" else ""
+    title = "Unfamiliar rows found, for each share of false alarms" if task.name == OOD else ""
     return chart(task.command, title, BEST_OF_EACH if title else "", lambda ax: result.plot(ax=ax), height=5.4)
 
 
-def errors(subject: Subject, findings: Findings) -> Chart:
-    """The error where the uncertainty is low, and where it is high."""
-    measure = lead(findings.results["selective_prediction"], subject)
+def errors(subject: Subject, findings: ReportFindings) -> Chart:
+    """The error of groups of rows from the least to the most uncertain."""
+    measure = findings.leads[SELECTIVE]
     groups = plots.group_count(subject.n_rows)
-    told = measure_in_words(measure)
-    how: dict[str, Any] = {
-        "kind": subject.error_words,
-        "label": ": ".join(filter(None, (told or measure, told_unit(measure.split(".")[0], subject.unit) if told else ""))),
-    }
+    words = measure_in_words(measure)
+    unit = told_unit(measure.split(".")[0], subject.unit) if words else ""
+    how: dict[str, Any] = {"kind": subject.error_words, "label": f"{words or measure}{f': {unit}' if unit else ''}"}
     return chart(
         "errors",
         "The error against the uncertainty",
-        f"The rows, sorted by {told or measure}, in {count(groups, 'group')} of equal size; bars are 95{SPACE}% intervals of "
-        "a group's mean (Student's t). Where the uncertainty knows which errors are large, the dots rise from left to right.",
+        f"The rows, sorted by {words or measure}, in {count(groups, 'group')} of equal size; bars are 95{SPACE}% intervals of "
+        "a group's mean (Student's t). Where the uncertainty finds the large errors, the dots rise from left to right.",
         lambda ax: plots.error_against_uncertainty(subject.measures[measure], subject.error, **how, ax=ax),
         height=3.6,
     )
 
 
-def calibration(findings: Findings) -> list[Chart]:
-    """Where targets fell, and how many intervals hold."""
+def calibration(findings: ReportFindings) -> list[Chart]:
+    """How many targets intervals hold, and where in the predicted distributions targets fell."""
     found = findings.calibration
-    assert found is not None  # noqa: S101 (asked for only where there is one)
+    assert found is not None  # noqa: S101 (called only where there is one)
     bins = int(np.clip(found.n_points // 20, 5, 20))
     return [
         chart(

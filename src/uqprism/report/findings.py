@@ -1,4 +1,4 @@
-"""All numbers of a report, from its subject: they come from all rows, whatever is drawn."""
+"""All numbers of a report. They come from all rows, whatever the figures draw."""
 
 from __future__ import annotations
 
@@ -11,36 +11,168 @@ import numpy as np
 from uqprism.arrays import to_numpy
 from uqprism.errors import InvalidValueError
 from uqprism.evaluation import evaluate
-from uqprism.report import sentences
-from uqprism.report.happened import Happened, as_expected
-from uqprism.report.sentences import Parts
-from uqprism.report.steps import lead, missed, steps, tied_tenth
-from uqprism.report.subject import Outside, Subject
+from uqprism.measures.vocabulary import has_shares, risk_unit
+from uqprism.report.subject import Rows, Subject
 from uqprism.tasks.calibration import Calibration, calibration
+from uqprism.tasks.flagging import Flagged, flag
 from uqprism.tasks.prediction_error import Kind, prediction_error
 from uqprism.tasks.scores import as_scores, errors_of
 from uqprism.tasks.selection import FEWEST, ChosenMeasure, choose_among
-from uqprism.tasks.task import Task, all_tasks
+from uqprism.tasks.task import Task, all_tasks, recommend
 
-Tell = Callable[[str], None]
-QUICK: dict[str, Kind] = {"crps": "crps", "squared_error": "squared"}  # rules with closed forms of the models' average
+SELECTIVE, OOD = "selective_prediction", "ood_detection"
+QUICK: dict[str, Kind] = {"crps": "crps", "squared_error": "squared"}  # rules with closed forms for a mixture
+EQUAL = 1e-9  # relative: values that differ by less are equal but for rounding
+STANDARD_ERRORS = 2.0  # differences up to this are chance, 95 times in 100
+TENTH = 0.1
+FEWEST_TO_HAND_OVER = 10  # rows
+MISSED = 0.05  # a threshold that catches a smaller share of the unfamiliar rows misses them
+ROWS_TO_COLLECT = 3
 
 
 @dataclass(frozen=True)
-class Findings:
-    """What the report says.
+class Parts:
+    """Noise and disagreement over the rows.
 
     Attributes:
-        parts: noise and removable part.
-        outside: the same of rows from outside, by the name of their data set.
+        rule: the rule of both.
+        unit: of the target.
+        n_members: how many models there are, None if unknown.
+        bayes: the mean noise.
+        excess: the mean disagreement.
+        n_rows: how many rows there are.
+        mostly_excess: in how many rows the disagreement is the larger part.
+        half: how few rows hold half of all disagreement.
+        noisiest: the number of the row with the most noise.
+        least_known: the number of the row with the most disagreement.
+        as_extreme: how many rows share the largest noise, and how many the largest disagreement.
+        largest: the largest noise and the largest disagreement.
+        has_zero: whether zero is the least possible noise, as far as these rows tell.
+    """
+
+    rule: str
+    unit: str
+    n_members: int | None
+    bayes: float
+    excess: float
+    n_rows: int
+    mostly_excess: int
+    half: int
+    noisiest: int
+    least_known: int
+    as_extreme: tuple[int, int]
+    largest: tuple[float, float]
+    has_zero: bool
+
+    @classmethod
+    def of(cls, rows: Rows, *, unit: str = "", n_members: int | None = None) -> Parts:
+        """The parts of these rows."""
+        bayes, excess = rows.bayes, rows.excess
+        running = np.cumsum(np.sort(excess)[::-1])
+        return cls(
+            rule=rows.pair.rule,
+            unit=unit,
+            n_members=n_members,
+            bayes=float(bayes.mean()),
+            excess=float(excess.mean()),
+            n_rows=len(bayes),
+            mostly_excess=int((excess > bayes).sum()),
+            half=int(np.searchsorted(running, 0.5 * running[-1]) + 1),
+            noisiest=int(rows.numbers[np.argmax(bayes)]),
+            least_known=int(rows.numbers[np.argmax(excess)]),
+            as_extreme=(count_equal(bayes, float(bayes.max())), count_equal(excess, float(excess.max()))),
+            largest=(float(bayes.max()), float(excess.max())),
+            has_zero=has_shares(rows.pair.rule, bayes),
+        )
+
+    @property
+    def total(self) -> float:
+        """Their sum, the expected penalty."""
+        return self.bayes + self.excess
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether the parts are shares of a whole."""
+        return self.has_zero and self.total > 0.0
+
+    @property
+    def is_one_model(self) -> bool:
+        """Whether there is one model, which cannot disagree with itself."""
+        return self.n_members == 1
+
+    @property
+    def agree(self) -> bool:
+        """Whether the models agree everywhere, up to rounding."""
+        return self.excess <= EQUAL * max(abs(self.bayes), abs(self.total))
+
+    @property
+    def risk_unit(self) -> str:
+        """The unit of both."""
+        return risk_unit(self.rule, self.unit)
+
+
+@dataclass(frozen=True)
+class RealisedPenalty:
+    """The penalty that the targets gave, beside the one that the models expected.
+
+    Attributes:
+        expected: mean over the rows.
+        realised: mean over the rows.
+        error: the standard error of the difference, if the rows are independent of each other.
+    """
+
+    expected: float
+    realised: float
+    error: float
+
+    @classmethod
+    def of(cls, expected: np.ndarray, realised: np.ndarray) -> RealisedPenalty:
+        """From the penalties of each row."""
+        spread = float((realised - expected).std(ddof=1))
+        return cls(float(expected.mean()), float(realised.mean()), spread / len(realised) ** 0.5)
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether they differ by more than chance explains, 95 times in 100."""
+        return abs(self.realised - self.expected) > STANDARD_ERRORS * self.error
+
+
+@dataclass(frozen=True)
+class Missed:
+    """Unfamiliar rows that a threshold against large errors does not catch.
+
+    Attributes:
+        name: of their data set.
+        by: the measure of the threshold.
+        caught: the share of them that is caught.
+        instead: the measure that catches the most.
+        caught_instead: the share that a threshold on that measure catches.
+    """
+
+    name: str
+    by: str
+    caught: float
+    instead: str
+    caught_instead: float
+
+
+@dataclass(frozen=True)
+class ReportFindings:
+    """The numbers of a report.
+
+    Attributes:
+        parts: noise and disagreement.
+        outside: the same of rows with unfamiliar inputs, by the name of their data set.
         results: of the tasks that could be done, by the name of the task.
-        missing: why others could not, likewise.
+        missing: why other tasks could not be done.
         calibration: of the mixture, where targets and members are known.
-        average: the mean penalty of predicting with the average of the models, where it is known or cheap to know.
-        happened: the same beside what it was once the targets were known, where that is cheap to know.
+        average: the mean expected penalty of predicting with the average of the models, where it is known or quick to compute.
+        realised: that penalty beside the one the targets gave, where it is quick to compute.
         choices: the measure to use on these rows, by task.
-        sentences: the summary, by what each is about.
-        steps: what to do next.
+        leads: the measure that sentences and thresholds are about, by task.
+        tenth: the most uncertain tenth of the rows by the lead of selective prediction; None for few rows.
+        missed: the unfamiliar rows that the threshold of that tenth does not catch.
+        collect: the numbers of the rows with the most disagreement.
     """
 
     parts: Parts
@@ -49,80 +181,49 @@ class Findings:
     missing: Mapping[str, str]
     calibration: Calibration | None
     average: float | None
-    happened: Happened | None
+    realised: RealisedPenalty | None
     choices: Mapping[str, ChosenMeasure]
-    sentences: Mapping[str, str]
-    steps: Sequence[str]
+    leads: Mapping[str, str]
+    tenth: Flagged | None
+    missed: Sequence[Missed]
+    collect: Sequence[int]
 
 
-def find(subject: Subject, *, resamples: int, seed: int, tell: Tell = lambda _: None) -> Findings:
-    """Work it all out; `tell` hears what is being done.
+def find(subject: Subject, *, resamples: int, seed: int, progress: Callable[[str], None] = lambda _: None) -> ReportFindings:
+    """Compute all findings; `progress` receives the name of each step.
 
     Raises:
         InvalidValueError: NaN among measures or errors.
     """
     _check(subject)
-    parts = _parts(subject, subject)
-    outside = {name: _parts(subject, each) for name, each in subject.elsewhere.items()}
-    results: dict[str, Any] = {}
-    missing: dict[str, str] = {}
-    for task in all_tasks():
-        arguments = _arguments(task, subject)
-        if task.section is None or arguments is None:
-            continue
-        tell(task.name.replace("_", " "))
-        arguments |= {name: value for name, value in (("resamples", resamples), ("seed", seed)) if name in task.options}
-        try:
-            results[task.name] = task.function(**arguments)
-        except InvalidValueError as error:
-            missing[task.name] = str(error)
+    results, missing = _results(subject, resamples=resamples, seed=seed, progress=progress)
     found = None
     if subject.ensemble is not None and subject.target is not None and subject.n_rows > 1:
-        tell("calibration")
+        progress("calibration")
         found = calibration(subject.ensemble, subject.target)
     average = _average(subject)
-    happened = _happened(subject, average)
-    told = _sentences(subject, parts, outside, results, found)
-    told = {"split": told.pop("split"), **({"happened": as_expected(happened, parts)} if happened else {}), **told}
-    to_do = steps(subject, parts, results, found)
-    mean = None if average is None else float(average.mean())
-    return Findings(parts, outside, results, missing, found, mean, happened, _choices(subject, results, seed), told, to_do)
-
-
-def _parts(subject: Subject, rows: Subject | Outside) -> Parts:
-    return Parts.of(
-        rows.noise,
-        rows.removable,
-        rows.numbers,
-        rule=subject.split.rule,
-        unit=subject.unit,
-        n_members=None if subject.ensemble is None else subject.ensemble.n_members,
+    leads = {task: _lead(task, subject, results) for task in (SELECTIVE, OOD)}
+    several = subject.n_rows >= FEWEST_TO_HAND_OVER
+    return ReportFindings(
+        parts=Parts.of(subject, unit=subject.unit, n_members=subject.n_members),
+        outside={
+            name: Parts.of(rows, unit=subject.unit, n_members=subject.n_members) for name, rows in subject.outside_pairs.items()
+        },
+        results=results,
+        missing=missing,
+        calibration=found,
+        average=None if average is None else float(average.mean()),
+        realised=_realised(subject, average),
+        choices=_choices(subject, results, seed),
+        leads=leads,
+        tenth=flag(subject.measures[leads[SELECTIVE]], TENTH) if several else None,
+        missed=_missed(subject, leads) if several else (),
+        collect=subject.numbers[np.argsort(-subject.excess, kind="stable")[:ROWS_TO_COLLECT]].tolist(),
     )
 
 
-def _average(subject: Subject) -> np.ndarray | None:
-    """What predicting with the average of the models costs in each row: read, or computed where that is quick and exact."""
-    name = subject.split.of_average
-    if name is None or name in subject.measures:
-        return None if name is None else subject.measures[name]
-    exactness = subject.exactness.get(subject.split.excess)  # of measures that were read nobody knows; files hold Gaussians
-    exact = exactness is None or exactness.method == "closed form"
-    if subject.ensemble is None or subject.split.rule not in QUICK or not exact:
-        return None
-    found = to_numpy(evaluate(subject.ensemble, [name])[name]).astype(np.float64, copy=False)
-    return found if np.isfinite(found).all() else None
-
-
-def _happened(subject: Subject, average: np.ndarray | None) -> Happened | None:
-    """What the average of the models did cost, beside what was expected of it."""
-    kind = QUICK.get(subject.split.rule)
-    if average is None or subject.ensemble is None or subject.target is None or kind is None or subject.n_rows < 2:
-        return None
-    return Happened.of(average, prediction_error(subject.ensemble, subject.target, kind))
-
-
 def _check(subject: Subject) -> None:
-    """The same errors as the tasks give, before any work."""
+    """Raise what the tasks would raise, before any work."""
     if subject.n_rows > 1:
         scores = as_scores(subject.measures)
         if subject.error is not None:
@@ -131,51 +232,98 @@ def _check(subject: Subject) -> None:
         raise InvalidValueError(f"{subject.title}: the only row has no finite measures")
 
 
+def _results(
+    subject: Subject, *, resamples: int, seed: int, progress: Callable[[str], None]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The results of all tasks whose arguments are known, and why others could not be done."""
+    results: dict[str, Any] = {}
+    missing: dict[str, str] = {}
+    for task in all_tasks():
+        arguments = _arguments(task, subject)
+        if task.section is None or arguments is None:
+            continue
+        progress(task.title.lower())
+        arguments |= {name: value for name, value in (("resamples", resamples), ("seed", seed)) if name in task.options}
+        try:
+            results[task.name] = task.function(**arguments)
+        except InvalidValueError as error:
+            missing[task.name] = str(error)
+    return results, missing
+
+
 def _arguments(task: Task, subject: Subject) -> dict[str, Any] | None:
     """What the task reads, or None where the subject lacks it."""
-    outside = next(iter(subject.outside.values())) if len(subject.outside) == 1 else dict(subject.outside) or None
-    known = {"table": subject.measures if subject.n_rows > 1 else None, "tables": outside, "error": subject.error}
+    known = {"table": subject.measures if subject.n_rows > 1 else None, "tables": _outside(subject), "error": subject.error}
     reads = task.reads or {}
     found = {name: known[kind.rstrip("?")] for name, kind in reads.items()}
     needed = [name for name, kind in reads.items() if not kind.endswith("?")]
     return None if any(found[name] is None for name in needed) else {k: v for k, v in found.items() if v is not None}
 
 
+def _outside(subject: Subject) -> Any:
+    """The measures of unfamiliar rows as the tasks take them: one table, or several by name."""
+    tables = {name: rows.measures for name, rows in subject.outside.items()}
+    return next(iter(tables.values())) if len(tables) == 1 else tables or None
+
+
+def _average(subject: Subject) -> np.ndarray | None:
+    """The penalty of predicting with the mixture in each row: read, or computed where that is quick and exact."""
+    name = subject.pair.of_average
+    if name is None or name in subject.measures:
+        return None if name is None else subject.measures[name]
+    exactness = subject.exactness.get(subject.pair.excess)  # unknown for measures that were read; files hold Gaussians
+    exact = exactness is None or exactness.method == "closed form"
+    if subject.ensemble is None or subject.pair.rule not in QUICK or not exact:
+        return None
+    found = to_numpy(evaluate(subject.ensemble, [name])[name]).astype(np.float64, copy=False)
+    return found if np.isfinite(found).all() else None
+
+
+def _realised(subject: Subject, average: np.ndarray | None) -> RealisedPenalty | None:
+    kind = QUICK.get(subject.pair.rule)
+    if average is None or subject.ensemble is None or subject.target is None or kind is None or subject.n_rows < 2:
+        return None
+    return RealisedPenalty.of(average, prediction_error(subject.ensemble, subject.target, kind))
+
+
 def _choices(subject: Subject, results: Mapping[str, Any], seed: int) -> dict[str, ChosenMeasure]:
     found = {}
-    for name in ("selective_prediction", "ood_detection"):
+    for name in (SELECTIVE, OOD):
         result = results.get(name)
         if result is not None and result.has_spread and subject.n_rows >= FEWEST:
-            outside = None if name == "selective_prediction" else _tables(subject)
+            outside = None if name == SELECTIVE else _outside(subject)
             found[name] = choose_among(as_scores(subject.measures), result, ood=outside, seed=seed)
     return found
 
 
-def _tables(subject: Subject) -> Any:
-    return dict(subject.outside) if len(subject.outside) > 1 else next(iter(subject.outside.values()))
+def _lead(task: str, subject: Subject, results: Mapping[str, Any]) -> str:
+    """The measure to speak about: the recommended one, or else that of the pair, or else the best."""
+    if task == SELECTIVE or subject.n_members == 1:  # one model cannot disagree, so its excess says nothing
+        wanted = (recommend(SELECTIVE).measure, subject.pair.total, subject.pair.bayes)
+    else:
+        wanted = (recommend(task).measure, subject.pair.excess, subject.pair.excess)
+    result = results.get(task)
+    if result is not None:
+        return next((name for name in wanted if name in result), result.best())
+    return next(name for name in (*wanted, subject.pair.excess) if name in subject.measures)
 
 
-def _sentences(
-    subject: Subject, parts: Parts, outside: Mapping[str, Parts], results: Mapping[str, Any], found: Calibration | None
-) -> dict[str, str]:
-    told = {
-        "split": sentences.overall(parts),
-        "kinds": sentences.rows_of_each_kind(parts),
-        "rows": sentences.rows_to_look_at(parts),
-    }
-    if "selective_prediction" in results:
-        measure = lead(results["selective_prediction"], subject)
-        told["errors"] = sentences.handing_over(results["selective_prediction"], measure, subject.error_words)
-        told["errors"] += tied_tenth(subject.measures[measure])
-    if subject.n_rows < 2 and subject.target is not None:
-        told["errors"] = sentences.ALONE
-    if found is not None:
-        told["calibration"] = sentences.calibrated(found)
-    told["elsewhere"] = sentences.elsewhere(parts, outside)
-    if "ood_detection" in results:
-        told["outside"] = sentences.detected(
-            results["ood_detection"], lead(results["ood_detection"], subject), next(iter(subject.outside))
-        )
-    told["missed"] = missed(subject, results)
-    told["left_out"] = sentences.left_out(subject.n_given - subject.n_rows, subject.n_given)
-    return {name: sentence for name, sentence in told.items() if sentence}
+def _missed(subject: Subject, leads: Mapping[str, str]) -> list[Missed]:
+    """The data sets of unfamiliar inputs that a threshold against large errors lets through."""
+    by, missed = leads[SELECTIVE], []
+    for name, rows in subject.outside.items():
+        if by not in rows.measures or (caught := _caught(subject, rows, by)) >= MISSED:
+            continue
+        shares = {each: _caught(subject, rows, each) for each in subject.measures if each in rows.measures}
+        best = leads[OOD] if shares.get(leads[OOD], 0.0) > 0.5 else max(shares, key=lambda each: shares[each])
+        missed.append(Missed(name, by, caught, best, shares[best]))
+    return missed
+
+
+def _caught(subject: Subject, rows: Rows, measure: str) -> float:
+    return float((rows.measures[measure] >= flag(subject.measures[measure], TENTH).threshold).mean())
+
+
+def count_equal(values: np.ndarray, value: float) -> int:
+    """How many of the values equal this one, up to rounding."""
+    return int((np.abs(values - value) <= EQUAL * abs(value)).sum())

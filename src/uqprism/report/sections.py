@@ -1,4 +1,4 @@
-"""The sections of a report: which there are follows from what is known of the rows."""
+"""The sections of a report; which of them there are depends on what is known of the rows."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from uqprism.ensemble.approximations import approximations
 from uqprism.measures.vocabulary import measure_in_words, rule_words
 from uqprism.report import charts, tables
 from uqprism.report.charts import Chart
-from uqprism.report.findings import Findings
-from uqprism.report.steps import FEWEST_TO_HAND_OVER, lead_for
+from uqprism.report.findings import FEWEST_TO_HAND_OVER, OOD, SELECTIVE, ReportFindings
+from uqprism.report.formatting import count
 from uqprism.report.subject import Subject
-from uqprism.report.tables import Column, Name, Table
-from uqprism.report.words import count
+from uqprism.report.tables import Column, Name, PageTable
 from uqprism.support.citation import citation
 from uqprism.support.versions import versions
 from uqprism.tasks.task import Task, all_tasks, recommend
 
-NOT_FROM_THESE = "Whether the predicted intervals hold as many targets as they say cannot be told from {}: that needs {}."
+NOT_FROM_THESE = "Whether the predicted intervals hold as many targets as they promise cannot be told from {}: that needs {}."
 KEPT = "the columns of the members, which uqprism score keeps with --keep-members"
 
 
 @dataclass(frozen=True)
-class Section:
-    """A part of the page.
+class PageSection:
+    """A section of the page.
 
     Attributes:
         name: its anchor.
@@ -34,9 +33,9 @@ class Section:
         about: paragraphs.
         charts: figures.
         tables: tables.
-        facts: words and what stands for them.
+        facts: terms with their texts.
         verbatim: text to copy.
-        minor: whether a small screen shows no more of it than its paragraphs until asked.
+        minor: whether a small screen shows only its paragraphs until asked for more.
     """
 
     name: str
@@ -44,37 +43,36 @@ class Section:
     title: str
     about: Sequence[str] = ()
     charts: Sequence[Chart] = ()
-    tables: Sequence[Table] = ()
+    tables: Sequence[PageTable] = ()
     facts: Sequence[tuple[str, str]] = ()
     verbatim: str = ""
     minor: bool = False
 
 
-def all_sections(subject: Subject, findings: Findings, *, resamples: int, seed: int, command: str) -> list[Section]:
-    """In the order of the page."""
-    found = [Section("summary", "Summary", "In short"), _split(subject, findings)]
+def all_sections(subject: Subject, findings: ReportFindings, *, resamples: int, seed: int, command: str) -> list[PageSection]:
+    """All sections, in the order of the page."""
+    found = [PageSection("summary", "Summary", "In short"), _rows(subject, findings)]
     for task in all_tasks():
         found += _handing_over(subject, findings) if task.name == "rank_correlation" else []
-        if task.name in findings.results or task.name in findings.missing:
+        if task.name in {*findings.results, *findings.missing}:
             found.append(_of_task(task, subject, findings))
-        if task.name == "selective_prediction":
+        if task.name == SELECTIVE:
             found += _calibration(subject, findings)
     found.append(_advice(findings))
     found.append(_methods(subject, resamples=resamples, seed=seed, command=command))
     return found
 
 
-def _split(subject: Subject, findings: Findings) -> Section:
-    about = (
-        "Each row of the file is a point in the figures. To the right lie rows that are noisy, which no amount of data changes"
-    )
-    alone = findings.parts.n_members == 1
-    about += "." if alone else "; at the top rows on which the models disagree, which data like them would change."
+def _rows(subject: Subject, findings: ReportFindings) -> PageSection:
+    parts = findings.parts
+    about = "Each row of the file is a point in the figures. Noisy rows are on the right; more data does not change that."
+    if not parts.is_one_model:
+        about += " Rows on which the models disagree are at the top; according to these models, more data like them could help."
     numbered = "Rows have the numbers they have in the file; the first is row 0."
-    found = [tables.by_origin(subject, shares=findings.parts.has_shares)] if subject.elsewhere else []
-    kinds = ["noise"] if alone or findings.parts.agree else ["removable", "noise"]  # nobody can say where data would help
+    found = [tables.by_origin(subject, shares=parts.has_shares)] if subject.outside_pairs else []
+    kinds = ["bayes"] if parts.is_one_model or parts.agree else ["excess", "bayes"]
     found += [tables.most_uncertain(subject, by) for by in kinds] if subject.n_rows > 1 else []
-    return Section(
+    return PageSection(
         "rows",
         "Rows",
         "Which rows are uncertain, and why",
@@ -84,54 +82,52 @@ def _split(subject: Subject, findings: Findings) -> Section:
     )
 
 
-def _handing_over(subject: Subject, findings: Findings) -> list[Section]:
-    """Thresholds for production: for finding errors, and with rows from outside for noticing those."""
+def _handing_over(subject: Subject, findings: ReportFindings) -> list[PageSection]:
+    """Thresholds for production: to find errors, and where there are unfamiliar inputs to notice those."""
     if subject.n_rows < FEWEST_TO_HAND_OVER:
         return []
     about = (
         "To hand over uncertain rows as they come, to a person or a better model, compute the measure for each new row and "
-        "hand over those at or above a threshold. These thresholds are the values that the given share of the known rows "
-        "reaches; new rows of the same kind will reach them about as often."
+        "hand over those at or above a threshold. The given share of the known rows reaches these thresholds; new rows of the "
+        "same kind will reach them about as often."
     )
     python = "In Python, up.flag(table, share=0.1) gives the threshold and the rows."
-    by = lead_for("selective_prediction", subject, findings.results)
-    found = [tables.thresholds(subject, by, "To avoid large errors", subject.error_words)]
+    found = [tables.thresholds(subject, findings.leads[SELECTIVE], "To avoid large errors", subject.error_words)]
     if subject.outside:
-        by = lead_for("ood_detection", subject, findings.results)
-        found.append(tables.thresholds(subject, by, "To notice rows from outside", None))
-    return [Section("threshold", "Thresholds", "Which rows to hand over", [f"{about} {python}"], tables=found)]
+        found.append(tables.thresholds(subject, findings.leads[OOD], "To notice unfamiliar inputs", None))
+    return [PageSection("threshold", "Thresholds", "Which rows to hand over", [f"{about} {python}"], tables=found)]
 
 
-def _of_task(task: Task, subject: Subject, findings: Findings) -> Section:
+def _of_task(task: Task, subject: Subject, findings: ReportFindings) -> PageSection:
     section = task.section
-    assert section is not None  # noqa: S101 (only tasks with a section have results here)
-    name, short = task.command, section.short or section.title
+    assert section is not None  # noqa: S101 (tasks without a section have no result here)
+    name, short, title = task.command, section.short or section.title, section.title
     if task.name in findings.missing:
-        return Section(name, short, section.title, [section.about, f"Not for these rows: {findings.missing[task.name]}."])
+        return PageSection(name, short, title, [section.about, f"Not for these rows: {findings.missing[task.name]}."])
     result = findings.results[task.name]
     drawn = [charts.of_result(task, result, subject)]
-    if task.name == "selective_prediction" and plots.group_count(subject.n_rows) > 1:
+    if task.name == SELECTIVE and plots.group_count(subject.n_rows) > 1:
         drawn.append(charts.errors(subject, findings))
     table = tables.of_result(result, subject)
     shown = [table] if table is not None else []
-    return Section(name, short, section.title, [section.about], drawn, shown, minor=task.name == "rank_correlation")
+    return PageSection(name, short, title, [section.about], drawn, shown, minor=task.name == "rank_correlation")
 
 
-def _calibration(subject: Subject, findings: Findings) -> list[Section]:
+def _calibration(subject: Subject, findings: ReportFindings) -> list[PageSection]:
     title = "Can the intervals be trusted?"
     if findings.calibration is None:
         why = _why_not(subject)
         known = subject.error is not None and subject.n_rows > 1
-        return [Section("calibration", "Intervals", title, [why])] if known else []
+        return [PageSection("calibration", "Intervals", title, [why])] if known else []
     about = (
         "The models together predict a distribution for each row (their mixture). A central interval of 90 % should hold nine "
         "targets in ten; grey is what chance allows if the rows are independent of each other."
     )
-    return [Section("calibration", "Intervals", title, [about], charts.calibration(findings))]
+    return [PageSection("calibration", "Intervals", title, [about], charts.calibration(findings))]
 
 
 def _why_not(subject: Subject) -> str:
-    """What calibration lacks: the targets, the members, or both."""
+    """Why there is no calibration: the targets, the members, or both are not known."""
     if subject.ensemble is not None:
         return NOT_FROM_THESE.format("errors alone", "the targets (--target)")
     if subject.target is not None:
@@ -140,48 +136,48 @@ def _why_not(subject: Subject) -> str:
 
 
 PURPOSES = {
-    "selective_prediction": "hand the least certain rows to a person or a better model",
-    "ood_detection": "notice rows of a kind the models never saw",
+    SELECTIVE: "hand the least certain rows to a person or a better model",
+    OOD: "notice rows with unfamiliar inputs",
     "active_learning": "decide which rows to label next",
 }
 TO_LABEL = "crps.excess.members.members"
 LABELLING = (
-    "A label is worth most where it removes ignorance, so the removable part says which. Pick rows by their rank under it "
-    '(scores="rank"), and compare on your own data with: uqprism active.'
+    "A label is worth most where it reduces disagreement, so the disagreement says which rows to label. Pick rows by their "
+    'rank (scores="rank"), and compare on your own data with: uqprism active.'
 )
 NOT_WITH_ONE = (
-    "One model cannot disagree with itself, so no measure here tells rows of a kind it never saw, or rows worth a label: that "
-    "takes several models that were trained to differ."
+    "One model cannot disagree with itself, so no measure here finds unfamiliar inputs or rows worth a label: that takes "
+    "several models that were trained to differ."
 )
 
 
-def _advice(findings: Findings) -> Section:
-    alone = findings.parts.n_members == 1
+def _advice(findings: ReportFindings) -> PageSection:
+    alone = findings.parts.is_one_model
     rows, reasons = [], []
     for task, purpose in PURPOSES.items():
-        if alone and task != "selective_prediction":
+        if alone and task != SELECTIVE:
             continue
         name, why, reason = _advised(task, findings)
         rows.append((purpose, Name.of(name), why))
         reasons.append((f"to {purpose}", reason))
-    columns = tuple(Column(title, numeric=False) for title in ("to", "use", "which was"))
+    columns = tuple(Column(title, numeric=False) for title in ("to", "use", "chosen"))
     about = (
-        "A measure chosen on these rows is the simplest of those that are not significantly worse than the best; without rows "
-        "to choose on, it is what experiments advise. The reasons stand below the table."
+        "A measure chosen on these rows is the simplest of those that are not significantly worse than the best. Where these "
+        "rows cannot tell, it is the one that the paper's experiments advise. The reasons are below the table."
     )
-    table = Table("", columns, tuple(rows))
+    table = PageTable("", columns, tuple(rows))
     paragraphs = [about, NOT_WITH_ONE] if alone else [about]
-    return Section("advice", "Which measure", "Which measure to use", paragraphs, tables=[table], facts=reasons)
+    return PageSection("advice", "Which measure", "Which measure to use", paragraphs, tables=[table], facts=reasons)
 
 
-def _advised(task: str, findings: Findings) -> tuple[str, str, str]:
-    """The measure for a task, where it is from, and why."""
+def _advised(task: str, findings: ReportFindings) -> tuple[str, str, str]:
+    """The measure for a task, who chose it, and why."""
     if task == "active_learning":
-        return TO_LABEL, "advised with scores by rank", LABELLING
+        return TO_LABEL, "by advice, with scores by rank", LABELLING
     choice = findings.choices.get(task)
     if choice is not None:
-        return choice.measure, "chosen on these rows", _readable(choice.reason)
-    return recommend(task).measure, "advised by the paper", _readable(recommend(task).reason)
+        return choice.measure, "on these rows", _readable(choice.reason)
+    return recommend(task).measure, "by the paper", _readable(recommend(task).reason)
 
 
 def _readable(reason: str) -> str:
@@ -196,7 +192,7 @@ def _readable(reason: str) -> str:
     return reason
 
 
-def _methods(subject: Subject, *, resamples: int, seed: int, command: str) -> Section:
+def _methods(subject: Subject, *, resamples: int, seed: int, command: str) -> PageSection:
     names = list(subject.measures)
     rules = dict.fromkeys(name.split(".")[0] for name in names if measure_in_words(name))
     roles = dict.fromkeys(role for name in names if measure_in_words(name) for role in name.split(".")[2:])
@@ -211,29 +207,26 @@ def _methods(subject: Subject, *, resamples: int, seed: int, command: str) -> Se
         ),
         (
             "risks",
-            "total: the expected penalty. bayes: the part that is noise. excess: the part that more data would remove. total = "
-            "bayes + excess",
+            "total: the expected penalty. bayes: the part that is noise. excess: the part that is disagreement between the "
+            "models. total = bayes + excess",
         ),
-        (
-            "prediction, truth",
-            "which distribution is judged, and which is taken for what happens; both are approximated",
-        ),
-        *((f"{role} (approximation)", approximations.get(role).meaning) for role in roles if role in approximations),
+        ("prediction, truth", "which distribution is judged, and which is taken as the truth; both are approximations"),
+        *((f"{role} (approximation)", approximations.get(role).meaning) for role in roles),
         *([("variant", "a measure with another approximation than each model in turn")] if set(roles) - {"members"} else []),
         ("exactness", _exactness(subject)),
         (
             "intervals",
-            f"95 % of {resamples} resamples of the rows, seed {seed}" if resamples else "none, since no resamples were asked for",
+            f"95 % of {resamples} resamples of the rows, seed {seed}" if resamples else "none: no resamples were asked for",
         ),
         ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),
     ]
     facts += [("command", command)] if command else []
-    return Section("methods", "Methods", "How it was made, and how to cite it", facts=facts, verbatim=citation(), minor=True)
+    return PageSection("methods", "Methods", "How it was made, and how to cite it", facts=facts, verbatim=citation(), minor=True)
 
 
 def _exactness(subject: Subject) -> str:
     if not subject.exactness:
-        return "the measures were read, not computed; whoever computed them knows"
+        return "unknown: the measures were read, not computed"
     found: dict[tuple[str, float], int] = {}
     for name in subject.measures:
         if name in subject.exactness:

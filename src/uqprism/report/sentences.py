@@ -1,146 +1,74 @@
-"""The summary in sentences: what the numbers mean, whatever they are."""
+"""What the findings mean, in sentences for people who know nothing about scoring rules."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Mapping, Sequence
 
 from uqprism.ensemble.approximations import approximations
-from uqprism.measures.vocabulary import (
-    ONE_MODEL,
-    has_shares,
-    measure_in_words,
-    risk_unit,
-    rule_words,
-    told_unit,
-)
-from uqprism.plots.words import ErrorWords, origin
-from uqprism.report.words import SPACE, amount, amounts, count, percent, tied
+from uqprism.measures.vocabulary import ONE_MODEL, measure_in_words, risk_unit, rule_words, told_unit
+from uqprism.plots.words import ErrorWords
+from uqprism.report.findings import OOD, SELECTIVE, Missed, Parts, RealisedPenalty, ReportFindings
+from uqprism.report.formatting import SPACE, amount, amounts, count, percent
+from uqprism.report.subject import Subject
 from uqprism.tasks.calibration import Calibration
+from uqprism.tasks.flagging import Flagged
 from uqprism.tasks.result import TaskResult
 
-NOTHING = 1e-9  # of the total: rounding
 HANDED_OVER = 10  # percent
-UNNOTICED = 0.6  # an AUROC that is little better than a coin toss
+UNNOTICED = 0.6  # an AUROC up to this is little better than guessing
+LITTLE = 0.05  # of the penalty: below this share, less disagreement would hardly change it
+ONE_ROW = "Only one row has a target. Whether uncertainty finds errors, and whether intervals hold, takes more rows."
 
 
-@dataclass(frozen=True)
-class Parts:
-    """Noise and removable part in the numbers that sentences need.
-
-    Attributes:
-        rule: of both.
-        unit: of the target.
-        n_members: how many models, None if nobody knows.
-        noise: its mean over the rows.
-        removable: likewise.
-        n_rows: how many rows.
-        mostly_removable: in how many rows the removable part is the larger one.
-        half: how few rows hold half of all that is removable.
-        noisiest: the number of that row.
-        least_known: the number of the row with the largest removable part.
-        as_extreme: how many rows share the largest noise, and how many the largest removable part.
-        largest: that row's noise, and that row's removable part.
-        has_zero: whether zero is the least that noise can be, as far as these rows tell.
-    """
-
-    rule: str
-    unit: str
-    n_members: int | None
-    noise: float
-    removable: float
-    n_rows: int
-    mostly_removable: int
-    half: int
-    noisiest: int
-    least_known: int
-    as_extreme: tuple[int, int]
-    largest: tuple[float, float]
-    has_zero: bool
-
-    @classmethod
-    def of(
-        cls,
-        noise: np.ndarray,
-        removable: np.ndarray,
-        numbers: np.ndarray,
-        *,
-        rule: str,
-        unit: str = "",
-        n_members: int | None = None,
-    ) -> Parts:
-        """From those of each row, and the rows' numbers."""
-        running = np.cumsum(np.sort(removable)[::-1])
-        return cls(
-            rule=rule,
-            unit=unit,
-            n_members=n_members,
-            noise=float(noise.mean()),
-            removable=float(removable.mean()),
-            n_rows=len(noise),
-            mostly_removable=int((removable > noise).sum()),
-            half=int(np.searchsorted(running, 0.5 * running[-1]) + 1),
-            noisiest=int(numbers[np.argmax(noise)]),
-            least_known=int(numbers[np.argmax(removable)]),
-            as_extreme=(tied(noise, float(noise.max())), tied(removable, float(removable.max()))),
-            largest=(float(noise.max()), float(removable.max())),
-            has_zero=has_shares(rule, noise),
-        )
-
-    @property
-    def total(self) -> float:
-        """Their sum."""
-        return self.noise + self.removable
-
-    @property
-    def has_shares(self) -> bool:
-        """Whether it makes sense to say that so much of the total is noise."""
-        return self.has_zero and self.total > 0.0
-
-    @property
-    def agree(self) -> bool:
-        """Whether the models say the same everywhere, up to rounding."""
-        return self.removable <= NOTHING * max(abs(self.noise), abs(self.total))
-
-    def told(self, unit: str) -> list[str]:
-        """Total, noise and removable part in as many decimals each, so that they add up but for the last."""
-        return amounts([self.total, self.noise, self.removable], unit)
-
-    @property
-    def risk_unit(self) -> str:
-        """What both are in."""
-        return risk_unit(self.rule, self.unit)
+def summary(subject: Subject, findings: ReportFindings) -> dict[str, str]:
+    """The summary of a report, a sentence or two for each subject that there is something to say about."""
+    parts, found = findings.parts, {}
+    found["split"] = split(parts)
+    if findings.realised is not None:
+        found["realised"] = realised(findings.realised, parts)
+    found["kinds"] = rows_of_each_kind(parts)
+    found["rows"] = rows_to_look_at(parts)
+    if SELECTIVE in findings.results:
+        found["errors"] = handing_over(findings.results[SELECTIVE], findings.leads[SELECTIVE], subject.error_words)
+        found["errors"] += tied_tenth(findings.tenth)
+    elif subject.n_rows < 2 and subject.target is not None:
+        found["errors"] = ONE_ROW
+    if findings.calibration is not None:
+        found["calibration"] = calibrated(findings.calibration)
+    found["outside"] = outside(parts, findings.outside)
+    if OOD in findings.results:
+        found["detection"] = detected(findings.results[OOD], findings.leads[OOD], next(iter(subject.outside)))
+    found["missed"] = missed(findings.missed)
+    found["left_out"] = left_out(subject.n_given - subject.n_rows, subject.n_given)
+    return {name: sentence for name, sentence in found.items() if sentence}
 
 
-def overall(parts: Parts) -> str:
-    """How much is noise and how much more data would remove."""
-    unit, rule = parts.risk_unit, rule_words(parts.rule).name
-    several = parts.n_rows > 1
-    head = f"Over {count(parts.n_rows, 'row')}" if several else "In the only row"
-    alone = parts.n_members == 1 or parts.agree
-    total, noise, removable = parts.told(unit) if not alone else (amount(parts.total, unit), "", "")
-    head += f" the model{' expects' if parts.n_members == 1 else 's expect'} a penalty ({rule}) of {total}"
-    head += " on average" if several else ""
-    if parts.n_members == 1:
+def split(parts: Parts) -> str:
+    """How the expected penalty divides into noise and disagreement."""
+    rule, several = rule_words(parts.rule).name, parts.n_rows > 1
+    whose = "this model" if parts.is_one_model else f"these {f'{parts.n_members:,} ' if parts.n_members else ''}models"
+    total, bayes, excess = amounts([parts.total, parts.bayes, parts.excess], parts.risk_unit)
+    if parts.is_one_model or parts.agree:
+        total = amount(parts.total, parts.risk_unit)
+    head = f"According to {whose}, the expected penalty ({rule}) {'' if several else 'of the only row '}is {total}"
+    head += f" on average over {count(parts.n_rows, 'row')}" if several else ""
+    if parts.is_one_model:
         return f"{head}, {ONE_MODEL}"
-    who = "the models" if parts.n_members is None else count(parts.n_members, "model")
     if parts.agree:
         return (
-            f"{head}, all of it noise as far as {who} can tell: they agree everywhere. Models that are copies of each other "
-            "agree too, so make sure that they were trained to differ."
+            f"{head}, all of it noise: they agree everywhere. Models that are copies of each other agree too, so make sure "
+            "that they were trained to differ."
         )
     if not parts.has_shares:
         why = "has no natural zero" if rule_words(parts.rule).may_be_negative else "is negative in some rows"
         return (
-            f"{head}: {noise} is noise, and {removable} is disagreement between {who}, which more data like these rows would "
-            f"remove. The {rule} {why}, so these are no shares of a whole; the CRPS gives shares."
+            f"{head}: {bayes} is noise, and {excess} is disagreement between the models, which more data like these rows could "
+            f"reduce. The {rule} {why}, so these are not shares of a whole; the CRPS gives shares."
         )
-    share = percent(parts.noise / parts.total), percent(parts.removable / parts.total)
+    shares = percent(parts.bayes / parts.total), percent(parts.excess / parts.total)
     return (
-        f"{head}: {noise} of it ({share[0]}) is noise, which more data would not remove, and {removable} ({share[1]}) is "
-        f"disagreement between {who}, which more data like these rows would remove."
+        f"{head}: {bayes} of it ({shares[0]}) is noise, which more data would not reduce, and {excess} ({shares[1]}) is "
+        f"disagreement between the models, which more data like these rows could reduce."
     )
 
 
@@ -149,40 +77,48 @@ def penalty(parts: Parts, prediction: str, average: float | None, *, intervals: 
 
     Args:
         parts: of the rows.
-        prediction: what stands in for the prediction.
+        prediction: the approximation of the prediction.
         average: the mean penalty of predicting with the average of the models, if known.
         intervals: whether intervals are shown, which are those of the average.
     """
     words, unit = rule_words(parts.rule), told_unit(parts.rule, parts.unit)
-    told = f"The penalty is the {words.name}{f', in {unit}' if unit else ''}: {words.cost}. Lower is better."
-    if parts.n_members == 1 or parts.agree or prediction not in approximations:
-        return told
-    told += f" It is what is expected of predicting with {approximations.get(prediction).prediction}"
+    text = f"The penalty is the {words.name}{f', in {unit}' if unit else ''}: {words.cost}. Lower is better."
+    if parts.is_one_model or parts.agree or prediction not in approximations:
+        return text
+    text += f" The expected penalty is that of predicting with {approximations.get(prediction).prediction}"
     if prediction == "members":
-        told += "; predicting with their average costs less"
-        told += f", {amount(average, parts.risk_unit)} in place of {amount(parts.total, parts.risk_unit)}" if average else ""
-    shown = " The intervals shown are those of the average, and so are errors, unless predictions were given."
-    return f"{told}.{shown if intervals else ''}"
+        text += "; predicting with their average costs less"
+        text += f", {amount(average, parts.risk_unit)} instead of {amount(parts.total, parts.risk_unit)}" if average else ""
+    shown = " The intervals shown are those of the average, and so are the errors, unless predictions were given."
+    return f"{text}.{shown if intervals else ''}"
 
 
-ALONE = "What happened is known of one row only: whether uncertainty finds errors, and whether intervals hold, takes more rows."
+def realised(found: RealisedPenalty, parts: Parts) -> str:
+    """Whether the penalty was as large as expected."""
+    who = "the model" if parts.is_one_model else "the average of the models"
+    expected, came = amounts([found.expected, found.realised], parts.risk_unit)
+    head = f"With the targets known, {who} cost {came} per row on average, and {expected} was expected"
+    if not found.beyond_chance:
+        return f"{head}: the difference is within chance."
+    sure = "surer than they should be, or off" if found.realised > found.expected else "less sure than they could be"
+    return f"{head}: the difference is larger than chance explains, so the predictions are {sure}."
 
 
 def rows_of_each_kind(parts: Parts) -> str:
-    """In how many rows which part is the larger, and where what is removable lies."""
-    if parts.n_members == 1 or parts.agree or parts.n_rows < 2:
+    """In how many rows which part is the larger, and how few rows hold half of the disagreement."""
+    if parts.is_one_model or parts.agree or parts.n_rows < 2:
         return ""
-    told = f"Half of all that more data would remove lies in {count(parts.half, 'row')} ({percent(parts.half / parts.n_rows)})."
+    half = f"Half of all disagreement is in {count(parts.half, 'row')} ({percent(parts.half / parts.n_rows)})."
     if not parts.has_shares:
-        return told
-    many, others = parts.mostly_removable, parts.n_rows - parts.mostly_removable
+        return half
+    many, others = parts.mostly_excess, parts.n_rows - parts.mostly_excess
     if many == 0:
-        return f"Noise is the larger part in every row. {told}"
+        return f"Noise is the larger part in every row. {half}"
     if others == 0:
-        return f"What more data would remove is the larger part in every row. {told}"
+        return f"Disagreement is the larger part in every row. {half}"
     return (
-        f"In {count(many, 'row')} ({percent(many / parts.n_rows)}) more data would remove the larger part of the uncertainty; "
-        f"in the other {others:,} noise is the larger part. {told}"
+        f"In {count(many, 'row')} ({percent(many / parts.n_rows)}) disagreement is the larger part of the uncertainty; in the "
+        f"other {others:,} noise is the larger part. {half}"
     )
 
 
@@ -190,15 +126,18 @@ def rows_to_look_at(parts: Parts) -> str:
     """Which rows are the most uncertain of each kind."""
     if parts.n_rows < 2:
         return ""
-    noise, removable = (amount(value, parts.risk_unit) for value in parts.largest)
+    bayes, excess = (amount(value, parts.risk_unit) for value in parts.largest)
     many = parts.as_extreme[0]
-    noisiest = f"the noisiest is row {parts.noisiest} (noise {noise})"
+    noisiest = f"The noisiest row is row {parts.noisiest} (noise {bayes})."
     if many > 1:
-        noisiest = f"{'all' if many == parts.n_rows else f'{many:,}'} rows share the largest noise ({noise})"
-    if parts.n_members == 1 or parts.agree:
-        return f"{noisiest[0].upper()}{noisiest[1:]}."
-    ties = f" and {parts.as_extreme[1] - 1:,} as high" if parts.as_extreme[1] > 1 else ""
-    return f"More data would help most at rows like row {parts.least_known}{ties} (removable part {removable}); {noisiest}."
+        noisiest = f"{'All' if many == parts.n_rows else f'{many:,}'} rows share the largest noise ({bayes})."
+    if parts.is_one_model or parts.agree:
+        return noisiest
+    ties = f", and as much in {count(parts.as_extreme[1] - 1, 'other row')}" if parts.as_extreme[1] > 1 else ""
+    return (
+        f"The models disagree most in row {parts.least_known}{ties} (disagreement {excess}): by their estimate, more data like "
+        f"it could help most. {noisiest}"
+    )
 
 
 def handing_over(result: TaskResult, measure: str, words: ErrorWords) -> str:
@@ -220,8 +159,18 @@ def handing_over(result: TaskResult, measure: str, words: ErrorWords) -> str:
     )
 
 
+def tied_tenth(tenth: Flagged | None) -> str:
+    """Why a threshold cannot hand over a tenth, where rows tie."""
+    if tenth is None or not tenth.tied:
+        return ""
+    return (
+        f" Many rows share their value, so a threshold hands over {percent(tenth.share)} at least; the "
+        f"{HANDED_OVER}{SPACE}% are picked among them at random."
+    )
+
+
 def calibrated(found: Calibration, level: float = 0.9) -> str:
-    """Whether intervals hold as many targets as they say."""
+    """Whether intervals hold as many targets as they promise."""
     inside, (low, high) = float(found.coverage(level)[0]), found.by_chance(level)
     verdict = found.verdict(level)
     meaning = {
@@ -239,47 +188,119 @@ def _exact(share: float) -> str:
     return f"{100.0 * share:.1f}{SPACE}%"
 
 
+def outside(known: Parts, others: Mapping[str, Parts]) -> str:
+    """How much disagreement there is on unfamiliar inputs, beside that in the known rows."""
+    if known.is_one_model or not others:
+        return ""
+    shares = all(each.has_shares for each in (known, *others.values()))
+
+    def much(each: Parts) -> str:
+        return percent(each.excess / each.total) if shares else amount(each.excess, each.risk_unit)
+
+    listed = [f"{much(each)} in rows {from_set(name)}" for name, each in others.items()]
+    if shares:
+        listed[0] = listed[0].replace(" in rows", " of the expected penalty in rows", 1)
+    return f"Disagreement {'makes up' if shares else 'is'} {', '.join(listed)}, and {much(known)} in the known rows."
+
+
 def detected(result: TaskResult, measure: str, name: str = "outside") -> str:
-    """How well rows from outside are told from the known ones, for each data set; `name` is that of a single one."""
+    """How well unfamiliar rows are told from the known ones, for each data set; `name` is that of a single one."""
     parts: Mapping[str, TaskResult] = result.parts or {name: result}
-    told: list[str] = []
+    found: list[str] = []
     for each, part in parts.items():
         ends = part.interval()[measure] if part.has_spread else None
         between = f", 95 % interval {ends[0]:.3f} to {ends[1]:.3f}" if ends and ends[0] < ends[1] else ""
-        rows = count(int(part.settings["points_out"]), "row")
         often = f"{percent(part[measure])} of the time (AUROC {part[measure]:.3f}{between})"
-        where = origin(each)
-        head = f"one from {where} ({rows})" if told else f"a row from {where} ({rows}) looks more uncertain than a known one"
-        told.append(f"{head} {often}")
-    what = f"the {measure_in_words(measure)}" if measure_in_words(measure) else measure
-    listed = ", ".join(told)
-    poor = {each: part for each, part in parts.items() if part[measure] <= UNNOTICED}
-    verdicts = "".join(f" {_unnoticed(origin(each), part, measure)}" for each, part in poor.items())
-    return f"{listed[0].upper()}{listed[1:]}. That is judged by {what}; a coin toss would give 50{SPACE}%.{verdicts}"
+        where = f"{from_set(each)} ({count(int(part.settings['points_out']), 'row')})"
+        found.append(f"one {where} {often}" if found else f"A row {where} looks more uncertain than a known row {often}")
+    words = measure_in_words(measure)
+    verdicts = "".join(
+        f" {_unnoticed(from_set(each), part, measure)}" for each, part in parts.items() if part[measure] <= UNNOTICED
+    )
+    by = f"This is judged by {f'the {words}' if words else measure}; guessing would give 50{SPACE}%."
+    return f"{', '.join(found)}. {by}{verdicts}"
 
 
 def _unnoticed(where: str, result: TaskResult, measure: str) -> str:
     """What an AUROC near or below a half means."""
     if result[measure] < 0.5 and not (result.has_spread and result.interval()[measure][1] >= 0.5):
-        return f"So rows from {where} look more certain than known rows, which is worse than not being noticed."
-    return f"So rows from {where} are not noticed."
+        return f"So rows {where} look more certain than known rows, which is worse than not being noticed."
+    return f"So rows {where} are not noticed."
 
 
-def elsewhere(known: Parts, outside: Mapping[str, Parts]) -> str:
-    """How much more data would remove in rows from outside, against the known ones."""
-    if known.n_members == 1 or not outside:
-        return ""
-    shares = all(each.has_shares for each in (known, *outside.values()))
+def missed(found: Sequence[Missed]) -> str:
+    """Which unfamiliar rows a threshold against large errors lets through, and which measure would catch them."""
+    sentences = []
+    for each in found:
+        helps = each.caught_instead > 0.5
+        instead = f"one on {named(each.instead)} does ({percent(each.caught_instead)})" if helps else "no measure here does"
+        sentences.append(
+            f"A threshold on {named(each.by)} that hands over {HANDED_OVER}{SPACE}% of the known rows catches "
+            f"{percent(each.caught)} of the rows {from_set(each.name)}; {instead}."
+        )
+    return " ".join(sentences)
 
-    def told(each: Parts) -> str:
-        return percent(each.removable / each.total) if shares else amount(each.removable, each.risk_unit)
 
-    first, *others = [(f"n rows from {origin(name)}", told(each)) for name, each in outside.items()]
-    head = f"I{first[0]} more data like them would remove {first[1]} of the expected penalty"
-    return f"{head}{''.join(f', i{where} {much}' for where, much in others)}; in the known rows {told(known)}."
+def from_set(name: str) -> str:
+    """Where unfamiliar rows are from, by the name of their data set; a single one in memory is called `outside`."""
+    return "with unfamiliar inputs" if name == "outside" else f"from “{name}”"
 
 
 def left_out(lacking: int, given: int) -> str:
-    """How many rows the numbers are not of."""
-    why = "because they lack a number or have one that cannot be"
+    """How many rows were left out."""
+    why = "because of missing or invalid numbers"
     return f"{lacking:,} of {count(given, 'row')} {'is' if lacking == 1 else 'are'} left out, {why}." if lacking else ""
+
+
+def named(measure: str) -> str:
+    """A measure within a sentence, with the comma that ends its rule."""
+    words = measure_in_words(measure)
+    return f"the {words}," if words else measure
+
+
+# What to do next ------------------------------------------------------------------------------------------------------
+
+
+def advice(subject: Subject, findings: ReportFindings) -> list[str]:
+    """What to do next, the most important first; nothing for a single row."""
+    if subject.n_rows < 2:
+        return []
+    found = [_collect(findings), _hand_over(subject, findings), _recalibrate(findings.calibration)]
+    return [sentence for sentence in found if sentence]
+
+
+def _collect(findings: ReportFindings) -> str:
+    parts = findings.parts
+    if parts.is_one_model:
+        return "Train several models that differ (other seeds, other samples of the data), to see how far they disagree."
+    if parts.agree:
+        return ""
+    *first, last = findings.collect
+    like = f"rows {', '.join(map(str, first))} and {last}" if first else f"row {last}"
+    if parts.has_shares and parts.excess < LITTLE * parts.total:
+        return (
+            f"Do not expect much of more data of this kind: according to these models, noise is "
+            f"{percent(parts.bayes / parts.total)} of the penalty. Inputs that explain the noise would help more. If you collect "
+            f"data, collect {like}."
+        )
+    return f"Collect data like {like}: according to these models, it could help most there."
+
+
+def _hand_over(subject: Subject, findings: ReportFindings) -> str:
+    if findings.tenth is None:
+        return ""
+    measure, result = findings.leads[SELECTIVE], findings.results.get(SELECTIVE)
+    if result is not None and not result.metrics["error_at_90"][measure] < float(result.settings["mean_error"]):
+        return f"Do not hand over rows by {named(measure).rstrip(',')}: here it does not find the large errors."
+    unit = risk_unit(measure.partition(".")[0], subject.unit) if measure_in_words(measure) else ""
+    ties = ", and ties allow no fewer" if findings.tenth.tied else ""
+    threshold = f"{findings.tenth.shortest}{SPACE if unit else ''}{unit}"
+    share = percent(findings.tenth.share)
+    return f"Hand over rows in which {named(measure)} is {threshold} or more ({share} of the known rows{ties})."
+
+
+def _recalibrate(found: Calibration | None, level: float = 0.9) -> str:
+    if found is None or (verdict := found.verdict(level)) == "about right":
+        return ""
+    change = "widen" if verdict == "too narrow" else "narrow"
+    return f"Recalibrate before you rely on intervals: they are {verdict}, so {change} them until held-out rows agree."

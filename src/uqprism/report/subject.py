@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,23 +11,22 @@ import numpy as np
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import InvalidValueError
 from uqprism.families.quadrature import Exactness
-from uqprism.measures import Measure, catalogue
+from uqprism.measures import Measure
 from uqprism.plots.words import ErrorWords
-from uqprism.rules import PAPER
 
-Table = Mapping[str, np.ndarray]
+MeasureColumns = Mapping[str, np.ndarray]
 
-WITHOUT_DISAGREEMENT = {"mixture", "matched", "pooled"}  # one distribution each: two of them differ in shape alone
+SINGLE = {"mixture", "matched", "pooled"}  # one distribution each, so two of them differ in shape only
 
 
 @dataclass(frozen=True)
-class Split:
-    """Which two measures divide the uncertainty of a row.
+class MeasurePair:
+    """The two measures that divide the uncertainty of a row.
 
     Attributes:
-        rule: of both.
-        bayes: the name of the noise.
-        excess: the name of what more data would remove.
+        rule: the rule of both.
+        bayes: the name of the Bayes risk (noise).
+        excess: the name of the excess risk (disagreement).
     """
 
     rule: str
@@ -42,58 +40,113 @@ class Split:
 
     @property
     def prediction(self) -> str:
-        """What stands in for the prediction."""
+        """The approximation of the prediction."""
         return self.excess.split(".")[-2]
 
     @property
     def of_average(self) -> str | None:
-        """The name of the total if one predicts with the average of the models, None where the split is another."""
-        return f"{self.rule}.total.mixture.members" if self == Split.of(self.rule) else None
+        """The name of the total of predicting with the mixture; None unless the pair has members in both roles."""
+        return f"{self.rule}.total.mixture.members" if self == MeasurePair.of(self.rule) else None
 
     @classmethod
-    def of(cls, rule: str) -> Split:
-        """With members in both roles."""
+    def of(cls, rule: str) -> MeasurePair:
+        """The pair with members in both roles."""
         return cls(rule, f"{rule}.bayes.members", f"{rule}.excess.members.members")
 
+    @classmethod
+    def among(cls, names: Sequence[str], rule: str, where: str) -> MeasurePair:
+        """The pair of this rule among these names, or else of any other rule; errors begin with `where`."""
+        for each in dict.fromkeys([rule, *(name.split(".")[0] for name in names)]):
+            for excess in sorted(name for name in names if name.startswith(f"{each}.excess.")):
+                measure = Measure.parse(excess)
+                bayes = f"{each}.bayes.{measure.truth}"
+                if bayes in names and _shows_disagreement(measure):
+                    wanted = cls.of(each)
+                    return wanted if {wanted.bayes, wanted.excess} <= set(names) else cls(each, bayes, excess)
+        raise InvalidValueError(
+            f"{where}: a report needs a Bayes and an excess risk under one rule, such as {rule}.bayes.members and "
+            f"{rule}.excess.members.members; score the file with both (uqprism score), or give the members"
+        )
+
+
+def _shows_disagreement(measure: Measure) -> bool:
+    """Whether an excess risk depends on how much the members disagree; between equal approximations it is always zero."""
+    roles = {measure.prediction, measure.truth}
+    return roles == {"members"} or (len(roles) == 2 and not roles <= SINGLE)
+
 
 @dataclass(frozen=True, eq=False)
-class Outside:
-    """Rows from outside as far as the split goes: both parts, (rows,), and the numbers of the rows."""
+class Rows:
+    """Rows with their measures.
 
-    noise: np.ndarray
-    removable: np.ndarray
+    Attributes:
+        measures: by name, (rows,).
+        pair: the two that divide the uncertainty.
+        numbers: the places of the rows in what was given, (rows,).
+    """
+
+    measures: MeasureColumns
+    pair: MeasurePair
     numbers: np.ndarray
 
+    @property
+    def bayes(self) -> np.ndarray:
+        """The Bayes risk of each row."""
+        return self.measures[self.pair.bayes]
+
+    @property
+    def excess(self) -> np.ndarray:
+        """The excess risk of each row."""
+        return self.measures[self.pair.excess]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.numbers)
+
+    @property
+    def has_pair(self) -> bool:
+        """Whether both measures of the pair are known; a scored file of unfamiliar inputs may lack them."""
+        return {self.pair.bayes, self.pair.excess} <= set(self.measures)
+
+    @classmethod
+    def of(cls, measures: MeasureColumns, pair: MeasurePair) -> Rows:
+        """All rows of a table."""
+        return cls(measures, pair, np.arange(len(next(iter(measures.values())))))
+
+    @property
+    def complete(self) -> np.ndarray:
+        """Whether each row has all numbers, (rows,)."""
+        return ~np.any(np.isnan(list(self.measures.values())), axis=0)
+
+    def without_missing(self) -> Rows:
+        """The same without rows in which a number is missing."""
+        good = self.complete
+        return replace(self, measures={name: x[good] for name, x in self.measures.items()}, numbers=self.numbers[good])
+
 
 @dataclass(frozen=True, eq=False)
-class Subject:
-    """The rows of a report, all of them whole.
+class Subject(Rows):
+    """The rows of a report, with everything that is known of them.
 
     Attributes:
         title: what they are called: the name of the file.
-        measures: by name, (rows,).
-        split: which of them divide the uncertainty.
+        n_given: how many rows were given; some may have been left out.
         exactness: of the measures that were computed for the report.
-        numbers: of the rows, as they were given.
-        n_given: how many rows there were; some may have been left out.
-        ensemble: what was predicted, if the members are known.
+        ensemble: the predictions, if the members are known.
         prediction: of each row, in one number, if known.
-        target: what happened, if known.
+        target: of each row, if known.
         error: of each row, if known.
-        error_words: what to call it.
-        target_name: what the target is called.
-        unit: of the target; empty if nobody said.
-        outside: measures of rows from outside, by the name of their data set.
-        outside_numbers: of those rows, where some were left out.
-        others: a function from places among the rows to further columns there, to show.
+        error_words: what to call the error.
+        target_name: what to call the target.
+        unit: of the target; empty if unknown.
+        outside: rows with unfamiliar inputs, by the name of their data set.
+        columns_at: a function from places among the rows to further columns there, to show.
     """
 
     title: str
-    measures: Table
-    split: Split
-    exactness: Mapping[str, Exactness]
-    numbers: np.ndarray
     n_given: int
+    exactness: Mapping[str, Exactness] = field(default_factory=dict)
     ensemble: EnsemblePrediction | None = None
     prediction: np.ndarray | None = None
     target: np.ndarray | None = None
@@ -101,93 +154,40 @@ class Subject:
     error_words: ErrorWords = field(default_factory=lambda: ErrorWords.of("squared"))
     target_name: str = "target"
     unit: str = ""
-    outside: Mapping[str, Table] = field(default_factory=dict)
-    outside_numbers: Mapping[str, np.ndarray] = field(default_factory=dict)
-    others: Callable[[np.ndarray], Mapping[str, Sequence[Any]]] = lambda _: {}
+    outside: Mapping[str, Rows] = field(default_factory=dict)
+    columns_at: Callable[[np.ndarray], Mapping[str, Sequence[Any]]] = lambda _: {}
 
     @property
-    def noise(self) -> np.ndarray:
-        """The Bayes risk of each row."""
-        return self.measures[self.split.bayes]
+    def n_members(self) -> int | None:
+        """How many models there are; None if the members are not known."""
+        return None if self.ensemble is None else self.ensemble.n_members
 
     @property
-    def removable(self) -> np.ndarray:
-        """The excess risk of each row."""
-        return self.measures[self.split.excess]
+    def outside_pairs(self) -> dict[str, Rows]:
+        """The data sets of unfamiliar inputs that have both measures of the pair."""
+        return {name: rows for name, rows in self.outside.items() if rows.has_pair}
 
     @property
-    def total(self) -> np.ndarray:
-        """The sum of the two."""
-        return self.noise + self.removable
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows the numbers are of."""
-        return len(self.numbers)
-
-    @cached_property
-    def elsewhere(self) -> dict[str, Outside]:
-        """The rows from outside, by data set, as far as both parts of them are known."""
-        found = {}
-        for name, table in self.outside.items():
-            if self.split.bayes in table and self.split.excess in table:
-                noise, removable = table[self.split.bayes], table[self.split.excess]
-                found[name] = Outside(noise, removable, self.outside_numbers.get(name, np.arange(len(noise))))
-        return found
-
-    def whole(self) -> Subject:
-        """The same without rows in which a number is missing."""
+    def complete(self) -> np.ndarray:
+        """Whether each row has all numbers that are known of others, (rows,)."""
         known = [*self.measures.values(), *(x for x in (self.error, self.target, self.prediction) if x is not None)]
-        good = ~np.any(np.isnan(known), axis=0)
-        kept_outside = {name: _whole(table) for name, table in self.outside.items()}
-        outside = {
-            name: {each: column[kept_outside[name]] for each, column in table.items()} for name, table in self.outside.items()
-        }
+        return ~np.any(np.isnan(known), axis=0)
+
+    def without_missing(self) -> Subject:
+        """The same without rows in which a number is missing."""
+        good = self.complete
         if good.all():
-            return replace(self, outside=outside, outside_numbers=kept_outside)
+            return self
         if not good.any():
-            raise InvalidValueError(f"{self.title}: no row has all numbers; see which columns are empty")
+            raise InvalidValueError(f"{self.title}: no row has all numbers; check which columns are empty")
         kept = np.flatnonzero(good)
         return replace(
             self,
             measures={name: column[good] for name, column in self.measures.items()},
             numbers=self.numbers[good],
+            columns_at=lambda places: self.columns_at(kept[places]),
             ensemble=None if self.ensemble is None else self.ensemble[good],
-            others=lambda places: self.others(kept[places]),
-            outside=outside,
-            outside_numbers=kept_outside,
             error=None if self.error is None else self.error[good],
             target=None if self.target is None else self.target[good],
             prediction=None if self.prediction is None else self.prediction[good],
         )
-
-
-def _whole(table: Table) -> np.ndarray:
-    """The numbers of the rows in which nothing is missing."""
-    return np.flatnonzero(~np.any(np.isnan(list(table.values())), axis=0))
-
-
-def usual(rules: Sequence[str] = PAPER) -> list[str]:
-    """The measures of a report unless others are asked for: total, bayes and excess of each rule, with members in both roles."""
-    return [m.name for m in catalogue(rules) if m.truth == "members" and m.prediction in ("members", None)]
-
-
-def split_among(names: Sequence[str], rule: str, where: str) -> Split:
-    """The split of this rule, or if the table lacks it, of any other that is there."""
-    for each in dict.fromkeys([rule, *(name.split(".")[0] for name in names)]):
-        for excess in sorted(name for name in names if name.startswith(f"{each}.excess.")):
-            measure = Measure.parse(excess)
-            bayes = f"{each}.bayes.{measure.truth}"
-            if bayes in names and _sees_disagreement(measure):
-                wanted = Split.of(each)
-                return wanted if {wanted.bayes, wanted.excess} <= set(names) else Split(each, bayes, excess)
-    raise InvalidValueError(
-        f"{where}: a report needs a noise and a removable part under one rule, such as {rule}.bayes.members and "
-        f"{rule}.excess.members.members; score the file with both (uqprism score), or give the members"
-    )
-
-
-def _sees_disagreement(measure: Measure) -> bool:
-    """Whether an excess risk is about the models' disagreement: between equal stand-ins it is zero, however much there is."""
-    roles = {measure.prediction, measure.truth}
-    return roles == {"members"} or (len(roles) == 2 and not roles <= WITHOUT_DISAGREEMENT)

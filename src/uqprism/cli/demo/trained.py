@@ -72,7 +72,8 @@ def run(
     """
     for package, extra in (("torch", "deep"), ("pyarrow", "cli"), ("jinja2", "report"), ("matplotlib", "report")):
         _require(package, extra)
-    from uqprism.report.page import write_report
+    from uqprism.report.page import write_page
+    from uqprism.report.readers import read_subject
 
     sizes = sizes or Sizes()
     try:
@@ -82,16 +83,10 @@ def run(
     files = _files(output.parent, sizes, tell)
     known, *outside = map(str, files)
     arguments = ["report", known, "--target", "y", *(part for file in outside for part in ("--ood", file))]
-    page = write_report(
-        known,
-        output,
-        target="y",
-        ood=outside,
-        measures=measures,
-        title="the paper's synthetic set",
-        command=shlex.join(["uqprism", *arguments, *(("--measures", measures) if measures else ())]),
-        tell=tell,
-    )
+    command = shlex.join(["uqprism", *arguments, *(("--measures", measures) if measures else ())])
+    tell("reading")
+    subject = read_subject(known, target="y", ood=outside, measures=measures, title="the paper's synthetic set")
+    page = write_page(subject, output, command=command, progress=tell)
     return Demo(page, files, sizes)
 
 

@@ -1,21 +1,19 @@
-"""Numbers and names as people read them."""
+"""Numbers as people read them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
-SPACE = "\u00a0"  # that does not break
+SPACE = "\u00a0"  # a space at which lines do not break
 MINUS, TIMES = "\u2212", "\u00d7"
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-SIZES = (1e-5, 1e9)  # that are told without a power of ten
-EQUAL = 1e-9  # relative: what differs by less is equal on paper
+SIZES = (1e-5, 1e9)  # numbers of these sizes need no power of ten
 MORE_DECIMALS, MOST_DECIMALS = 2, 6
 
 
 def number(value: float) -> str:
-    """Three digits, without a power of ten unless it is far from one."""
+    """The number with three significant digits, and with a power of ten only where it is very small or very large."""
     if not math.isfinite(value):
         return "infinite" if value > 0 else "minus infinite" if value < 0 else "unknown"
     size = abs(value)
@@ -26,12 +24,12 @@ def number(value: float) -> str:
     return _typeset(f"{value:.3g}") if size >= 9.995e-5 else _power(value)
 
 
-def numbers(values: Sequence[float], *, at: float = 0.5) -> list[str]:
-    """Those of a column, with as many decimals each: three digits of the largest, and two of the middle one if that is near.
+def same_decimals(values: Sequence[float], *, at: float = 0.5) -> list[str]:
+    """The numbers of a column with one number of decimals: three digits of the largest, and two of the middle one if possible.
 
     Args:
-        values: of the column.
-        at: which has two digits in place of the middle one: 0 for the smallest, up to below 1 for the largest.
+        values: the column.
+        at: the quantile that has two digits in place of the middle one: 0 for the smallest, below 1 for the largest.
     """
     sizes = sorted(abs(value) for value in values if math.isfinite(value) and value != 0.0)
     if not sizes:
@@ -44,14 +42,14 @@ def numbers(values: Sequence[float], *, at: float = 0.5) -> list[str]:
 
 
 def _exponent(size: float) -> int:
-    """Of the power of ten, once rounded to three digits."""
+    """The power of ten, once the number is rounded to three digits."""
     return int(f"{size:.2e}".split("e")[1])
 
 
 def _fixed(value: float, decimals: int) -> str:
     if not math.isfinite(value):
         return number(value)
-    if 0.0 < abs(value) < 0.5 * 10.0**-decimals:  # too small to be told, but not nothing
+    if 0.0 < abs(value) < 0.5 * 10.0**-decimals:  # too small for these decimals, but not zero
         return f"{'<' if value > 0 else '>'}{SPACE}{_typeset(f'{math.copysign(10.0**-decimals, value):.{decimals}f}')}"
     return _typeset(f"{value:,.{decimals}f}")
 
@@ -66,7 +64,7 @@ def _typeset(text: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent, never rounded to all or nothing unless it is."""
+    """A share in percent; only exact shares read 0 % and 100 %."""
     if share in (0.0, 1.0):
         return f"{100 * share:.0f}{SPACE}%"
     if share < 0.001:
@@ -78,13 +76,8 @@ def percent(share: float) -> str:
 
 
 def count(many: int, one: str, several: str = "") -> str:
-    """A number of things: `1 row`, `1,200 rows`."""
+    """A number of things, such as `1 row` or `1,200 rows`."""
     return f"{many:,}{SPACE}{one if many == 1 else several or one + 's'}"
-
-
-def tied(values: Any, value: float) -> int:
-    """How many numbers of an array are this one, up to rounding."""
-    return int((abs(values - value) <= EQUAL * abs(value)).sum())
 
 
 def amount(value: float, unit: str) -> str:
@@ -93,8 +86,8 @@ def amount(value: float, unit: str) -> str:
 
 
 def amounts(values: Sequence[float], unit: str) -> list[str]:
-    """Numbers to be held against each other, in as many decimals each, with their unit."""
-    told = numbers(values, at=0.0)
+    """Numbers to compare, with one number of decimals and their unit."""
+    told = same_decimals(values, at=0.0)
     while all("." in text and text[-1] in "0." for text in told):
         told = [text[:-1] for text in told]
     return [f"{text}{SPACE}{unit}" if unit else text for text in told]

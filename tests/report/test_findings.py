@@ -1,0 +1,144 @@
+"""The numbers of a report are those of the functions that compute them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import uqprism as up
+from tests.report.pages import RESAMPLES, far, near
+from tests.tasks.problems import ensemble
+from uqprism.report.findings import Parts, RealisedPenalty, find
+from uqprism.report.page import Report
+from uqprism.report.readers import read_subject
+from uqprism.report.subject import MeasurePair, Rows
+from uqprism.tasks import ood_detection, prediction_error, rank_correlation, selective_prediction
+
+PAIR = ("crps.bayes.members", "crps.excess.members.members")
+TOTAL = "crps.total.members.members"
+
+
+def parts(bayes, excess, *, rule: str = "crps", unit: str = "min", n_members: int | None = 10) -> Parts:
+    """The parts of rows with the numbers 100, 101 and so on."""
+    pair = MeasurePair.of(rule)
+    columns = {pair.bayes: np.asarray(bayes, float), pair.excess: np.asarray(excess, float)}
+    return Parts.of(Rows(columns, pair, 100 + np.arange(len(bayes))), unit=unit, n_members=n_members)
+
+
+def test_the_numbers_are_those_of_the_functions(written: Report) -> None:
+    ens, y = ensemble(150)
+    found, d = written.findings, up.decompose(ens)
+    assert (found.parts.bayes, found.parts.excess) == pytest.approx((d.aleatoric.mean(), d.epistemic.mean()))
+    for name, other in (("near", near()[0]), ("far", far()[0])):
+        assert found.outside[name].excess == pytest.approx(up.decompose(other).epistemic.mean())
+    table = up.evaluate(ens, list(found.results["selective_prediction"]))
+    selective = selective_prediction(table, error=prediction_error(ens, y), resamples=RESAMPLES)
+    assert found.results["selective_prediction"].rows() == selective.rows()
+    outside = {name: up.evaluate(other, list(table)) for name, other in (("near", near()[0]), ("far", far()[0]))}
+    assert found.results["ood_detection"].rows() == ood_detection(table, outside, resamples=RESAMPLES).rows()
+    np.testing.assert_array_equal(found.results["rank_correlation"].matrix, rank_correlation(table).matrix)
+    np.testing.assert_array_equal(found.calibration.pit, up.calibration(ens, y).pit)
+    chosen = up.select_measure(table, error=prediction_error(ens, y), resamples=RESAMPLES)
+    assert found.choices["selective_prediction"].measure == chosen.measure
+
+
+def test_the_penalty_of_the_average_is_expected_and_realised(written: Report) -> None:
+    ens, y = ensemble(150)
+    average, one = (up.decompose(ens, prediction=role).total.mean() for role in ("mixture", "members"))
+    assert written.findings.average == written.findings.realised.expected == pytest.approx(average)
+    assert average < one
+    assert written.findings.realised.realised == pytest.approx(prediction_error(ens, y, "crps").mean())
+
+
+def test_the_penalty_of_the_average_is_read_or_unknown() -> None:
+    table, few = up.evaluate(ensemble(60)[0]), ["log.bayes.members", "log.excess.members.members"]
+    found = find(read_subject(table, rule="log"), resamples=0, seed=0)
+    assert found.average == pytest.approx(table["log.total.mixture.members"].mean())
+    assert find(read_subject({name: table[name] for name in few}, rule="log"), resamples=0, seed=0).average is None
+
+
+def test_chance_is_twice_the_standard_error() -> None:
+    rng, expected = np.random.default_rng(0), np.full(400, 0.25)
+    for shift in (0.0, 0.2, -0.2):
+        difference = shift + rng.normal(scale=0.3, size=400)
+        found = RealisedPenalty.of(expected, expected + difference)
+        assert found.error == pytest.approx(difference.std(ddof=1) / 20.0)
+        assert found.beyond_chance == (shift != 0.0)
+
+
+def test_half_of_the_disagreement_is_in_the_fewest_rows() -> None:
+    d = up.decompose(ensemble(200)[0])
+    found, largest = parts(d.aleatoric, d.epistemic), np.sort(d.epistemic)[::-1]
+    assert largest[: found.half].sum() >= 0.5 * d.epistemic.sum() > largest[: found.half - 1].sum()
+    assert found.mostly_excess == (d.epistemic > d.aleatoric).sum()
+    assert (found.noisiest, found.least_known) == (100 + np.argmax(d.aleatoric), 100 + np.argmax(d.epistemic))
+
+
+def test_rows_that_share_the_largest_value_are_counted() -> None:
+    assert parts([3.0, 1.0, 3.0 + 1e-15], [1.0, 2.0, 2.0]).as_extreme == (2, 2)
+
+
+def test_models_agree_up_to_rounding() -> None:
+    assert parts([1.0, 2.0], [1e-17, 0.0]).agree
+    assert not parts([1.0, 2.0], [1e-6, 0.0]).agree
+
+
+@pytest.mark.parametrize(
+    ("rule", "bayes", "expected"),
+    [
+        ("crps", [2.0, 1.0], True),
+        ("quadratic", [2.0, 1.0], False),
+        ("log", [2.0, 1.0], False),
+        ("log", [-2.0, 1.0], False),
+        ("gaussian_kernel", [0.25, 0.25], True),
+        ("quantile", [0.25, 0.25], True),
+        ("bregman", [0.25, 0.25], True),
+        ("mine", [0.25, 0.25], True),
+        ("mine", [2.0, -1.0], False),
+    ],
+)
+def test_parts_are_shares_where_zero_is_the_least(rule: str, bayes, expected: bool) -> None:
+    assert parts(bayes, [0.5, 0.1], rule=rule).has_shares == expected
+
+
+def test_units_follow_the_rule() -> None:
+    units = {rule: parts([1.0], [1.0], rule=rule).risk_unit for rule in ("crps", "squared_error", "log", "quadratic")}
+    assert units == {"crps": "min", "squared_error": "min²", "log": "nats", "quadratic": "1/min"}
+
+
+def test_a_threshold_that_misses_unfamiliar_rows_is_found() -> None:
+    rng = np.random.default_rng(0)
+
+    def rows(bayes: float, excess: float) -> dict[str, np.ndarray]:
+        both = [bayes + 0.1 * rng.random(50), excess + 0.1 * rng.random(50)]
+        return dict(zip((*PAIR, TOTAL), [*both, sum(both)], strict=True))
+
+    (missed,) = find(read_subject(rows(5.0, 0.0), ood=rows(1.0, 1.0)), resamples=0, seed=0).missed
+    assert (missed.name, missed.by, missed.caught) == ("outside", TOTAL, 0.0)
+    assert (missed.instead, missed.caught_instead) == (PAIR[1], 1.0)
+
+
+def test_the_tenth_and_the_rows_to_collect_are_those_of_flag_and_decompose(written: Report) -> None:
+    ens, _ = ensemble(150)
+    flagged = up.flag(up.evaluate(ens, [TOTAL]))
+    assert written.findings.tenth.threshold == flagged.threshold
+    assert written.findings.collect == np.argsort(-up.decompose(ens).epistemic)[:3].tolist()
+
+
+def test_the_report_says_what_a_wrong_calibration_and_ties_mean(undrawn: None, tmp_path: Path) -> None:
+    ens, y = ensemble(150)
+    wide = up.write_report(ens, tmp_path / "page", target=ens.mixture.mean + 3.0 * (y - ens.mixture.mean), resamples=0)
+    assert wide.findings.calibration.verdict(0.9) == "too narrow"
+    assert "widen" in wide.advice[-1]
+    noise = np.repeat([1.0, 2.0], [54, 46])
+    tied = up.write_report(
+        {**dict(zip((*PAIR, TOTAL), (noise, 0.1 * noise, 1.1 * noise), strict=True))},
+        tmp_path / "page",
+        error=noise + np.arange(100.0) % 3,
+        resamples=0,
+    )
+    assert (tied.findings.tenth.share, tied.findings.tenth.tied) == (0.46, True)
+    for sentence in (tied.sentences["errors"], tied.advice[-1]):
+        assert "46 %" in sentence.replace("\u00a0", " ")

@@ -1,0 +1,129 @@
+"""Files, frames, ensembles and tables of measures are read alike, and wrong arguments are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import uqprism as up
+from tests.tasks.problems import ensemble
+from uqprism.ensemble.columns import Columns
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UqprismError
+from uqprism.report.readers import read_subject
+from uqprism.report.subject import MeasurePair
+from uqprism.tasks import prediction_error
+
+PAIR = ("crps.bayes.members", "crps.excess.members.members")
+
+
+def frame(n: int = 40, **how) -> pd.DataFrame:
+    """Columns id, mean_0 ... mean_9, variance_0 ... variance_9, y: what a user of any model has."""
+    ens, y = ensemble(n, **how)
+    members = {"mean": ens.members.mean, "variance": ens.members.variance}
+    columns = {f"{name}_{i}": row for name, rows in members.items() for i, row in enumerate(rows)}
+    return pd.DataFrame({"id": [f"trip {i}" for i in range(n)], **columns, "y": y})
+
+
+@pytest.mark.parametrize("kind", ["frame", "Arrow", "mapping", "file"])
+def test_columns_of_members_are_read_from_any_table(kind: str, tmp_path: Path) -> None:
+    given, other = frame(), frame(20, shift=1.0, seed=2)
+    if kind == "file":
+        given.to_parquet(tmp_path / "given.parquet")
+        other.to_parquet(tmp_path / "outside.parquet")
+        found = read_subject(tmp_path / "given.parquet", target="y", ood=[tmp_path / "outside.parquet"])
+    else:
+        change = {"frame": lambda x: x, "Arrow": pa.Table.from_pandas, "mapping": lambda x: x.to_dict("list")}[kind]
+        found = read_subject(change(given), target="y", ood=change(other))
+    ens, y = ensemble(40)
+    far = up.evaluate(ensemble(20, shift=1.0, seed=2)[0])
+    table = up.evaluate(ens, list(found.measures))
+    assert len(found.measures) == 12
+    for name in table:
+        np.testing.assert_allclose(found.measures[name], table[name], rtol=1e-12)
+        np.testing.assert_allclose(found.outside["outside"].measures[name], far[name])
+    np.testing.assert_array_equal(found.target, y)
+    np.testing.assert_allclose(found.error, prediction_error(ens, y))
+    assert found.target_name == "y"
+    assert found.columns_at(np.array([3, 1])) == {"id": ["trip 3", "trip 1"]}
+
+
+def test_scored_frames_keep_their_members() -> None:
+    given, ens = frame(), ensemble(40)[0]
+    scored = pd.concat([given, up.evaluate(ens, PAIR).to_pandas()], axis=1)
+    found = read_subject(scored, target="y")
+    assert list(found.measures) == list(PAIR)
+    assert found.n_members == 10
+    without = read_subject(scored.filter(regex="^(id|y|crps)"), target="y", prediction="y")
+    assert without.ensemble is None
+    np.testing.assert_array_equal(without.error, 0.0)
+
+
+def test_measures_of_a_scored_file_are_named_by_patterns(tmp_path: Path) -> None:
+    table = up.evaluate(ensemble(40)[0])
+    table.to_pandas().to_parquet(tmp_path / "scored.parquet")
+    found = read_subject(tmp_path / "scored.parquet", measures="log.*")
+    assert set(found.measures) == {*(name for name in table if name.startswith("log.")), *PAIR}
+
+
+def test_columns_and_errors_are_named() -> None:
+    given = frame().rename(columns=lambda name: name.replace("mean_", "mu"))
+    given["late"] = np.arange(40.0)
+    found = read_subject(given, columns=Columns(mean="mu{i}"), error="late", show=["y"], unit="km")
+    np.testing.assert_array_equal(found.error, np.arange(40.0))
+    assert found.error_words.name == "mean late"
+    assert list(found.columns_at(np.array([0]))) == ["y"]
+
+
+def test_measures_of_a_table_are_named_by_patterns() -> None:
+    table = {**up.evaluate(ensemble(40)[0]), "mine, too": np.arange(40.0)}
+    found = read_subject(table, measures=["crps.*.members", "mine, too"])
+    names = {name for name in table if name.startswith("crps.") and name.endswith(".members")} | {"mine, too"}
+    assert set(found.measures) == names
+
+
+def test_only_a_pair_that_shows_disagreement_divides_the_uncertainty() -> None:
+    """Between two approximations that are one distribution each there is no disagreement."""
+    names = ["crps.bayes.mixture", "crps.bayes.pooled", "crps.excess.mixture.mixture", "crps.excess.matched.pooled"]
+    with pytest.raises(InvalidValueError, match="needs a Bayes and an excess risk under one rule"):
+        MeasurePair.among(names, "crps", "source")
+    other = ["log.bayes.matched", "log.excess.members.matched"]
+    assert MeasurePair.among([*names, *other], "crps", "source") == MeasurePair("log", *other)
+    assert MeasurePair.among([*names, "crps.excess.members.mixture"], "crps", "x").excess == "crps.excess.members.mixture"
+    assert MeasurePair.among([*names, *PAIR], "crps", "source") == MeasurePair.of("crps")
+
+
+@pytest.mark.parametrize(
+    ("source", "how", "error", "message"),
+    [
+        (lambda _: 3, {}, ArgumentError, "source must be a file, a data frame, an EnsemblePrediction or a table"),
+        (lambda _: {"a": np.ones(9)}, {}, InvalidValueError, "needs a Bayes and an excess risk under one rule"),
+        (lambda _: pd.DataFrame({"a": np.ones(9)}), {}, InvalidValueError, "frame: no columns like mean_{i}, the columns are a"),
+        (lambda _: frame().assign(mean_3=np.nan), {}, InvalidValueError, "frame: row 0: mean_3 must be finite, got nan"),
+        (lambda _: frame(), {"target": "z"}, InvalidValueError, "unknown column 'z'"),
+        (lambda _: frame(), {"show": ["z"]}, InvalidValueError, "unknown column 'z'"),
+        (lambda _: frame(), {"columns": Columns(mean="mu{i}")}, InvalidValueError, "no columns like mu{i}"),
+        (lambda ens: ens, {"ood": 3}, ArgumentError, "ood must be of the kind of the source"),
+        (lambda ens: ens, {"rule": "crsp"}, UqprismError, "did you mean 'crps'"),
+        (up.evaluate, {"target": np.ones(30)}, ArgumentError, "give prediction= beside target="),
+        (up.evaluate, {"target": np.ones(30), "prediction": np.ones(30), "error": "nll"}, ArgumentError, "members"),
+        (up.evaluate, {"measures": "crsp.*"}, InvalidValueError, "source: unknown measure or column 'crsp"),
+        (lambda ens: ens, {"prediction": np.ones(30)}, ArgumentError, "prediction must be left out for an ensemble"),
+        (lambda ens: ens, {"error": "e"}, ArgumentError, "error must be an array for an ensemble, got the text 'e'"),
+        (up.evaluate, {"error": "e"}, ArgumentError, "error must be an array for a table of measures"),
+        (lambda ens: ens, {"show": ["id"]}, ArgumentError, "only a file or a data frame has columns to show"),
+        (lambda ens: ens, {"target": np.ones(30), "error": "squard"}, UqprismError, "did you mean 'squared'"),
+        (lambda ens: ens, {"error": np.ones(29)}, ShapeError, "each of the table's 30 points, got 29"),
+        (lambda ens: ens, {"target": np.ones(29)}, ShapeError, "each of the 30 rows, got 29"),
+        (lambda _: "mine.csv", {"target": np.ones(30)}, ArgumentError, "target must be the name of a column for a file"),
+        (lambda _: "mine.csv", {"error": np.ones(30)}, ArgumentError, "error must be the name of a column for a file"),
+        (lambda ens: ens, {"target": np.full(30, np.nan)}, InvalidValueError, "target must not be NaN"),
+    ],
+)
+def test_wrong_usage_is_refused_before_anything_is_written(source, how, error, message, tmp_path: Path) -> None:
+    with pytest.raises(error, match=message):
+        up.write_report(source(ensemble(30)[0]), tmp_path / "page", **how)
+    assert not list(tmp_path.iterdir())
