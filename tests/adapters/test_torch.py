@@ -86,7 +86,7 @@ def test_gradients_reach_the_networks() -> None:
 
 
 def test_from_model_takes_modules() -> None:
-    """Alone, in a list, stacked, with the options of from_torch; beside other models the arrays must be of one library."""
+    """Alone, in a list or stacked, with the options of from_torch."""
     networks = [Returns("raw") for _ in range(3)]
     x = torch.randn(7, 3)
     expected = up.from_torch(networks, x, head="natural").members.mean
