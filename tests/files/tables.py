@@ -1,4 +1,4 @@
-"""Small tables of ensembles, and what scoring them must give, computed in memory."""
+"""Small tables of ensembles, and their measures computed in memory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 
 import uqprism as up
@@ -46,18 +47,42 @@ def expected(given: pa.Table | dict[str, np.ndarray], measures: object = None, w
     return up.evaluate(ensemble(given, weights), DEFAULT if measures is None else measures)
 
 
-def assert_scored(scored: pa.Table, given: pa.Table, measures: list[str] | None = None, weights: object = None) -> None:
-    """Every measure equals what evaluating in memory gives, to the last bit but for the order of summation."""
+def assert_scored(result: pa.Table, given: pa.Table, measures: list[str] | None = None, weights: object = None) -> None:
+    """Every measure equals that of `evaluate` in memory, up to rounding."""
     wanted = expected(given, measures, weights)
-    assert scored.column_names[-len(wanted) :] == list(wanted)
+    assert result.column_names[-len(wanted) :] == list(wanted)
     for name, values in wanted.items():
-        found = scored.column(name).to_numpy()
+        found = result.column(name).to_numpy()
         assert found.dtype == values.dtype
         np.testing.assert_allclose(found, values, rtol=1e-12 if values.dtype == np.float64 else 1e-6, err_msg=name)
 
 
-def scored_parquet(folder: Path, given: pa.Table, **options: object) -> pa.Table:
-    """What `score` makes of this table, from Parquet to Parquet."""
-    pq.write_table(given, folder / "in.parquet")
-    files.score(folder / "in.parquet", folder / "out.parquet", **options)
-    return pq.read_table(folder / "out.parquet")
+def write_table(given: pa.Table, path: Path, **options: object) -> Path:
+    """Write a table in the format of the suffix; `options` are those of Parquet. NPZ gets the numbers, members as matrices."""
+    if path.suffix == ".csv":
+        pyarrow.csv.write_csv(given, path)
+    elif path.suffix == ".npz":
+        arrays = {name: given.column(name).to_numpy() for name in given.column_names}
+        arrays = {name: values for name, values in arrays.items() if values.dtype != object}
+        for kind in ("mean", "variance", "scale"):
+            rows = [arrays.pop(name) for name in list(arrays) if name.startswith(f"{kind}_")]
+            arrays |= {kind: np.stack(rows)} if rows else {}
+        np.savez(path, **arrays)
+    else:
+        pq.write_table(given, path, **options)
+    return path
+
+
+def read_table(path: Path) -> pa.Table:
+    if path.suffix == ".csv":
+        return pyarrow.csv.read_csv(path)
+    if path.suffix == ".npz":
+        with np.load(path) as file:
+            return pa.table(dict(file))
+    return pq.read_table(path)
+
+
+def score_table(folder: Path, given: pa.Table, **options: object) -> pa.Table:
+    """The table that `score` makes of this one."""
+    files.score(write_table(given, folder / "in.parquet"), folder / "out.parquet", **options)
+    return read_table(folder / "out.parquet")

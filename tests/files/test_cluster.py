@@ -1,4 +1,4 @@
-"""A cluster of worker processes makes what one machine makes, also when a worker is killed."""
+"""A cluster writes the same files as one machine, also when a worker is killed."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def test_an_error_on_a_worker_names_the_part(
         score(folder, tmp_path / "out", dask=cluster.scheduler_address)
 
 
-def dawdle() -> None:
-    """Let every part of this worker wait half-written for a while, so that it can be killed in the middle of one."""
+def delay_parts() -> None:
+    """Delay the end of every part on this worker, so that it can be killed during one."""
     finish = write.ParquetOutput.finish
 
     def late(sink: write.ParquetOutput, record: dict[str, object]) -> None:
@@ -123,7 +123,7 @@ def test_a_killed_worker_loses_nothing(cluster: LocalCluster, tmp_path: Path) ->
     given, killed = table(4000), []
     pq.write_table(given, tmp_path / "in.parquet", row_group_size=500)
     with Client(cluster.scheduler_address, set_as_default=False) as client:
-        client.run(dawdle)
+        client.run(delay_parts)
         killer = threading.Thread(target=kill_one, args=(client, tmp_path / "many", killed))
         killer.start()
         report = score(tmp_path / "in.parquet", tmp_path / "many", part_rows=500, dask=client)

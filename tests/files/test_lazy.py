@@ -1,4 +1,4 @@
-"""Chunked data: the values are those computed in memory, and nothing is computed before it is asked for."""
+"""Measures of chunked data are those computed in memory, and are computed lazily."""
 
 from __future__ import annotations
 

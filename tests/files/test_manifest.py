@@ -1,4 +1,4 @@
-"""Whole or not at all: what is left behind by failures, and what a later run makes of it."""
+"""Files after failures: what remains, and what a later run keeps, continues or refuses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def state(folder: Path) -> dict[str, int]:
 
 @pytest.fixture
 def interrupted(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run that was ended in the middle of its third part."""
+    """The output of a run that ended in its third part."""
     make = stream.write_part
 
     def stopping(part: object, *arguments: object, **options: object) -> object:
@@ -87,7 +87,7 @@ def test_resume_with_other_options_says_what_differs(
 
 
 def test_resume_after_bad_rows_with_another_way_to_treat_them(folder: Path, tmp_path: Path) -> None:
-    """Parts without bad rows are the same whatever is done with such rows; parts with some are not."""
+    """Parts without bad rows do not depend on `on_bad`; parts with some do."""
     broken = table(50).to_pydict()
     broken["mean_1"][3] = None
     pq.write_table(pa.table(broken), folder / "1.parquet")
@@ -156,7 +156,7 @@ def test_resume_of_one_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["out.parquet", "out.csv", "out.npz", "out"])
 def test_a_failure_in_the_middle_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
-    """Whatever fails: a full disk while writing the second batch, or an error while computing it."""
+    """The third batch fails, as on a full disk."""
     pq.write_table(table(5000), tmp_path / "in.parquet")
     monkeypatch.setattr("uqprism.files.rows.BATCH_BYTES", 1)  # batches of 64 rows
     calls = []
@@ -176,7 +176,7 @@ def test_a_failure_in_the_middle_leaves_nothing(tmp_path: Path, monkeypatch: pyt
 
 
 def test_leftovers_of_a_killed_run_are_swept_away(folder: Path, tmp_path: Path) -> None:
-    """Those that nothing has touched for long; younger ones may be another run's."""
+    """Only those unchanged for an hour; younger ones may belong to another run."""
     (tmp_path / "out").mkdir()
     old, young = (tmp_path / "out" / f"{TEMPORARY}{run}-01234567-0.parquet" for run in ("0123456789ab", "ba9876543210"))
     for leftover in (old, young):

@@ -1,4 +1,4 @@
-"""Files, folders and patterns: which files are read, and where their parts come out."""
+"""Which files are read for paths, folders and patterns, and where their parts are written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from tests.files.tables import FEW, assert_scored, members, table
+from tests.files.tables import FEW, assert_scored, members, read_table, table
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.files import named_by_stem, score
 
@@ -87,10 +87,10 @@ def test_several_files_into_one(tmp_path: Path, suffix: str) -> None:
     for seed in (1, 2):
         pq.write_table(table(5, seed=seed), tmp_path / f"{seed}.parquet")
     score([tmp_path / "2.parquet", tmp_path / "1.parquet"], tmp_path / f"out.{suffix}", measures=FEW)
-    read = pq.read_table if suffix == "parquet" else pyarrow.csv.read_csv
+    found = read_table(tmp_path / f"out.{suffix}")
     both = pa.concat_tables([table(5, seed=2), table(5, seed=1)])
-    assert read(tmp_path / f"out.{suffix}").column("key").equals(pa.chunked_array(both.column("key").combine_chunks()))
-    assert_scored(read(tmp_path / f"out.{suffix}"), both, FEW)
+    assert found.column("key").equals(pa.chunked_array(both.column("key").combine_chunks()))
+    assert_scored(found, both, FEW)
 
 
 def test_several_files_of_other_columns_do_not_go_into_one(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Points of files as the tasks take them."""
+"""Measures, members, targets and errors of files, as the tasks use them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
 
 import uqprism as up
+from tests.files.tables import write_table
 from tests.tasks.problems import ensemble
 from uqprism import tasks
 from uqprism.files import score
@@ -26,20 +26,10 @@ def members() -> tuple[up.EnsemblePrediction, np.ndarray, pa.Table]:
     return ens, target, ens.to_arrow().append_column("y", pa.array(target)).append_column("note", pa.array(["x"] * 30))
 
 
-def write(table: pa.Table, path: Path) -> Path:
-    if path.suffix == ".csv":
-        arrow_csv.write_csv(table, path)
-    elif path.suffix == ".npz":
-        np.savez(path, **{name: table.column(name).to_numpy() for name in table.column_names if name != "note"})
-    else:
-        pq.write_table(table, path)
-    return path
-
-
 @pytest.mark.parametrize("ending", ["parquet", "csv", "npz"])
 def test_members_are_evaluated_and_targets_become_errors(members, ending: str, tmp_path: Path) -> None:
     ens, target, table = members
-    points = Points.of(write(table, tmp_path / f"in.{ending}"))
+    points = Points.of(write_table(table, tmp_path / f"in.{ending}"))
     found = points.measures(["crps.*"])
     assert len(found) == 36
     np.testing.assert_allclose(found[MEASURE], up.evaluate(ens, MEASURE)[MEASURE], rtol=1e-12)
@@ -52,7 +42,7 @@ def test_members_are_evaluated_and_targets_become_errors(members, ending: str, t
 
 def test_measures_that_are_there_are_taken_as_they_are(tmp_path: Path) -> None:
     table = pa.table({MEASURE: [1.0, 2.0], "log.bayes.mixture": [3.0, 4.0], "my_score": [5, 6], "y": [0.0, 0.5], "p": [1.0, 1.0]})
-    points = Points.of(write(table, tmp_path / "scored.parquet"))
+    points = Points.of(write_table(table, tmp_path / "scored.parquet"))
     assert list(points.measures()) == [MEASURE, "log.bayes.mixture"]
     assert points.measures(["my_score"])["my_score"].tolist() == [5.0, 6.0]
     assert list(points.measures(["log.*, my_score"])) == ["my_score", "log.bayes.mixture"]
@@ -64,8 +54,8 @@ def test_measures_that_are_there_are_taken_as_they_are(tmp_path: Path) -> None:
 def test_a_folder_of_parts_is_one_set_of_points(members, tmp_path: Path) -> None:
     *_, table = members
     for i in range(3):
-        write(table.slice(10 * i, 10), tmp_path / f"part{i}.parquet")
-    write(table, tmp_path / "_record.parquet")
+        write_table(table.slice(10 * i, 10), tmp_path / f"part{i}.parquet")
+    write_table(table, tmp_path / "_record.parquet")
     np.testing.assert_array_equal(Points.of(tmp_path).read(["y"])["y"], table.column("y").to_numpy())
 
 
@@ -103,13 +93,13 @@ def test_a_saved_measure_table_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_bad_requests_name_the_file_or_the_option(members, call, message: str, tmp_path: Path) -> None:
-    points = Points.of(write(members[2], tmp_path / "in.parquet"))
+    points = Points.of(write_table(members[2], tmp_path / "in.parquet"))
     with pytest.raises(up.UqprismError, match=message):
         call(points)
 
 
 def test_a_file_without_measures_or_members_says_what_to_do(tmp_path: Path) -> None:
-    points = Points.of(write(pa.table({"a": [1.0], "y": [2.0]}), tmp_path / "in.csv"))
+    points = Points.of(write_table(pa.table({"a": [1.0], "y": [2.0]}), tmp_path / "in.csv"))
     with pytest.raises(up.UqprismError, match=r"no columns like mean_\{i\}.*uqprism score writes them"):
         points.measures()
 

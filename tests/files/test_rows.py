@@ -1,4 +1,4 @@
-"""Rows without a risk: refused by file, row and column, left empty, or left out."""
+"""Bad rows: refused with file, row and column, left without measures, or left out."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from tests.files.tables import FEW, assert_scored, table
+from tests.files.tables import FEW, assert_scored, read_table, table, write_table
 from uqprism.errors import InvalidValueError
 from uqprism.files import score
 
@@ -27,20 +26,9 @@ def spoiled(*, nulls: bool) -> pa.Table:
     return pa.table(frame)
 
 
-def write(given: pa.Table, path: Path) -> Path:
-    if path.suffix == ".parquet":
-        pq.write_table(given, path, row_group_size=6)
-    elif path.suffix == ".csv":
-        pyarrow.csv.write_csv(given, path)
-    else:
-        matrices = {kind: np.stack([given.column(f"{kind}_{i}").to_numpy() for i in range(3)]) for kind in ("mean", "variance")}
-        np.savez(path, key=given.column("key").to_numpy(), **matrices)
-    return path
-
-
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "npz"])
 def test_the_first_bad_row_is_named(tmp_path: Path, suffix: str) -> None:
-    path = write(spoiled(nulls=False), tmp_path / f"in.{suffix}")
+    path = write_table(spoiled(nulls=False), tmp_path / f"in.{suffix}")
     message = rf"in\.{suffix}: row 3: mean_1 must be finite, got (nan|null) \(5 bad rows among rows 0 to 19\); .*--on-bad null"
     with pytest.raises(InvalidValueError, match=message):
         score(path, tmp_path / "out.parquet")
@@ -71,15 +59,11 @@ def test_the_row_is_counted_in_the_file(tmp_path: Path, name: str, value: float 
 @pytest.mark.parametrize("on_bad", ["null", "drop"])
 def test_bad_rows_are_left_empty_or_out(tmp_path: Path, suffix: str, target: str, on_bad: str) -> None:
     given = spoiled(nulls=suffix != "npz")
-    path = write(given, tmp_path / f"in.{suffix}")
+    path = write_table(given, tmp_path / f"in.{suffix}")
     report = score(path, tmp_path / f"out.{target}", measures=FEW, on_bad=on_bad)
     bad = [*BAD, *([5] if suffix != "npz" else [])]
     assert (report.rows, report.bad_rows) == (20, len(bad))
-    if target == "npz":
-        with np.load(tmp_path / "out.npz") as file:
-            scored = pa.table({name: file[name] for name in ("key", *FEW)})
-    else:
-        scored = (pq.read_table if target == "parquet" else pyarrow.csv.read_csv)(tmp_path / f"out.{target}")
+    scored = read_table(tmp_path / f"out.{target}")
     good = np.array([row not in bad for row in range(20)])
     keys = given.column("key").to_numpy()
     assert scored.column("key").to_pylist() == (keys if on_bad == "null" else keys[good]).tolist()

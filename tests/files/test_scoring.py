@@ -1,4 +1,4 @@
-"""Every format in, every format out: the measures are those computed in memory, and everything else passes through."""
+"""`score` from every format to every format: the measures are those computed in memory, and other columns are copied."""
 
 from __future__ import annotations
 
@@ -17,7 +17,19 @@ import pyarrow.parquet as pq
 import pytest
 
 import uqprism as up
-from tests.files.tables import DEFAULT, FEW, assert_scored, columns, ensemble, expected, members, scored_parquet, table
+from tests.files.tables import (
+    DEFAULT,
+    FEW,
+    assert_scored,
+    columns,
+    ensemble,
+    expected,
+    members,
+    read_table,
+    score_table,
+    table,
+    write_table,
+)
 from uqprism.ensemble.columns import Columns
 from uqprism.errors import FileError, InvalidValueError
 from uqprism.files import read, score
@@ -79,7 +91,7 @@ def test_a_pandas_index_survives(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_precision_follows_the_members(tmp_path: Path, dtype: str) -> None:
     given = table(dtype=dtype)
-    assert_scored(scored_parquet(tmp_path, given, measures=FEW), given, FEW)
+    assert_scored(score_table(tmp_path, given, measures=FEW), given, FEW)
 
 
 def test_whole_numbers_and_decimals_count_as_double(tmp_path: Path) -> None:
@@ -87,13 +99,13 @@ def test_whole_numbers_and_decimals_count_as_double(tmp_path: Path) -> None:
         {"mean_0": [1, 2], "mean_1": [3, 5], "scale_0": [1, 2], "scale_1": [decimal.Decimal("0.5"), decimal.Decimal("1.5")]}
     )
     ens = up.EnsemblePrediction.gaussian(mean=[[1.0, 2.0], [3.0, 5.0]], scale=[[1.0, 2.0], [0.5, 1.5]])
-    found = scored_parquet(tmp_path, plain, measures="crps.bayes.members").column(0).to_numpy()
+    found = score_table(tmp_path, plain, measures="crps.bayes.members").column(0).to_numpy()
     np.testing.assert_allclose(found, up.evaluate(ens, "crps.bayes.members")["crps.bayes.members"], rtol=1e-14)
 
 
 def test_members_are_kept_on_request(tmp_path: Path) -> None:
     given = table()
-    assert scored_parquet(tmp_path, given, measures=FEW, keep_members=True).select(given.column_names).equals(given)
+    assert score_table(tmp_path, given, measures=FEW, keep_members=True).select(given.column_names).equals(given)
 
 
 def test_csv_to_csv_leaves_other_columns_as_they_are_written(tmp_path: Path) -> None:
@@ -174,8 +186,7 @@ def test_columns_of_an_npz_file_may_be_arrays(tmp_path: Path) -> None:
     given = table(5, file=np.arange(5))
     pq.write_table(given, tmp_path / "in.parquet")
     score(tmp_path / "in.parquet", tmp_path / "out.npz", measures=FEW)
-    with np.load(tmp_path / "out.npz") as found:
-        assert found["file"].tolist() == list(range(5))
+    assert read_table(tmp_path / "out.npz")["file"].to_pylist() == list(range(5))
     np.savez(tmp_path / "in.npz", **{name: given[name].to_numpy() for name in given.column_names if name != "file"})
     score(tmp_path / "in.npz", tmp_path / "out.parquet", measures=FEW, overwrite=True)
     assert_scored(pq.read_table(tmp_path / "out.parquet"), given, FEW)
@@ -225,21 +236,10 @@ def test_what_npz_cannot_hold_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("source", ["in.parquet", "in.csv", "in.npz"])
 @pytest.mark.parametrize("target", ["out.parquet", "out.csv", "out.npz"])
 def test_no_rows_in_no_rows_out(tmp_path: Path, source: str, target: str) -> None:
-    given = table(0)
-    pq.write_table(given, tmp_path / "in.parquet")
-    (tmp_path / "in.csv").write_text(",".join(given.column_names) + "\n")
-    np.savez(tmp_path / "in.npz", key=np.arange(0), **members(0))
-    report = score(tmp_path / source, tmp_path / target, measures=FEW)
+    report = score(write_table(table(0), tmp_path / source), tmp_path / target, measures=FEW)
     assert report.rows == 0
-    if target == "out.npz":
-        with np.load(tmp_path / target) as file:
-            found = {name: len(file[name]) for name in file.files}
-    elif target == "out.csv":
-        header, *rest = (tmp_path / target).read_text().splitlines()
-        found = dict.fromkeys(header.split(","), len(rest))
-    else:
-        found = dict.fromkeys(pq.read_table(tmp_path / target).column_names, pq.read_table(tmp_path / target).num_rows)
-    assert found == {"key": 0, **dict.fromkeys(FEW, 0)}
+    found = read_table(tmp_path / target)
+    assert (found.column_names, found.num_rows) == (["key", *FEW], 0)
 
 
 def test_columns_may_have_other_names(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_columns_may_have_other_names(tmp_path: Path) -> None:
         ({"mean_columns": "mu10,mu-2,mu9", "variance_columns": ["v10", "v-2", "v9"]}, [0, 1, 2]),
         ({"mean_columns": "mu{i}", "variance_columns": "v{i}"}, [1, 2, 0]),
     ]:
-        found = scored_parquet(tmp_path, pa.table(named), measures=FEW, weights=weights, overwrite=True, **chosen)
+        found = score_table(tmp_path, pa.table(named), measures=FEW, weights=weights, overwrite=True, **chosen)
         assert_scored(found, pa.table(columns({name: x[order] for name, x in given.items()})), FEW, weights)
 
 
