@@ -8,7 +8,7 @@ from uqprism import families, rules
 from uqprism.ensemble import EnsemblePrediction, approximations
 from uqprism.ensemble.evidential import EvidentialPrediction
 from uqprism.errors import UqprismError
-from uqprism.evaluation import Decomposition, decompose, evaluate, log_bayes_mixture_bounds
+from uqprism.evaluation import Decomposition, decompose, evaluate
 from uqprism.families import Empirical, Gaussian, Laplace, Logistic, Mixture, StudentT
 from uqprism.families.quadrature import Exactness
 from uqprism.measures import Measure, MeasureTable, catalogue
@@ -111,7 +111,6 @@ __all__ = [
     "from_model",
     "from_posterior",
     "from_torch",
-    "log_bayes_mixture_bounds",
     "ood_detection",
     "prediction_error",
     "rank_correlation",

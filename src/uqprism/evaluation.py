@@ -167,17 +167,6 @@ def _reference(
     return table, exactness
 
 
-def log_bayes_mixture_bounds(ensemble: EnsemblePrediction) -> tuple[Array, Array]:
-    """A lower and an upper bound on `log.bayes.mixture`, the entropy of the mixture, without any integral.
-
-    The entropy is concave, so the members' mean entropy lies below (Jensen); a Gaussian has the largest entropy of all
-    distributions with its variance, so the matched Gaussian's lies above. The lower bound is off by the mutual information, at
-    most log(members).
-    """
-    table = evaluate(ensemble, ["log.bayes.members", "log.bayes.matched"])
-    return table["log.bayes.members"], table["log.bayes.matched"]
-
-
 def _correction(ensemble: EnsemblePrediction, estimator: Estimator) -> float | Array | None:
     """What members/members excesses are divided by: the weight of pairs of different members; None for all pairs."""
     if estimator == "plugin":

@@ -171,3 +171,14 @@ def test_rules_rebuilt_from_less_give_all_measures(name: str, rebuilt: dict) -> 
     assert len(again) == 36
     for mine, theirs in zip(ours, again, strict=True):
         assert_allclose(again[theirs], ours[mine], rtol=1e-6, atol=1e-9, err_msg=mine)
+
+
+def test_log_bayes_of_the_mixture_has_cheap_bounds(rng: np.random.Generator) -> None:
+    """Jensen below, the matched Gaussian above; both closed form, and the truth lies between."""
+    ens = up.EnsemblePrediction.gaussian(mean=3 * rng.normal(size=(5, 20)), scale=np.exp(rng.normal(size=(5, 20))))
+    table = up.evaluate(ens)
+    lower, upper = up.rules.Log().mixture_entropy_bounds(ens.mixture)
+    assert (lower <= table["log.bayes.mixture"]).all()
+    assert (table["log.bayes.mixture"] <= upper).all()
+    assert_allclose(lower, table["log.bayes.members"], rtol=1e-14)
+    assert_allclose(upper, table["log.bayes.matched"], rtol=1e-14)

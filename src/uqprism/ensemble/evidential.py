@@ -17,7 +17,7 @@ from uqprism.families.base import prepare
 from uqprism.support.storage import read_npz, write_npz
 
 FORMAT = "uqprism.EvidentialPrediction"
-PARAMETERS = {"gamma": "location", "nu": "scale", "alpha": "scale", "beta": "scale"}
+PARAMETERS = {"gamma": "location", "nu": "shape", "alpha": "shape", "beta": "variance"}
 
 # The deviations of the means follow a golden-ratio sequence down the strata of the variance. With this start, the heaviest
 # stratum gets about one standard deviation and the final rescaling is small. Of the starts 0.31, 0.6, 0.68 and 0.72, it came

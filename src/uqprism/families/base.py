@@ -16,6 +16,10 @@ from uqprism.registry import Registry
 families: Registry[type[Family]] = Registry("family", "uqprism.families")
 
 
+POWERS = {"location": 1, "scale": 1, "variance": 2, "shape": 0}
+"""How a parameter of each kind follows y -> centre + unit * y: times this power of the unit; a location is moved by centre too."""
+
+
 class Family(ABC):
     """A batch of distributions on the real line.
 
@@ -23,8 +27,7 @@ class Family(ABC):
     Closed forms are added pair by pair with `functionals.closed_form`.
 
     Attributes:
-        parameters: each parameter and how it moves when y becomes centre + unit * y: "location", "scale", "variance" or
-            "shape" (does not move).
+        parameters: the kind of each parameter, one of `POWERS`, which says how it moves when y becomes centre + unit * y.
     """
 
     name: ClassVar[str]
@@ -82,9 +85,9 @@ class Family(ABC):
         for name, kind in self.parameters.items():
             x = getattr(self, name)
             if x is not None and kind == "location":
-                x = after(rescale(before(x), 1))
+                x = after(rescale(before(x), POWERS[kind]))
             elif x is not None:
-                x = rescale(x, {"scale": 1, "variance": 2, "shape": 0}[kind])
+                x = rescale(x, POWERS[kind])
             setattr(clone, name, x)
         return clone
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from uqprism.arrays import Array
+from uqprism.arrays import Array, namespace
 from uqprism.families.base import Family
 from uqprism.families.functionals import cross_entropy, relative_entropy
 from uqprism.families.gaussian import Gaussian
+from uqprism.families.mixture import Mixture
 from uqprism.rules.base import Identity, Pair, Rule, rules
 
 
@@ -38,6 +39,17 @@ class Log(Rule):
     def divergence(self, *, prediction: Family, truth: Family) -> Array:
         """KL(truth || prediction)."""
         return relative_entropy(truth, prediction)
+
+    def mixture_entropy_bounds(self, mixture: Mixture) -> tuple[Array, Array]:
+        """A lower and an upper bound on the entropy of a mixture, (*batch) each, without any integral.
+
+        The entropy is concave, so the mean entropy of the components lies below (Jensen); a Gaussian has the largest entropy of
+        all distributions with its variance, so that of the matched Gaussian lies above. The lower bound is off by the mutual
+        information, at most log(components). `log.bayes.members` and `log.bayes.matched` are the same numbers.
+        """
+        entropies = mixture.weights * self.entropy(mixture.components)
+        matched = Gaussian(mean=mixture.mean, variance=mixture.variance, check=False)
+        return namespace(entropies).sum(entropies, axis=0), self.entropy(matched)
 
     def identities(self, members: type[Family]) -> dict[Pair, Identity]:
         """A Gaussian surrogate with the mixture's mean and variance turns integrals over the mixture into closed forms."""
