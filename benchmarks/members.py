@@ -8,7 +8,7 @@ import numpy as np
 from speed import seconds
 
 import uqprism as up
-from uqprism.backends.choose import cpu
+from uqprism.backends.numba import backend as cpu
 
 FIGURE = Path(__file__).parent / "cost.svg"
 CLOSED = ["crps.excess.members.members", "quadratic.excess.members.members"]

@@ -46,7 +46,7 @@ def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch, rng: np.random.G
     mean = rng.normal(size=(4, 60)) * 10.0 ** rng.uniform(-6, 1, size=60)
     ens = up.EnsemblePrediction.gaussian(mean=mean, scale=np.exp(rng.normal(size=(4, 60))))
     whole = up.evaluate(ens)
-    monkeypatch.setattr("uqprism.backends.parts.ELEMENTS", 4 * 256 * 7)
+    monkeypatch.setattr("uqprism.backends.reference.ELEMENTS", 4 * 256 * 7)
     cut = up.evaluate(ens)
     for name in whole:
         assert_allclose(cut[name], whole[name], rtol=1e-10, err_msg=name)

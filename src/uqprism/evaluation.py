@@ -1,4 +1,4 @@
-"""Compute measures together: by a fused kernel where one serves, by the readable reference path elsewhere."""
+"""`evaluate` and `decompose`: from an ensemble to measures."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from uqprism.arrays import Array, is_traced, namespace
-from uqprism.backends.choose import Backend, choose
-from uqprism.backends.parts import fits_one_part, index_like, put, split
+from uqprism.backends.choose import BackendName, compute
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
-from uqprism.families.quadrature import Exactness, recording
+from uqprism.families.quadrature import Exactness
 from uqprism.measures import (
     ApproximationLike,
     Measure,
@@ -25,7 +23,6 @@ from uqprism.measures import (
     resolve_rule,
     select_measures,
 )
-from uqprism.measures.risks import Risks
 from uqprism.registry import unknown
 from uqprism.support.tables import data_frame
 
@@ -100,7 +97,7 @@ def evaluate(
     measures: MeasuresLike = None,
     *,
     estimator: Estimator = "plugin",
-    backend: Backend = "auto",
+    backend: BackendName = "auto",
 ) -> MeasureTable:
     """Compute measures together, sharing all work between them.
 
@@ -110,35 +107,20 @@ def evaluate(
             144 of the paper's four rules.
         estimator: for measures with members in both roles, see `decompose`.
         backend: "auto" takes a fused kernel for Gaussian members where it pays (processors need the extra `fast`);
-            "reference" the readable path that defines the truth; "fused" insists on a kernel.
+            "reference" the readable code that defines the truth; "fused" insists on a kernel.
     """
     given: object = ensemble
     if not isinstance(given, EnsemblePrediction):
         way_out = "up.from_frame makes one of a table" if hasattr(given, "columns") else "build one first"
         raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(given).__name__}; {way_out}")
-    for what, value, known in (("estimator", estimator, get_args(Estimator)), ("backend", backend, get_args(Backend))):
+    for what, value, known in (("estimator", estimator, get_args(Estimator)), ("backend", backend, get_args(BackendName))):
         if value not in known:
             raise unknown(what, value, known)
     wanted = select_measures(measures)
-    correction = _correction(ensemble, estimator)
-    flat = ensemble.flat()
-    chosen = choose(flat, backend, small=fits_one_part(flat))
-    fused = [m for m in wanted if chosen is not None and chosen.covers(m)]
-    values: dict[str, Array] = {}
-    exactness: dict[str, Exactness] = {}
-    if chosen is not None and fused:
-        done = chosen.compute(flat, fused, None if correction is None else float(correction))
-        dtype = flat.members.centre.dtype
-        kinds = {t: _exactness([t] if t else [], done.worked, dtype) for t in set(done.tolerances.values())}
-        values, exactness = done.values, {name: kinds[t] for name, t in done.tolerances.items()}
-    rest = [m for m in wanted if m.name not in values]
-    if rest:
-        more, how = _reference(flat, rest, correction)
-        values, exactness = {**values, **more}, {**exactness, **how}
-    if fused:
-        for at, affected in done.declined:
-            patch, _ = _reference(flat[at], [m for m in fused if m.name in affected], correction)
-            values |= {name: put(values[name], at, repaired) for name, repaired in patch.items()}
+    done = compute(ensemble.flat(), wanted if estimator == "plugin" else _parts(wanted), backend)
+    values, exactness = done.values, done.exactness
+    if estimator == "unbiased":
+        values, exactness = _unbiased(wanted, values, exactness, _share_of_distinct_pairs(ensemble))
     shape = ensemble.points_shape
     table = {m.name: values[m.name] for m in wanted}
     if len(shape) != 1:
@@ -146,76 +128,47 @@ def evaluate(
     return MeasureTable(table, {m.name: exactness[m.name] for m in wanted}, wanted)
 
 
-def _reference(
-    flat: EnsemblePrediction, wanted: Sequence[Measure], correction: float | Array | None
+def _over_pairs(measure: Measure) -> bool:
+    return (measure.prediction, measure.truth) == ("members", "members")
+
+
+def _parts(wanted: Sequence[Measure]) -> list[Measure]:
+    """What unbiased estimates are made of: totals over pairs of members are a Bayes risk and an excess."""
+    parts = []
+    for m in wanted:
+        if m.risk == "total" and _over_pairs(m):
+            excess = Measure(m.rule, "excess", m.prediction, m.truth, m.scorer)
+            parts += [Measure(m.rule, "bayes", None, m.truth, m.scorer), excess]
+        else:
+            parts.append(m)
+    return list({m.name: m for m in parts}.values())
+
+
+def _unbiased(
+    wanted: Sequence[Measure], values: Mapping[str, Array], exactness: Mapping[str, Exactness], share: float | Array
 ) -> tuple[dict[str, Array], dict[str, Exactness]]:
-    """The readable path: in parts whose temporaries stay small."""
-    parts, order = split(flat.counted())
-    done: list[dict[str, Array]] = []
-    exactness: dict[str, Exactness] = {}
-    for part in parts:
-        values, exactness = evaluate_chunk(part, wanted, correction)
-        done.append(values)
-    xp = namespace(flat.members.centre)
-    table = {}
-    for measure in wanted:
-        pieces = [values.pop(measure.name) for values in done]  # popped, so that no result is held twice
-        whole = xp.concat(pieces, axis=0) if len(pieces) > 1 else pieces[0]
-        if order is not None:
-            whole = xp.take(whole, index_like(np.argsort(order), whole), axis=0)
-        table[measure.name] = whole
-    return table, exactness
+    """Excesses over pairs of members divided by the weight of the pairs of different members, and the totals they are part of."""
+    corrected, how = dict(values), dict(exactness)
+    for m in filter(_over_pairs, wanted):
+        bayes, excess = f"{m.rule}.bayes.members", f"{m.rule}.excess.members.members"
+        xp = namespace(values[excess])
+        with np.errstate(over="ignore", under="ignore"):  # what a narrow result cannot hold becomes infinite or zero
+            value = xp.astype(values[excess] / share, values[excess].dtype)
+            corrected[m.name] = values[bayes] + value if m.risk == "total" else value
+        if m.risk == "total":
+            how[m.name] = max(
+                exactness[bayes], exactness[excess], key=lambda known: (known.method == "quadrature", known.tolerance)
+            )
+    return corrected, how
 
 
-def _correction(ensemble: EnsemblePrediction, estimator: Estimator) -> float | Array | None:
-    """What members/members excesses are divided by: the weight of pairs of different members; None for all pairs."""
-    if estimator == "plugin":
-        return None
+def _share_of_distinct_pairs(ensemble: EnsemblePrediction) -> float | Array:
+    """The weight of all pairs of different members."""
     if ensemble.n_members < 2:
         raise InvalidValueError("estimator='unbiased' needs at least two members, got one; use 'plugin'")
     if ensemble.weights is None:
         return 1.0 - 1.0 / ensemble.n_members
-    correction = 1.0 - namespace(ensemble.weights).sum(ensemble.weights**2)
-    if not is_traced(correction) and not float(correction) > 0.0:
+    share = 1.0 - namespace(ensemble.weights).sum(ensemble.weights**2)
+    if not is_traced(share) and not float(share) > 0.0:
         raise InvalidValueError("estimator='unbiased' needs at least two members with weight, got one; use 'plugin'")
-    return correction
-
-
-def evaluate_chunk(
-    part: EnsemblePrediction, wanted: Sequence[Measure], correction: float | Array | None
-) -> tuple[dict[str, Array], dict[str, Exactness]]:
-    """Measures of points that are few enough to be taken at once, and how exact each is."""
-    centred = CentredEnsemble(part.members, part.member_weights())
-    known: dict[str, Risks] = {}
-    values, exactness = {}, {}
-    dtype = part.members.centre.dtype
-    for measure in wanted:
-        if measure.rule not in known:
-            known[measure.rule] = Risks(centred, measure.resolved())
-        risks = known[measure.rule]
-        with recording() as tolerances:
-            value = _risk(risks, measure, correction)
-        xp = namespace(value)
-        exactness[measure.name] = _exactness(tolerances, value.dtype, dtype)
-        with np.errstate(over="ignore", under="ignore"):  # what a narrow result cannot hold becomes infinite or zero
-            values[measure.name] = xp.astype(value, dtype)
-    return values, exactness
-
-
-def _risk(risks: Risks, measure: Measure, correction: float | Array | None) -> Array:
-    if measure.prediction is None:
-        return risks.get("bayes", measure.truth)
-    pair = measure.prediction, measure.truth
-    if pair == ("members", "members") and correction is not None:
-        excess = risks.get("excess", *pair) / correction
-        return excess if measure.risk == "excess" else risks.get("bayes", measure.truth) + excess
-    return risks.get(measure.risk, *pair)
-
-
-def _exactness(tolerances: Sequence[float], worked: Any, given: Any) -> Exactness:
-    """Closed forms keep ten digits and quadratures eight in double precision, four and a half and four in single."""
-    double = "64" in str(worked)
-    rounding = 0.0 if "64" in str(given) else (6e-8 if "32" in str(given) else 5e-3)
-    if not tolerances:
-        return Exactness("closed form", max(1e-10 if double else 2e-5, rounding))
-    return Exactness("quadrature", max(*tolerances, 0.0 if double else 2e-4, rounding))
+    return share

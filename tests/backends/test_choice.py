@@ -177,7 +177,7 @@ import numpy as np, uqprism as up
 assert up.__file__.startswith({folder!r}), up.__file__
 table = up.evaluate(up.EnsemblePrediction.gaussian(mean=np.zeros((2, 3)), scale=np.ones((2, 3))), "squared_error.bayes.members",
                     backend="fused")
-from uqprism.backends.numba.prepare import prepare
+from uqprism.backends.numba.points import prepare
 print(sum(prepare.stats.cache_hits.values()), sum(prepare.stats.cache_misses.values()), prepare.stats.cache_path)
 """
 
@@ -195,8 +195,8 @@ def test_read_only_package(tmp_path: Path) -> None:
     assert first[:2] == ["0", "1"]
     assert second[:2] == ["1", "0"]
     assert first[2].startswith(str(cache))
-    layout = folder / "uqprism" / "backends" / "layout.py"
-    layout.write_text(layout.read_text() + "# a change in a file that the kernel's pieces come from\n")
+    program = folder / "uqprism" / "backends" / "program.py"
+    program.write_text(program.read_text() + "# a change in a file that the kernel's pieces come from\n")
     changed = run(code, **environment).stdout.split()
     assert changed[:2] == ["0", "1"]
     nowhere = run(code, **environment | {"XDG_CACHE_HOME": "/dev/null/none", "HOME": "/dev/null/none"})

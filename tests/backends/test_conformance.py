@@ -177,7 +177,7 @@ def test_other_rules_beside(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize(("spread", "unlike"), [(1.0, 0.3), (1e-6, 1e-6), (0.3, 0.02), (5.0, 0.3), (2.0, 2.0)])
 def test_many_members(spread: float, unlike: float, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the crossover integrals replace pairs and lose nothing beyond 1e-9."""
-    from uqprism.backends.choose import cpu
+    from uqprism.backends.numba import backend as cpu
 
     mean, scale = spread * rng.normal(size=(500, 3)), np.exp(unlike * rng.normal(size=(500, 3)))
     ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=scale)

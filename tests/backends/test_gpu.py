@@ -9,9 +9,9 @@ import torch
 import uqprism as up
 from tests.backends.test_conformance import KINDS, ensembles
 from tests.conftest import ORACLE, error_of, is_hard
-from uqprism.backends.triton.backend import DeviceKernel
+from uqprism.backends.triton.backend import TritonBackend
 
-CLOSED = [m.name for m in up.catalogue() if DeviceKernel().covers(m)]
+CLOSED = [m.name for m in up.catalogue() if TritonBackend().covers(m)]
 
 
 def on_device(mean: np.ndarray, dtype: torch.dtype = torch.float64, **spread: np.ndarray) -> up.EnsemblePrediction:

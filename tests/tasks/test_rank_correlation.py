@@ -16,8 +16,8 @@ from scipy.stats import kendalltau
 
 import uqprism as up
 from tests.tasks.problems import ensemble
-from uqprism.backends.choose import limited_to
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnknownNameError
+from uqprism.support.parallel import limited_to
 from uqprism.tasks.kendall import inversions
 from uqprism.tasks.rank_correlation import RankCorrelation, rank_alike, rank_correlation
 

@@ -1,18 +1,14 @@
-"""Choose how measures are computed: by fused kernels where they serve, by the readable reference path otherwise.
+"""Choose the backend that computes measures.
 
-The reference path (`risks`) defines the truth. The kernels compute the same risks of Gaussian members in one pass: on the
-processor with Numba (`cpu`), on NVIDIA devices with Triton (`gpu`). A kernel may decline points that need more care than it
-takes; the reference path serves those.
+The reference defines the truth. Kernels compute the same risks of Gaussian members in one pass: on processors with Numba, on
+NVIDIA devices with Triton. They may not cover a measure, or decline points that need more care than they take: the reference
+computes those.
 """
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from typing import Literal, Protocol
@@ -20,90 +16,69 @@ from typing import Literal, Protocol
 import numpy as np
 
 from uqprism.arrays import Array, is_torch, is_transformed
+from uqprism.backends.reference import Computed, Reference, fits_one_part, put
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, MissingExtraError
 from uqprism.families.gaussian import Gaussian
 from uqprism.measures import Measure
 
-Backend = Literal["auto", "fused", "reference"]
-MOST_ON_DEVICE = 1000  # members: beyond, one thread has too many pairs, and the reference path spreads them
-
-_threads: ContextVar[int | None] = ContextVar("threads", default=None)
+BackendName = Literal["auto", "fused", "reference"]
+MOST_ON_DEVICE = 1000  # members: beyond, one thread has too many pairs, and the reference spreads them
 
 
-def threads() -> int:
-    """How many threads a kernel may use: `limited_to`, UQPRISM_THREADS, or one for each core this process may run on."""
-    limit, given = _threads.get(), os.environ.get("UQPRISM_THREADS", "")
-    if limit is not None:
-        return limit
-    if given.isdigit():
-        return max(1, int(given))
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextmanager
-def limited_to(count: int) -> Iterator[None]:
-    """Within, kernels called from this thread use so many threads: for callers that have threads of their own."""
-    token = _threads.set(count)
-    try:
-        yield
-    finally:
-        _threads.reset(token)
-
-
-@dataclass(frozen=True)
-class Computed:
-    """What a kernel computed.
-
-    Attributes:
-        values: by measure name, (points,).
-        tolerances: by measure name, zero for closed forms.
-        declined: positions of points, and the names of the measures that the reference path must serve there; to be asked
-            once, and last.
-        worked: the precision it computed in.
-    """
-
-    values: dict[str, Array]
-    tolerances: dict[str, float]
-    declined: Iterable[tuple[Array, Sequence[str]]]
-    worked: str = "float64"
-
-
-class Kernel(Protocol):
-    """One way to compute measures fast."""
+class Backend(Protocol):
+    """One way to compute measures."""
 
     def covers(self, measure: Measure) -> bool:
-        """True if this kernel can compute the measure."""
+        """True if this backend can compute the measure."""
 
-    def compute(self, ensemble: EnsemblePrediction, measures: Sequence[Measure], correction: float | None) -> Computed:
+    def compute(self, ensemble: EnsemblePrediction, measures: Sequence[Measure]) -> Computed:
         """Compute measures it covers, for points along one axis."""
 
 
-def choose(ensemble: EnsemblePrediction, kind: Backend, *, small: bool) -> Kernel | None:
-    """The kernel for this ensemble, or None for the reference path.
+def compute(ensemble: EnsemblePrediction, measures: Sequence[Measure], name: BackendName) -> Computed:
+    """Compute measures by the backend of this name, and by the reference what that one leaves."""
+    backend, reference = choose(ensemble, name), Reference()
+    covered = [m for m in measures if backend.covers(m)]
+    done = backend.compute(ensemble, covered) if covered else Computed({}, {})
+    rest = [m for m in measures if m.name not in done.values]
+    if rest:
+        more = reference.compute(ensemble, rest)
+        done = Computed(done.values | more.values, done.exactness | more.exactness, done.declined)
+    for at, affected in done.declined:
+        patch = reference.compute(ensemble[at], [m for m in covered if m.name in affected])
+        for measure, repaired in patch.values.items():
+            done.values[measure] = put(done.values[measure], at, repaired)
+    return done
 
-    With kind "auto" that is the reference path where its time is no matter (`small`), where gradients are asked for on a
-    processor, or where no kernel fits; "fused" insists and says why it cannot.
+
+def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
+    """The backend for this ensemble.
+
+    With "auto" that is the reference where its time does not matter, where gradients are asked for on a processor, or where
+    no kernel fits; "fused" insists on a kernel and says why there is none.
     """
+    if name == "reference":
+        return Reference()
     obstacle = _obstacle(ensemble)
-    if kind == "reference" or (kind == "auto" and (small or obstacle)):
-        return None
+    if name == "auto" and (obstacle or fits_one_part(ensemble)):
+        return Reference()
     if obstacle:
-        raise ArgumentError(f"kernel='fused' is for Gaussian members in NumPy or PyTorch arrays, {obstacle}; use 'auto'")
+        raise ArgumentError(f"backend='fused' is for Gaussian members in NumPy or PyTorch arrays, {obstacle}; use 'auto'")
     on_device = is_torch(ensemble.members.centre) and ensemble.members.centre.device.type != "cpu"
     package, extra = ("triton", "deep") if on_device else ("numba", "fast")
     if not _installed(package):
-        if kind == "fused":
+        if name == "fused":
             raise MissingExtraError(package, extra)
         _hint(package, extra)
-        return None
+        return Reference()
     if on_device:
-        from uqprism.backends.triton.backend import DeviceKernel
+        from uqprism.backends.triton.backend import TritonBackend
 
-        return DeviceKernel()
-    from uqprism.backends.numba.backend import ProcessorKernel
+        return TritonBackend()
+    from uqprism.backends.numba.backend import NumbaBackend
 
-    return ProcessorKernel()
+    return NumbaBackend()
 
 
 def _obstacle(ensemble: EnsemblePrediction) -> str | None:

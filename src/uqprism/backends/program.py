@@ -9,14 +9,60 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.backends.layout import TERMS
+from uqprism.backends.reference import exactness_of
 from uqprism.families.gaussian import Gaussian
-from uqprism.families.quadrature import TOLERANCE
+from uqprism.families.quadrature import TOLERANCE, Exactness
 from uqprism.measures import Measure
-from uqprism.measures.risks import Recipe, recipe
+from uqprism.measures.risks import recipe
 from uqprism.rules import CRPS, Log, Quadratic, Rule, SquaredError
 
 RULES: dict[type[Rule], str] = {CRPS: "crps", Log: "log", Quadratic: "quadratic", SquaredError: "squared_error"}
+TERMS = (
+    "crps.bayes.members",
+    "crps.bayes.matched",
+    "crps.bayes.pooled",
+    "crps.excess.members.members",
+    "crps.excess.matched.members",
+    "crps.excess.pooled.members",
+    "crps.excess.matched.pooled",
+    "crps.excess.matched.mixture",
+    "crps.excess.pooled.mixture",
+    "quadratic.bayes.members",
+    "quadratic.bayes.matched",
+    "quadratic.bayes.pooled",
+    "quadratic.excess.members.members",
+    "quadratic.excess.matched.members",
+    "quadratic.excess.pooled.members",
+    "quadratic.excess.matched.pooled",
+    "quadratic.excess.matched.mixture",
+    "quadratic.excess.pooled.mixture",
+    "quadratic.total.members.members",
+    "quadratic.total.members.matched",
+    "quadratic.total.members.pooled",
+    "quadratic.total.matched.members",
+    "quadratic.total.pooled.members",
+    "quadratic.total.matched.pooled",
+    "quadratic.total.pooled.matched",
+    "log.bayes.members",
+    "log.bayes.matched",
+    "log.bayes.pooled",
+    "log.excess.members.members",
+    "log.excess.matched.members",
+    "log.excess.pooled.members",
+    "log.excess.members.matched",
+    "log.excess.members.pooled",
+    "log.excess.matched.pooled",
+    "log.excess.pooled.matched",
+    "log.excess.matched.mixture",
+    "log.excess.mixture.matched",
+    "log.excess.mixture.pooled",
+    "squared_error.bayes.members",
+    "squared_error.bayes.matched",
+    "squared_error.excess.members.matched",
+    "log.unit",
+)
+"""The risks that a kernel computes; every measure is a weighted sum of a few of them."""
+
 PAIRS = ("crps.excess.members.members", "quadratic.excess.members.members", "quadratic.total.members.members")
 APPROXIMATIONS = frozenset({"members", "mixture", "matched", "pooled"})
 MANY_TOLERANCE = 1e-9  # of what has a closed form over pairs, when an integral is shorter
@@ -46,27 +92,18 @@ def _term(rule: str, primitive: tuple[str, ...]) -> Weighted:
 
 
 @lru_cache(maxsize=4096)
-def terms_of(measure: Measure, correction: float | None = None) -> list[Weighted]:
+def terms_of(measure: Measure) -> list[Weighted]:
     """The terms of a measure that is covered, with their factors."""
     rule = measure.resolved()
     name = RULES[type(rule)]
-
-    def expand(parts: Recipe, factor: float = 1.0) -> list[Weighted]:
-        found = []
-        for primitive, inner in parts.items():
-            term, own = _term(name, primitive)
-            found.append((term, factor * inner * own))
-            if rule.additive and primitive[0] == "bayes":
-                found.append(("log.unit", factor * inner))
-        return found
-
-    if measure.prediction is None:
-        return expand(recipe(rule, Gaussian, "bayes", measure.truth))
-    pair = measure.prediction, measure.truth
-    if correction is not None and pair == ("members", "members"):
-        excess = expand(recipe(rule, Gaussian, "excess", *pair), 1.0 / correction)
-        return excess if measure.risk == "excess" else expand(recipe(rule, Gaussian, "bayes", pair[1])) + excess
-    return expand(recipe(rule, Gaussian, measure.risk, *pair))
+    roles = [role for role in (measure.prediction, measure.truth) if role is not None]
+    found = []
+    for primitive, factor in recipe(rule, Gaussian, measure.risk, *roles).items():
+        term, own = _term(name, primitive)
+        found.append((term, factor * own))
+        if rule.additive and primitive[0] == "bayes":
+            found.append(("log.unit", factor))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,14 +129,14 @@ class Program:
     tolerances: tuple[float, ...]
 
     @staticmethod
-    def of(measures: Sequence[Measure], correction: float | None, *, many: bool = False) -> Program:
+    def of(measures: Sequence[Measure], *, many: bool = False) -> Program:
         """The program for these measures; `many` if terms over pairs will be integrals."""
-        return Program._of(tuple(measures), correction, many)
+        return Program._of(tuple(measures), many)
 
     @classmethod
     @lru_cache(maxsize=64)
-    def _of(cls, measures: tuple[Measure, ...], correction: float | None, many: bool) -> Program:
-        parts = [terms_of(measure, correction) for measure in measures]
+    def _of(cls, measures: tuple[Measure, ...], many: bool) -> Program:
+        parts = [terms_of(measure) for measure in measures]
         entries = [entry for part in parts for entry in part]
         return cls(
             start=np.cumsum([0, *map(len, parts)]),
@@ -110,6 +147,11 @@ class Program:
             terms=frozenset(term for term, _ in entries),
             tolerances=tuple(max((_tolerance(term, many) for term, _ in part), default=0.0) for part in parts),
         )
+
+    def exactness(self, worked: object, given: object) -> list[Exactness]:
+        """How exact each measure is, computed in one precision from input in another."""
+        known = {t: exactness_of([t] if t else [], worked, given) for t in set(self.tolerances)}
+        return [known[t] for t in self.tolerances]
 
     def needs(self, rule: str, *, mixture: bool = False, pairs: bool = False, surrogates: bool = False) -> bool:
         """True if any term of this rule is needed; with `mixture`, `pairs` or `surrogates` only of those kinds."""

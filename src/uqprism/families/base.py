@@ -17,7 +17,7 @@ families: Registry[type[Family]] = Registry("family", "uqprism.families")
 
 
 POWERS = {"location": 1, "scale": 1, "variance": 2, "shape": 0}
-"""How a parameter of each kind follows y -> centre + unit * y: times this power of the unit; a location is moved by centre too."""
+"""The power of the unit by which a parameter of each kind is multiplied when y becomes centre + unit * y; locations also move."""
 
 
 class Family(ABC):

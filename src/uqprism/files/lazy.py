@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from uqprism import evaluation as core
-from uqprism.backends.choose import limited_to
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.columns import Columns, ColumnsLike, Layout, resolve
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
 from uqprism.measures import Measure, MeasuresLike, select_measures
 from uqprism.support.optional import require
+from uqprism.support.parallel import limited_to
 
 
 def evaluate(

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.backends.choose import limited_to
 from uqprism.ensemble.columns import Layout
 from uqprism.ensemble.prediction import FORMAT, EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.evaluation import evaluate
 from uqprism.files.options import ScoreOptions
 from uqprism.files.read import Batch, InputFile, Schema, pa
+from uqprism.support.parallel import limited_to
 
 REMEDY = "repair it, or leave such rows empty or out with on_bad (--on-bad null, --on-bad drop)"
 BATCH_BYTES = 1 << 24  # of members and measures together, a few of which are in memory at a time

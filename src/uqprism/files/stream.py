@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from uqprism.backends.choose import threads
 from uqprism.errors import InvalidValueError
 from uqprism.files.options import ScoreOptions
 from uqprism.files.paths import Part, Span
 from uqprism.files.read import Batch, InputFile, naming, open_input, pa, pq, row_group_sizes
 from uqprism.files.rows import ScoredBatch, Scorer
 from uqprism.files.write import OutputFile, open_output
+from uqprism.support.parallel import threads
 from uqprism.support.storage import atomic_path
 from uqprism.support.versions import __version__
 

@@ -20,7 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
-from uqprism.backends.choose import threads
+from uqprism.support.parallel import threads
 
 LEAF = 32  # points among which comparing all pairs is quicker than sorting
 AT_ONCE = 1 << 17  # ranks that a thread works on: they stay in the cache

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from uqprism.arrays import is_array, to_numpy
-from uqprism.backends.choose import threads
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
+from uqprism.support.parallel import threads
 
 T = TypeVar("T")
 

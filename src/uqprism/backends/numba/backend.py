@@ -12,26 +12,27 @@ from typing import Any, cast
 import numpy as np
 
 from uqprism.arrays import from_numpy, to_numpy
-from uqprism.backends.choose import Computed, threads
 from uqprism.backends.fits import FITS
-from uqprism.backends.layout import LANES, MEMBER, SUMMARY, TERM_BLOCK
-from uqprism.backends.numba.integrals import DONE, NEEDS_PAIRS, integrals
-from uqprism.backends.numba.output import write
-from uqprism.backends.numba.pairs import both_pairs, crps_pairs
-from uqprism.backends.numba.panels import RULE
-from uqprism.backends.numba.prepare import prepare
-from uqprism.backends.numba.series import DENSITY, DISTRIBUTION, ENTROPY, ROOTS, series
-from uqprism.backends.numba.surrogates import (
+from uqprism.backends.numba.base import LANES, MEMBER, SUMMARY, TERM_BLOCK
+from uqprism.backends.numba.closed_forms import (
+    both_pairs,
+    crps_pairs,
     crps_surrogates,
     log_surrogates,
     member_entropies,
     quadratic_surrogates,
     squared_error_surrogates,
 )
+from uqprism.backends.numba.integrals import DONE, NEEDS_PAIRS, integrals
+from uqprism.backends.numba.panels import RULE
+from uqprism.backends.numba.points import prepare, write
+from uqprism.backends.numba.series import DENSITY, DISTRIBUTION, ENTROPY, ROOTS, series
 from uqprism.backends.program import Program, covers
+from uqprism.backends.reference import Computed
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.families.gaussian import Gaussian
 from uqprism.measures import Measure
+from uqprism.support.parallel import threads
 
 Floats = np.ndarray[Any, Any]
 
@@ -65,14 +66,14 @@ class Members:
         return Members(mean, given, self.by_variance, self.weights[self.counting])
 
 
-class ProcessorKernel:
-    """All measures of the paper, in one pass over the members."""
+class NumbaBackend:
+    """All measures of the paper on a processor, in one pass over the members."""
 
     def covers(self, measure: Measure) -> bool:
         """True for the paper's rules and approximations."""
         return covers(measure)
 
-    def compute(self, ensemble: EnsemblePrediction, measures: Sequence[Measure], correction: float | None) -> Computed:
+    def compute(self, ensemble: EnsemblePrediction, measures: Sequence[Measure]) -> Computed:
         """The measures at all points but the declined."""
         gaussian = cast("Gaussian", ensemble.members)
         by_variance = gaussian.given_variance is not None
@@ -84,15 +85,15 @@ class ProcessorKernel:
             weights = to_numpy(ensemble.weights).astype(np.float64)
             weights = weights / weights.sum()
         members = Members(mean, given, by_variance, weights)
-        program = Program.of(measures, correction, many=int(members.counting.sum()) > MANY)
+        program = Program.of(measures, many=int(members.counting.sum()) > MANY)
         dtype = np.float32 if mean.dtype == np.float32 else np.float64
         out = [_fresh(points, dtype) for _ in measures]
         declined = run(members, program, out)
         names = [measure.name for measure in measures]
         with np.errstate(over="ignore", under="ignore"):  # what a narrow result cannot hold becomes infinite or zero
             values = [from_numpy(x, gaussian.mean) for x in out]
-        tolerances = dict(zip(names, program.tolerances, strict=True))
-        return Computed(dict(zip(names, values, strict=True)), tolerances, [(declined, names)] if len(declined) else [])
+        exactness = dict(zip(names, program.exactness("float64", gaussian.mean.dtype), strict=True))
+        return Computed(dict(zip(names, values, strict=True)), exactness, [(declined, names)] if len(declined) else [])
 
 
 def _fresh(points: int, dtype: Any) -> Floats:

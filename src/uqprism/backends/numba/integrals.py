@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uqprism.backends.fits import Fits
-from uqprism.backends.layout import (
+from uqprism.backends.numba.base import (
     LANES,
     MATCHED_SCALE,
     MEMBER,
@@ -24,8 +24,11 @@ from uqprism.backends.layout import (
     SUMMARY,
     TERM,
     TERM_BLOCK,
+    Floats,
+    inlined,
+    kernel,
+    rows,
 )
-from uqprism.backends.numba.compiler import inlined, kernel, rows
 from uqprism.backends.numba.panels import Point, new_point, plan
 from uqprism.backends.numba.series import (
     CRPS_MATCHED,
@@ -39,7 +42,6 @@ from uqprism.backends.numba.series import (
 from uqprism.backends.numba.special import exp, exp_parts, log, upper_tail_ratio
 from uqprism.families.quadrature import PER_PANEL
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 Status = np.ndarray[Any, np.dtype[np.int8]]
 
 DONE, DECLINED, NEEDS_PAIRS = 0, 1, 2

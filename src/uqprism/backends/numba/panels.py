@@ -7,14 +7,12 @@ mixture changes) and longer with the distance from it; each holds twelve Gauss-L
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from uqprism.backends.numba.compiler import inlined, reduction
+from uqprism.backends.numba.base import Floats, inlined, reduction
 from uqprism.families.quadrature import KINK, PER_PANEL, gauss_legendre
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 RULE = gauss_legendre(PER_PANEL)
 THIRD = 1.0 / 3.0

@@ -7,12 +7,12 @@ of the series at a node, its values at both signs are e + o and e - o.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from uqprism.backends.fits import Fits
-from uqprism.backends.layout import (
+from uqprism.backends.numba.base import (
     DEVIATION,
     LANES,
     MATCHED_SCALE,
@@ -27,13 +27,14 @@ from uqprism.backends.layout import (
     TERM,
     TERM_BLOCK,
     VARIANCE,
+    Floats,
+    inlined,
+    kernel,
+    rows,
 )
-from uqprism.backends.numba.compiler import inlined, kernel, rows
 from uqprism.backends.numba.special import log_gap
 from uqprism.families.near_gaussian import TERMS as ORDERS
 from uqprism.families.near_gaussian import hermite
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class Basis(NamedTuple):

@@ -18,7 +18,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from uqprism.backends.fits import FAR, Coefficients, Fits
-from uqprism.backends.numba.compiler import inlined
+from uqprism.backends.numba.base import inlined
 
 LN_2, PER_LN_2 = math.log(2.0), 1.0 / math.log(2.0)
 LN_2_HIGH, LN_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # the high part times an exponent is exact

@@ -15,10 +15,8 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from uqprism.backends.choose import Computed
-from uqprism.backends.layout import TERMS
-from uqprism.backends.parts import split
-from uqprism.backends.program import Program, covers, terms_of
+from uqprism.backends.program import TERMS, Program, covers, terms_of
+from uqprism.backends.reference import Computed, compute_part, split
 from uqprism.backends.triton.kernels import LOSSY, UNIT, UNUSABLE, combine, fill_terms
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.families.gaussian import Gaussian
@@ -30,29 +28,29 @@ COMBINED, COMBINING_WARPS = 256, 4
 KEEPS_SINGLE, KEEPS_DOUBLE, KEEPS_FOR_SINGLE = 1e-2, 1e-6, 1e-10  # a difference as a part of its terms that keeps the digits
 
 
-class DeviceKernel:
-    """The closed forms of the paper's measures, and the mixture's distances from surrogates where members disagree."""
+class TritonBackend:
+    """The closed forms of the measures on an NVIDIA device, and the mixture's distances from surrogates if they differ."""
 
     def covers(self, measure: Measure) -> bool:
         """True for what needs no integral."""
         return covers(measure) and not any(term.startswith("log.") and "mixture" in term for term, _ in terms_of(measure))
 
-    def compute(self, ensemble: EnsemblePrediction, measures: Sequence[Measure], correction: float | None) -> Computed:
+    def compute(self, ensemble: EnsemblePrediction, measures: Sequence[Measure]) -> Computed:
         """The measures at all points but the declined."""
         ensemble = ensemble.counted()
         gaussian = cast("Gaussian", ensemble.members)
         by_variance = gaussian.given_variance is not None
         given: torch.Tensor = gaussian.given_variance if by_variance else gaussian.scale
-        program, names = Program.of(measures, correction), [measure.name for measure in measures]
+        program, names = Program.of(measures), [measure.name for measure in measures]
         with_mixture = [k for k, tolerance in enumerate(program.tolerances) if tolerance > 0.0]
         single = gaussian.mean.dtype == torch.float32
         with torch.no_grad(), torch.cuda.device(gaussian.mean.device):
             inputs = gaussian.mean.detach(), given.detach(), by_variance, ensemble.weights
             out, flags = _run(*inputs, program, KEEPS_SINGLE if single else KEEPS_DOUBLE)
             if single and with_mixture:
-                _repeat_in_double(*inputs, Program.of([measures[k] for k in with_mixture], None), out, with_mixture, flags)
+                _repeat_in_double(*inputs, Program.of([measures[k] for k in with_mixture]), out, with_mixture, flags)
         if gaussian.mean.requires_grad or given.requires_grad:
-            build = _Rebuild(by_variance, ensemble.weights, measures, correction)
+            build = _Rebuild(by_variance, ensemble.weights, measures)
             out = list(_Differentiable.apply(gaussian.mean, given, build, *out))
 
         def declined() -> Iterator[tuple[torch.Tensor, Sequence[str]]]:
@@ -63,8 +61,8 @@ class DeviceKernel:
                 if len(at) and affected:
                     yield at, affected
 
-        tolerances = dict(zip(names, program.tolerances, strict=True))
-        return Computed(dict(zip(names, out, strict=True)), tolerances, declined(), str(gaussian.mean.dtype))
+        exactness = dict(zip(names, program.exactness(gaussian.mean.dtype, gaussian.mean.dtype), strict=True))
+        return Computed(dict(zip(names, out, strict=True)), exactness, declined())
 
 
 def _run(
@@ -179,11 +177,9 @@ def _repeat_in_double(
 class _Rebuild:
     """What the reference path needs to compute the same measures again, with gradients."""
 
-    def __init__(
-        self, by_variance: bool, weights: torch.Tensor | None, measures: Sequence[Measure], correction: float | None
-    ) -> None:
+    def __init__(self, by_variance: bool, weights: torch.Tensor | None, measures: Sequence[Measure]) -> None:
         self.name = "variance" if by_variance else "scale"
-        self.weights, self.measures, self.correction = weights, measures, correction
+        self.weights, self.measures = weights, measures
 
     def chunks(self, mean: torch.Tensor, given: torch.Tensor) -> list[torch.Tensor]:
         """Positions of points, in chunks that the reference path takes whole."""
@@ -199,9 +195,7 @@ class _Rebuild:
 
     def values(self, mean: torch.Tensor, given: torch.Tensor) -> list[torch.Tensor]:
         """The measures of one chunk by the reference path."""
-        from uqprism.evaluation import evaluate_chunk
-
-        values, _ = evaluate_chunk(self.ensemble(mean, given), self.measures, self.correction)
+        values = compute_part(self.ensemble(mean, given), self.measures).values
         return [values[measure.name] for measure in self.measures]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from uqprism.backends.layout import TERMS
+from uqprism.backends.program import TERMS
 from uqprism.backends.triton.special import (
     PER_SQRT_PI,
     SQRT_2_PI,

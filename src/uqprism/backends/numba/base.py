@@ -1,7 +1,18 @@
-"""Numba as these kernels use it: no Python inside, no interpreter lock, compiled once per machine and not once per process.
+"""What all kernels share: how Numba compiles them, and what lies where in their working arrays.
 
-Of the fast-math flags only `contract` is for all: fused multiply-adds round once instead of twice, while reordering sums would
-undo the centring that carries the digits.
+Compiled code has no Python inside and holds no interpreter lock; it is compiled once per machine and not once per process. Of the
+fast-math flags only `contract` is for all: fused multiply-adds round once instead of twice, while reordering sums would undo the
+centring that carries the digits.
+
+Points are taken LANES at a time, and every quantity of such a block is a row of LANES numbers: the inner loops run along rows,
+where LLVM turns them into vector instructions. Rows of one block lie at fixed distances in one flat array, so that the compiler
+can see that they do not overlap.
+
+    members   (blocks, members, 4, LANES)    MEMBER numbers each
+    summaries (blocks, 11, LANES)            SUMMARY numbers each
+    terms     (blocks, len(TERMS), LANES)    TERM_BLOCK numbers each
+
+All values are in the ensemble's centred coordinates (see `uqprism.families.centring`).
 """
 
 from __future__ import annotations
@@ -14,8 +25,27 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
+
+from uqprism.backends.program import TERMS
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+LANES = 64
+
+# A member: centred mean, scale, variance minus the mean variance, and what was given (scale or variance).
+OFFSET, SCALE, DEVIATION, GIVEN = (row * LANES for row in range(4))
+MEMBER = 4 * LANES
+
+# A summary of a point: powers of the unit (by scale degree + 1), moments, and whether all members are near matched and pooled.
+UNIT = 0
+SPREAD, VARIANCE, MATCHED_VARIANCE, MATCHED_SCALE, POOLED_SCALE, NEAR_MATCHED, NEAR_POOLED = (row * LANES for row in range(4, 11))
+SUMMARY = 11 * LANES
+
+TERM = {name: row * LANES for row, name in enumerate(TERMS)}
+TERM_BLOCK = len(TERMS) * LANES
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"contract", "nsz"}, "error_model": "numpy", "nogil": True}
 
