@@ -30,14 +30,6 @@ def saved(folder: Path) -> Path:
     return path
 
 
-def rewritten(path: Path, change: object) -> None:
-    header, tensors = read_tensors(path, "DeepEnsemble")
-    kind, version = header.pop("format"), header.pop("version")
-    change(header, tensors)  # type: ignore[operator]
-    write_tensors(path, kind, header, tensors)
-    assert version == checkpoints.VERSION
-
-
 def test_a_cut_off_file_is_refused(tmp_path: Path) -> None:
     path = saved(tmp_path)
     whole = path.read_bytes()
@@ -109,7 +101,7 @@ def test_a_file_replaced_while_it_is_read_is_read_whole(tmp_path: Path) -> None:
 
 
 RUN = """
-import sys, warnings
+import sys
 import torch
 torch.set_num_threads(1)
 from uqprism.training import MLP, train

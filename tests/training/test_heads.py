@@ -146,22 +146,19 @@ def test_heads_convert_to_plain_data_and_back(name: str) -> None:
 
 
 LOGISTIC = """
-from dataclasses import dataclass
-from typing import ClassVar
 from uqprism.training.heads import Head, heads, softplus
 
 @heads.register("logistic")
-@dataclass(frozen=True)
 class LogisticHead(Head):
-    name: ClassVar[str] = "logistic"
-    family: ClassVar[str] = "logistic"
+    name, family = "logistic", "logistic"
 
     def parameters(self, raw):
         return {"location": raw[..., 0], "scale": softplus(raw[..., 1]) + 1e-6}
 
     def loss(self, raw, target, age):
-        z = (target - raw[..., 0]) / self.parameters(raw)["scale"]
-        return z + 2.0 * softplus(-z) + self.parameters(raw)["scale"].log()
+        location, scale = self.parameters(raw).values()
+        z = (target - location) / scale
+        return z + 2.0 * softplus(-z) + scale.log()
 """
 
 

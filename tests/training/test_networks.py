@@ -27,48 +27,46 @@ SHAPES = {
 }
 
 
-class Gate(nn.Module):
-    """A network whose path depends on its numbers: vmap cannot run it."""
+class Layer(nn.Linear):
+    """A layer of three inputs and two outputs."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(3, 2)
+        super().__init__(3, 2)
+
+
+class Gate(Layer):
+    """A network whose path depends on its numbers: vmap cannot run it."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = self.layer(x)
+        y = super().forward(x)
         return y if float(y.detach().sum()) > 0 else 2.0 * y
 
 
-class Frozen(nn.Module):
+class Frozen(Layer):
     """A network with a parameter that is not trained and a buffer."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.layer = nn.Linear(3, 2)
         self.fixed = nn.Parameter(torch.rand(2), requires_grad=False)
         self.register_buffer("offset", torch.rand(2))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.layer(x) * self.fixed + self.offset
+        return super().forward(x) * self.fixed + self.offset
 
 
-class Unsaved(nn.Module):
+class Unsaved(Layer):
     """A network with a buffer that state_dict leaves out."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.layer = nn.Linear(3, 2)
         self.register_buffer("frequency", torch.rand(3), persistent=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.layer(torch.sin(self.frequency * x))
+        return super().forward(torch.sin(self.frequency * x))
 
 
-class Two(nn.Linear):
+class Two(Layer):
     """A layer that returns two tensors."""
-
-    def __init__(self) -> None:
-        super().__init__(3, 2)
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # type: ignore[override]
         return super().forward(x), x
