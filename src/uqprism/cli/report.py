@@ -100,7 +100,7 @@ def report(
     if not quiet:
         if "left_out" in page.sentences:
             print(f"uqprism: {page.sentences['left_out']}", file=sys.stderr)
-        print(f"{page.told()}\n\nThe report is in {page}")
+        print(f"{page.summary()}\n\nThe report is in {page}")
 
 
 def _check(output: str) -> None:

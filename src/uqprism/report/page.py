@@ -51,7 +51,7 @@ class Report:
     advice: Sequence[str]
     findings: ReportFindings
 
-    def told(self, width: int = 100) -> str:
+    def summary(self, width: int = 100) -> str:
         """The most important sentences for a terminal, in up to three paragraphs."""
         known = self.sentences
         found = [" ".join(known[name] for name in names if name in known) for names in TERMINAL if set(names) & set(known)]

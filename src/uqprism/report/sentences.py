@@ -281,9 +281,9 @@ def _collect(findings: ReportFindings) -> str:
         return (
             f"Do not expect much of more data of this kind: according to these models, noise is "
             f"{percent(parts.bayes / parts.total)} of the penalty. Inputs that explain the noise would help more. If you collect "
-            f"data, collect {like}."
+            f"data, collect some like {like}."
         )
-    return f"Collect data like {like}: according to these models, it could help most there."
+    return f"Collect data like {like}: according to these models, that could help most."
 
 
 def _hand_over(subject: Subject, findings: ReportFindings) -> str:

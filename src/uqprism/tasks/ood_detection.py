@@ -217,11 +217,11 @@ register(
         metrics=tuple(METRICS.values()),
         options=("resamples", "seed"),
         section=ReportSection(
-            "Are rows from outside noticed?",
-            "Rows of another kind than the models were trained for (out of distribution) should look more uncertain than the "
-            "known ones. Take one row from outside and one known row: the AUROC says how often the one from outside is the "
-            "more uncertain of the two. 1 is always, 0.5 is a coin toss.",
-            short="Outside",
+            "Are unfamiliar inputs noticed?",
+            "Rows with inputs unlike those that the models were trained on (out of distribution) should look more uncertain than "
+            "known rows. Of one unfamiliar and one known row, the AUROC is how often the unfamiliar one is the more uncertain. 1 "
+            "is always, 0.5 is as often as by guessing.",
+            short="Unfamiliar inputs",
         ),
         advice=Recommendation(
             measure="log.excess.members.members",

@@ -55,7 +55,7 @@ class Demo:
             "points there, and points to the left and right, where they had seen none."
         )
         others = ", ".join(path.name for path in self.files)
-        lines = [textwrap.fill(head, 100), "", self.report.told(), ""]
+        lines = [textwrap.fill(head, 100), "", self.report.summary(), ""]
         return "\n".join([*lines, f"The report is in {self.report}", f"Beside it, to try other commands on: {others}"])
 
 
