@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.paper.experiments.test_image_claims import changed, papers
+from tests.paper.experiments.test_images import changed, papers
 from uqprism.errors import ArgumentError
 from uqprism.measures import published
 from uqprism.measures.published import Cell

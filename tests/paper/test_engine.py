@@ -10,19 +10,19 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.paper import run_selective, toy
+from tests.paper import run, toy
 from tests.paper.toy import EXPERIMENT, noted, tiny
 from uqprism.errors import JobError
 from uqprism.paper.engine import watching
 from uqprism.paper.jobs import Job, RunPlan
 from uqprism.paper.runner import Outcome, Reproduction, produce
 from uqprism.paper.store import Artefact, Store
-from uqprism.training import trainer
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,7 +42,7 @@ def test_several_processes_share_the_jobs_and_find_the_same(tmp_path: Path) -> N
 
 def kill_once_some_are_done(out: Path, processes: int, count: int) -> set[int]:
     """SIGKILL to a run and its workers, while jobs are at work; returns those that were finished."""
-    command = [sys.executable, "-m", "tests.paper.run_toy", str(out), str(processes)]
+    command = [sys.executable, "-m", "tests.paper.run", "toy", str(out), str(processes)]
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.PIPE)
     while len(done(out)) < count:
         assert process.poll() is None, process.stderr.read().decode()  # type: ignore[union-attr]
@@ -84,31 +84,23 @@ def test_a_killed_run_goes_on_and_no_finished_job_is_repeated(processes: int, tm
 
 
 @pytest.mark.slow
-def test_a_killed_training_goes_on_from_its_checkpoint_to_the_same_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_training_continues_to_the_same_result(tmp_path: Path, epochs: Callable[..., list[int]]) -> None:
     """Of three ensembles, each of twelve epochs, the first was finished and the second after its tenth when SIGKILL came."""
     out = tmp_path / "run"
-    command = [sys.executable, "-m", "tests.paper.run_selective", str(out), "3"]
+    command = [sys.executable, "-m", "tests.paper.run", "selective", str(out), "3"]
     killed = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
     assert not (out / "result.json").exists()
     stamps = {path: path.stat().st_mtime_ns for path in out.glob("_work/*/*") if path.is_file()}
-    plan = Reproduction.of(run_selective.EXPERIMENT, "tiny", out=out).plan()
+    plan = Reproduction.of(run.EXPERIMENT, "tiny", out=out).plan()
     assert list(plan.taken) == ["dots, seed 1"]
     assert len(list(out.glob("_work/unfinished/*/*.safetensors"))) == 1
-    epoch, begun = trainer.Trainer._epoch, []
-
-    def counted(run: trainer.Trainer) -> None:
-        begun.append(run.state.epoch)
-        epoch(run)
-
-    monkeypatch.setattr(trainer.Trainer, "_epoch", counted)
-    resumed = produce(run_selective.EXPERIMENT, "tiny", out=out, progress=False)
+    begun = epochs()
+    resumed = produce(run.EXPERIMENT, "tiny", out=out, progress=False)
     assert begun == [10, 11, *range(12)]
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
     assert resumed.record["jobs"]["found done"] == 1
-    whole = produce(run_selective.EXPERIMENT, "tiny", out=tmp_path / "whole", progress=False)
+    whole = produce(run.EXPERIMENT, "tiny", out=tmp_path / "whole", progress=False)
     assert len(begun) == 14 + 36
     assert contents(resumed) == contents(whole)
     for name, values in whole.result.arrays.items():
@@ -117,7 +109,7 @@ def test_a_killed_training_goes_on_from_its_checkpoint_to_the_same_result(
 
 @pytest.mark.slow
 def test_workers_of_a_killed_run_finish_what_they_are_at_and_end(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.paper.run_toy", str(tmp_path / "run"), "2"]
+    command = [sys.executable, "-m", "tests.paper.run", "toy", str(tmp_path / "run"), "2"]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
     while len(noted("begun")) < 2:
         time.sleep(0.005)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -97,32 +98,21 @@ def test_a_failure_leaves_nothing_and_keeps_what_must_survive(tmp_path: Path) ->
     assert not store.unfinished(wanted).exists()
 
 
-def test_an_ensemble_goes_on_from_its_checkpoint_and_half_a_training_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_ensemble_continues_from_its_checkpoint(tmp_path: Path, epochs: Callable[..., list[int]]) -> None:
     from uqprism import training
     from uqprism.paper.ensembles import trained
-    from uqprism.training import trainer
 
     store, wanted = Store(tmp_path), Artefact("members", Key())
     inputs = np.linspace(-1.0, 1.0, 40)[:, None]
     given = {"n_members": 2, "max_epochs": 20, "patience": None, "network": training.MLP(hidden=(4,))}
-    real, epochs = trainer.Trainer._epoch, []
-
-    def interrupted(run: object) -> None:
-        epochs.append(1)
-        if len(epochs) == 15:
-            raise KeyboardInterrupt
-        real(run)
-
-    monkeypatch.setattr(trainer.Trainer, "_epoch", interrupted)
+    begun = epochs(stop=15)
     with pytest.raises(KeyboardInterrupt):
         trained(store, wanted, inputs, inputs[:, 0], **given)
     assert wanted not in store
     resumed = trained(store, wanted, inputs, inputs[:, 0], **given)
-    assert len(epochs) == 15 + 10  # the checkpoint was after ten
+    assert len(begun) == 15 + 10  # the checkpoint was after ten
     again = trained(store, wanted, inputs, inputs[:, 0], **given)
-    assert len(epochs) == 25
+    assert len(begun) == 25
     whole = training.train(inputs, inputs[:, 0], progress=False, **given)
     for ensemble in (resumed, again):
         np.testing.assert_array_equal(ensemble.predict_ensemble(inputs).members.mean, whole.predict_ensemble(inputs).members.mean)

@@ -162,6 +162,11 @@ def of_risk(risk: str, rules: Iterable[str] = tuple(RULES), *, filled: bool = Tr
     return [each.name for each in published.measures(tuple(rules)) if each.risk == risk and (each.name in known or not filled)]
 
 
+def listed(values: Mapping[str, float], sign: str = "") -> str:
+    """Numbers with their names, to three digits: `0.504 (crps), 0.497 (log)`; with the sign `+` positive ones have a sign."""
+    return ", ".join(f"{value:{sign}.3f} ({name})" for name, value in values.items())
+
+
 def slip(metric: str) -> str:
     """A note on the column of the paper's tables that shows another measure."""
     return (

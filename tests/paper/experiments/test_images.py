@@ -1,4 +1,4 @@
-"""The experiments with image networks, from data to folder, at the smallest size."""
+"""The experiments with image networks: at the smallest size, and claims on the paper's own and on altered numbers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,26 @@ import pytest
 from uqprism import ood_detection, selective_prediction
 from uqprism.measures import published
 from uqprism.paper import ensembles
+from uqprism.paper.comparison import Cells, column
 from uqprism.paper.ensembles import StoredEnsemble, Training
 from uqprism.paper.experiments import correlation, ood, selective
+from uqprism.paper.experiments.ood import claims as ood_claims
+from uqprism.paper.experiments.selective import claims as selective_claims
 from uqprism.paper.runner import Outcome, produce
 from uqprism.paper.store import Store
 from uqprism.tasks import prediction_error
+from uqprism.tasks.rank_correlation import RankCorrelation
 
 SMALL = Training(channels=(2, 2, 2), hidden=4, n_members=2, max_epochs=2, patience=1)
+
 MOSAICS = dataclasses.replace(ood.QUICK, sizes=(96, 32, 40), training=SMALL)
+
 PICTURES = dataclasses.replace(selective.QUICK, sizes=(96, 32, 40), training=SMALL)
+
 OOD = dataclasses.replace(ood.EXPERIMENT, presets={"tiny": MOSAICS})
+
 SELECTIVE = dataclasses.replace(selective.EXPERIMENT, presets={"tiny": PICTURES})
+
 CORRELATION = dataclasses.replace(correlation.EXPERIMENT, presets={"tiny": PICTURES})
 
 
@@ -213,3 +222,129 @@ def test_selection_goes_on_from_a_store_alone(selected: Outcome, monkeypatch: py
     (job, *_) = selective.jobs(PICTURES)
     again = selective.work(job, Store(selected.folder / "_work"))
     assert again.settings["record"]["test NLL"] == selected.result.tables["Training"][0]["test NLL"]
+
+
+def papers(name: str, row: str | None = None, blank: float = 0.5) -> Cells:
+    """The paper's table as if it were ours, with a number in its blank cells."""
+    table = published.table(name, row)
+    names = [measure.name for measure in published.measures()]
+    return Cells(
+        {each: table[each].value if each in table else blank for each in names},
+        {each: table[each].spread if each in table else 0.0 for each in names},
+    )
+
+
+def papers_rows() -> ood_claims.Aurocs:
+    names = published.rows("ood_detection_full")
+    rows = {row: papers("ood_detection_full", row) for row in names}
+    return ood_claims.Aurocs(papers("ood_detection_mean"), rows, tuple(names[:4]), tuple(names[4:]))
+
+
+def changed(cells: Cells, **values: float) -> Cells:
+    return dataclasses.replace(cells, value={**cells.value, **{name.replace("__", "."): x for name, x in values.items()}})
+
+
+def test_every_sentence_holds_for_the_numbers_it_was_written_from() -> None:
+    """The thresholds are ours; on the paper's own tables they must say what the paper says."""
+    assert [claim.name for claim in ood_claims.all_claims(papers_rows()) if not claim.holds] == []
+    mean = papers("selective_prediction_mean", blank=1.0)
+    assert [claim.name for claim in selective_claims.all_claims(mean) if not claim.holds] == []
+
+
+def test_the_names_of_our_ood_mosaics_are_the_rows_of_the_paper() -> None:
+    assert [ood.PAPER_ROWS[name] for name in ood.Config().ood_names()] == published.rows("ood_detection_full")
+
+
+def altered(change: str) -> ood_claims.Aurocs:
+    """The paper's AUROCs with one change."""
+    ours = papers_rows()
+    rows = dict(ours.rows)
+    if change == "noise detects":
+        return dataclasses.replace(ours, mean=changed(ours.mean, crps__bayes__members=0.9))
+    if change == "places swapped":
+        rows["EMNIST (tr)"], rows["EMNIST (br)"] = rows["EMNIST (br)"], rows["EMNIST (tr)"]
+    else:
+        rows["SVHN"] = changed(rows["SVHN"], log__excess__members__members=0.7)
+    return dataclasses.replace(ours, rows=rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "denied"),
+    [
+        ("noise detects", ["excess risks suit best", "particularly R_exc^{1,1}"]),
+        ("places swapped", ["by positional significance"]),
+        ("SVHN passes as digits", ["similar across sources", "SVHN as well"]),
+    ],
+)
+def test_other_aurocs_deny_the_sentences_that_are_about_them(change: str, denied: list[str]) -> None:
+    found = ood_claims.all_claims(altered(change))
+    assert [claim.name for claim in found if not claim.holds] == denied
+    if change == "noise detects":
+        assert found[1].numbers["behind_crps"] == pytest.approx(0.9 - 0.825)
+
+
+@pytest.mark.parametrize(
+    ("measure", "value", "denied"),
+    [
+        ("squared_error__excess__members__members", 0.2, {"squared_excess", "best_totals", "overall_best", "among_the_best"}),
+        ("quadratic__excess__mixture__pooled", 0.39, {"poor_excess"}),
+        ("log__excess__members__members", 0.33, {"log_excess"}),
+        ("log__total__members__members", 0.4, {"best_totals", "among_the_best"}),
+    ],
+)
+def test_one_number_denies_the_sentences_that_are_about_it(measure: str, value: float, denied: set[str]) -> None:
+    mean = changed(papers("selective_prediction_mean", blank=1.0), **{measure: value})
+    functions = (
+        "total_does_well",
+        "best_totals",
+        "squared_excess",
+        "poor_excess",
+        "log_excess",
+        "overall_best",
+        "among_the_best",
+    )
+    assert {name for name in functions if not getattr(selective_claims, name)(mean).holds} == denied
+
+
+def correlation_of(pairs: dict[tuple[str, str], float], otherwise: float = 1.0) -> RankCorrelation:
+    names = tuple(measure.name for measure in published.measures())
+    matrix = np.full((len(names), len(names)), otherwise)
+    np.fill_diagonal(matrix, 1.0)
+    for (one, other), tau in pairs.items():
+        i, j = names.index(one), names.index(other)
+        matrix[i, j] = matrix[j, i] = tau
+    return RankCorrelation(names, matrix)
+
+
+def test_correlations_deny_what_they_are_about() -> None:
+    slip = {(column("log", "excess 1,1"), column("log", "excess 2,1")): 0.95}
+    varied = (column("crps", "excess 3a,1"), column("quadratic", "excess 3a,1"))
+    mean = correlation_of({varied: 0.3, **slip})
+    claims = {claim.name: claim for claim in correlation.all_claims(mean)}
+    denied = [name for name, claim in claims.items() if not claim.holds]
+    assert denied == ["R_exc^{1,1} and R_exc^{2,1}"]
+    assert claims[denied[0]].numbers == {"crps": 1.0, "log": 0.95, "squared_error": 1.0, "quadratic": 1.0}
+    mean = correlation_of({(column("crps", "bayes 1"), column("crps", "bayes 3b")): 0.5})
+    denied = [claim.name for claim in correlation.all_claims(mean) if not claim.holds]
+    assert denied == ["R_Bayes^{1} and R_Bayes^{3b}", "only excess risks vary"]
+
+
+def test_the_log_score_counts_only_where_the_paper_could_compute_it() -> None:
+    measure = "total 3a,2"
+    mean = correlation_of({(column("log", measure), column("crps", measure)): 0.5})
+    claim = correlation.all_claims(mean)[5]
+    assert claim.holds
+    assert "by our integrals: 0.5000" in claim.measured
+    assert not correlation.all_claims(correlation_of({(column("quadratic", measure), column("crps", measure)): 0.5}))[5].holds
+
+
+def test_what_is_within_the_spread_of_the_best_is_among_the_best() -> None:
+    """As the paper prints in bold; with one seed there is no spread, and the paper's own takes its place."""
+    mean = papers("selective_prediction_mean", blank=1.0)
+    behind = changed(mean, crps__bayes__members=0.30)  # now the best, 0.018 ahead of R_tot^{1,1}
+    for spread, holds in ((0.03, True), (0.01, False), (np.nan, False)):
+        cells = dataclasses.replace(behind, spread=dict.fromkeys(behind.spread, spread))
+        assert selective_claims.best_totals(cells).holds == holds
+        assert not selective_claims.overall_best(cells).holds
+    near = dataclasses.replace(mean, spread=dict.fromkeys(mean.spread, np.nan))
+    assert selective_claims.best_totals(near).holds

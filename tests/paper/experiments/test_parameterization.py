@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -129,23 +130,13 @@ def test_what_was_trained_before_an_interruption_is_not_trained_again(
     assert resumed.result.claims == outcome.result.claims
 
 
-def test_half_a_training_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The trainer answers Ctrl-C with what it has so far; here that is an interruption."""
-    from uqprism.training import trainer
-
-    real, epochs = trainer.Trainer._epoch, []
-
-    def interrupted(run: object) -> None:
-        epochs.append(1)
-        if len(epochs) == 5:
-            raise KeyboardInterrupt
-        real(run)
-
-    monkeypatch.setattr(trainer.Trainer, "_epoch", interrupted)
+def test_half_a_training_is_no_result(tmp_path: Path, epochs: Callable[..., list[int]]) -> None:
+    """On Ctrl-C the trainer returns its networks so far; a job raises instead."""
+    epochs(stop=5)
     with pytest.raises(KeyboardInterrupt):
         produce(SMOKE, "tiny", out=tmp_path)
     assert not (tmp_path / "result.json").exists()
-    assert not list(tmp_path.glob("_work/findings/*"))
+    assert not list(tmp_path.glob("_work/bundle/*"))
 
 
 def test_the_presets_are_quick_and_paper_and_the_paper_has_width_32() -> None:

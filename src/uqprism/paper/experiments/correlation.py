@@ -19,42 +19,27 @@ The sentence says "among approximations", in a paragraph about rules; so it must
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from uqprism.measures import RISKS, published
-from uqprism.paper.comparison import RULES, column, of_risk, short_label
-from uqprism.paper.ensembles import EnsembleSpec, StoredEnsemble
+from uqprism.paper.comparison import RULES, column, listed, of_risk, short_label
+from uqprism.paper.ensembles import StoredEnsemble
 from uqprism.paper.experiment import Claim, Experiment, Picture, Result, first_line, register
-from uqprism.paper.experiments.selective import PRESETS, WANTS_GPU, Config, expected, needs, selections
+from uqprism.paper.experiments import selective
+from uqprism.paper.experiments.selective import Config
 from uqprism.paper.jobs import Job
 from uqprism.paper.store import Artefact, Bundle, Store, as_data
 from uqprism.plots.style import PAGE_WIDTH, styled
 from uqprism.tasks.rank_correlation import RankCorrelation, rank_correlation
 
 
-@dataclass(frozen=True)
-class CorrelationFit:
-    """A job: the correlations on one data set with one ensemble."""
-
-    name: str
-    fit: EnsembleSpec
-
-
 def jobs(config: Config) -> list[Job]:
     """One job for each ensemble of `selective`."""
-    return [
-        Job(
-            f"{each.name}, seed {each.fit.seed}",
-            Artefact("bundle", CorrelationFit(each.name, each.fit)),
-            seconds=expected(each.fit),
-            shared=each.fit.predictions(),
-        )
-        for each in selections(config)
-    ]
+    return [replace(job, artefact=Artefact("bundle", job.key)) for job in selective.jobs(config)]
 
 
 def work(job: Job, store: Store) -> Bundle:
@@ -83,11 +68,6 @@ def gather(config: Config, store: Store) -> Result:
         arrays={"measures": np.array(mean.names), "tau": mean.matrix},
         data={name: record["data"] for name, record in records.items()},
     )
-
-
-def draw(result: Result) -> dict[str, Picture]:
-    """The paper's figure: approximations by rule above, rules by approximation below."""
-    return pictures(result)
 
 
 STRONG, SAME, PERFECT, VARIED = 0.9, 0.9999, 0.995, 0.8
@@ -165,24 +145,18 @@ def overall(mean: RankCorrelation) -> Claim:
         ),
         holds=min(each[risk] for each in (lowest, within) for risk in ("total", "bayes")) >= STRONG and lowest["excess"] < VARIED,
         measured=(
-            f"of the cells that the paper fills, between approximations under one rule: mean tau {_listed(within)}; "
-            f"between rules: lowest tau {_listed(lowest)}"
+            f"of the cells that the paper fills, between approximations under one rule: mean tau {listed(within)}; "
+            f"between rules: lowest tau {listed(lowest)}"
         ),
         numbers={f"lowest_between_rules_{risk}": tau for risk, tau in lowest.items()}
         | {f"mean_between_approximations_{risk}": tau for risk, tau in within.items()},
     )
 
 
-def _listed(values: dict[str, float]) -> str:
-    return ", ".join(f"{tau:.3f} ({risk})" for risk, tau in values.items())
-
-
 def tables(mean: RankCorrelation, by_data: Mapping[str, RankCorrelation]) -> dict[str, list[dict[str, Any]]]:
     """The numbers behind both rows of the figure."""
     found: dict[str, list[dict[str, Any]]] = {
-        "Between approximations, by rule and risk": [
-            _summary(mean, by_data, rule, risk) for rule in RULES for risk in ("total", "bayes", "excess")
-        ],
+        "Between approximations, by rule and risk": [_summary(mean, by_data, rule, risk) for rule in RULES for risk in RISKS],
         "Between rules, by approximation": [_between(mean, measure.name) for measure in published.measures(("crps",))],
     }
     for rule in RULES:
@@ -231,8 +205,8 @@ ACROSS = 8
 DARK = 0.75  # from here on the colour is too dark for black text
 
 
-def pictures(result: Result) -> dict[str, Picture]:
-    """The picture of the correlations."""
+def draw(result: Result) -> dict[str, Picture]:
+    """The paper's figure: approximations by rule above, rules by approximation below."""
     correlation = RankCorrelation(tuple(map(str, result.arrays["measures"])), np.asarray(result.arrays["tau"]))
     caption = (
         "Kendall's tau-b between approximations for each scoring rule (top row) and between scoring rules for each approximation "
@@ -297,13 +271,13 @@ EXPERIMENT = register(
     Experiment(
         name="correlation",
         summary=first_line(__doc__),
-        presets=PRESETS,
+        presets=selective.PRESETS,
         jobs=jobs,
         work=work,
         gather=gather,
         draw=draw,
-        wants_gpu=WANTS_GPU,
-        needs=needs,
+        wants_gpu=selective.WANTS_GPU,
+        needs=selective.needs,
         reads=("selective",),
     )
 )

@@ -28,7 +28,7 @@ import numpy as np
 
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.evaluation import evaluate
-from uqprism.measures import MeasureTable, published
+from uqprism.measures import RISKS, MeasureTable, published
 from uqprism.paper import data, inputs
 from uqprism.paper.comparison import (
     CONSTANT,
@@ -230,11 +230,6 @@ def _arrays(found: Mapping[int, TaskResult], rows: Mapping[str, Cells]) -> dict[
     }
 
 
-def draw(result: Result) -> dict[str, Picture]:
-    """AUROC by set, and all cells beside the paper's."""
-    return pictures(result)
-
-
 def notes(ours: Aurocs, papers: Mapping[str, published.Table], records: Mapping[int, Any]) -> tuple[str, ...]:
     """Notes on the paper's column 2,1, blank cells, training, and differences from the paper."""
     found = [slip("AUROC"), f"{CONSTANT} Their AUROC is 0.5.", _trained(records)]
@@ -277,9 +272,7 @@ def _by_risk(ours: Aurocs, papers: Mapping[str, published.Table]) -> list[str]:
     """Mean differences from the paper, by risk."""
     sentences = []
     for rows, where in ((ours.whole, "in all quadrants"), (ours.single, "in one quadrant")):
-        means = [
-            f"{_mean_difference(ours.rows, papers, rows, risk):+.3f} for {risk} risks" for risk in ("total", "bayes", "excess")
-        ]
+        means = [f"{_mean_difference(ours.rows, papers, rows, risk):+.3f} for {risk} risks" for risk in RISKS]
         sentences.append(f"Mean difference from the paper with outliers {where}: {', '.join(means)}.")
     return sentences
 
@@ -292,8 +285,8 @@ def _mean_difference(ours: Mapping[str, Cells], papers: Mapping[str, published.T
 SHOWN = dict(zip(("total 1,1", "bayes 1", "excess 1,1"), RISK_COLOURS.values(), strict=True))
 
 
-def pictures(result: Result) -> dict[str, Picture]:
-    """The pictures, by file name."""
+def draw(result: Result) -> dict[str, Picture]:
+    """AUROC by set, and all cells beside the paper's."""
     arrays = result.arrays
     rows, measures = [list(map(str, arrays[name])) for name in ("rows", "measures")]
     values = {row: dict(zip(measures, arrays["auroc"][:, i].T, strict=True)) for i, row in enumerate(rows)}

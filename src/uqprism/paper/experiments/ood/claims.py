@@ -19,7 +19,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from uqprism.paper.comparison import RULES, Cells, column, of_risk
+from uqprism.measures import RISKS
+from uqprism.paper.comparison import RULES, Cells, column, listed, of_risk
 from uqprism.paper.experiment import Claim
 
 PLACES = ("tl", "tr", "bl", "br")
@@ -55,7 +56,7 @@ def all_claims(ours: Aurocs) -> tuple[Claim, ...]:
 
 def excess_is_best(mean: Cells) -> Claim:
     """Excess risks against total and Bayes risks."""
-    averages = {risk: float(np.mean([mean[name] for name in of_risk(risk)])) for risk in ("total", "bayes", "excess")}
+    averages = {risk: float(np.mean([mean[name] for name in of_risk(risk)])) for risk in RISKS}
     margins = {
         rule: mean[CHOSEN[rule]] - max(mean[name] for risk in ("total", "bayes") for name in of_risk(risk, [rule]))
         for rule in RULES
@@ -67,7 +68,7 @@ def excess_is_best(mean: Cells) -> Claim:
         holds=first and min(margins.values()) > 0.0,
         measured=(
             f"mean AUROC {averages['excess']:.3f} of excess, {averages['total']:.3f} of total, {averages['bayes']:.3f} of Bayes "
-            f"risks; R_exc^{{1,1}} above the best total or Bayes risk of its rule by {_listed(margins)}"
+            f"risks; R_exc^{{1,1}} above the best total or Bayes risk of its rule by {listed(margins)}"
         ),
         numbers={**averages, **{f"margin_{rule}": margin for rule, margin in margins.items()}},
     )
@@ -75,14 +76,14 @@ def excess_is_best(mean: Cells) -> Claim:
 
 def pairwise_excess(mean: Cells) -> Claim:
     """R_exc^{1,1} against the best measure."""
-    filled = [name for risk in ("total", "bayes", "excess") for name in of_risk(risk)]
+    filled = [name for risk in RISKS for name in of_risk(risk)]
     best = max(filled, key=lambda name: mean[name])
     behind = {rule: mean[best] - mean[name] for rule, name in CHOSEN.items()}
     return Claim(
         name="particularly R_exc^{1,1}",
         paper="particularly R_exc^{1,1}",
         holds=max(behind.values()) <= WITHIN,
-        measured=f"the best measure is {best} with {mean[best]:.3f}; R_exc^{{1,1}} is behind by {_listed(behind)}",
+        measured=f"the best measure is {best} with {mean[best]:.3f}; R_exc^{{1,1}} is behind by {listed(behind)}",
         numbers={"best": mean[best], **{f"behind_{rule}": each for rule, each in behind.items()}},
     )
 
@@ -95,7 +96,7 @@ def similar_sources(ours: Aurocs) -> Claim:
         name="similar across sources",
         paper="Replacing all four quadrants with another dataset yields similar detection performance across sources",
         holds=max(ranges.values()) <= SIMILAR,
-        measured=f"largest minus smallest R_exc^{{1,1}}: {_listed(ranges)}; under the log score: {values}",
+        measured=f"largest minus smallest R_exc^{{1,1}}: {listed(ranges)}; under the log score: {values}",
         numbers={f"range_{rule}": each for rule, each in ranges.items()},
     )
 
@@ -110,7 +111,7 @@ def house_numbers(ours: Aurocs) -> Claim:
         name="SVHN as well",
         paper="with SVHN, despite also containing digits, detected comparably well",
         holds=min(gaps.values()) >= -SIMILAR,
-        measured=f"R_exc^{{1,1}} of SVHN minus the mean of {' and '.join(others)}: {_listed(gaps, sign='+')}",
+        measured=f"R_exc^{{1,1}} of SVHN minus the mean of {' and '.join(others)}: {listed(gaps, sign='+')}",
         numbers={f"gap_{rule}": each for rule, each in gaps.items()},
     )
 
@@ -123,7 +124,7 @@ def upper_left(ours: Aurocs) -> Claim:
         name="upper left most reliably",
         paper="replacing the upper-left digit (the most significant position in the four-digit number) is detected most reliably",
         holds=min(margins.values()) > 0.0,
-        measured=f"R_exc^{{1,1}} of {first} minus the best of the other places: {_listed(margins, sign='+')}",
+        measured=f"R_exc^{{1,1}} of {first} minus the best of the other places: {listed(margins, sign='+')}",
         numbers={f"margin_{rule}": each for rule, each in margins.items()},
     )
 
@@ -132,15 +133,11 @@ def by_significance(ours: Aurocs) -> Claim:
     """All four quadrants, in order of significance."""
     values = {rule: [ours.rows[row][name] for row in ours.single] for rule, name in CHOSEN.items()}
     steps = {rule: min(before - after for before, after in pairwise(each)) for rule, each in values.items()}
-    listed = "; ".join(f"{rule} {', '.join(f'{x:.3f}' for x in each)}" for rule, each in values.items())
+    shown = "; ".join(f"{rule} {', '.join(f'{x:.3f}' for x in each)}" for rule, each in values.items())
     return Claim(
         name="by positional significance",
         paper="with performance decreasing as the replaced digit's positional significance decreases",
         holds=min(steps.values()) > 0.0,
-        measured=f"R_exc^{{1,1}} of {', '.join(ours.single)}: {listed}",
+        measured=f"R_exc^{{1,1}} of {', '.join(ours.single)}: {shown}",
         numbers={f"{rule}_{place}": x for rule, each in values.items() for place, x in zip(PLACES, each, strict=True)},
     )
-
-
-def _listed(values: Mapping[str, float], sign: str = "") -> str:
-    return ", ".join(f"{value:{sign}.3f} ({rule})" for rule, value in values.items())

@@ -251,11 +251,6 @@ def _arrays(found: Found) -> dict[str, Array]:
     return arrays
 
 
-def draw(result: Result) -> dict[str, Picture]:
-    """The paper's retention curves, and all cells beside the paper's."""
-    return pictures(result)
-
-
 SCENES = (
     "The rows street, building, sky, car and vegetation are of CamVid, with a tenth of the pictures of Cityscapes, at a "
     "sixth to an eighth of its resolution; a tile of 90x120 is a quarter of a scene, where 224x224 pixels of Cityscapes are less "
@@ -285,8 +280,8 @@ FROM = 50  # per cent: retentions from 0.5 to 1, as in the paper
 LIKE_PAPER = "street"
 
 
-def pictures(result: Result) -> dict[str, Picture]:
-    """The pictures, by file name."""
+def draw(result: Result) -> dict[str, Picture]:
+    """The paper's retention curves, and all cells beside the paper's."""
     arrays = result.arrays
     rows, measures = [list(map(str, arrays[name])) for name in ("rows", "measures")]
     means = {row: dict(zip(measures, arrays[f"{row}_prr"].mean(axis=0).tolist(), strict=True)) for row in rows}

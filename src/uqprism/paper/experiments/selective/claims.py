@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from uqprism.paper.comparison import RULES, Cells, column, of_risk
+from uqprism.measures import RISKS
+from uqprism.paper.comparison import RULES, Cells, column, listed, of_risk
 from uqprism.paper.experiment import Claim
 
 PAPERS_SPREAD = 0.007
@@ -53,19 +54,19 @@ def tied(mean: Cells, names: list[str]) -> tuple[str, float]:
 
 def filled(rules: tuple[str, ...] = tuple(RULES)) -> list[str]:
     """The measures whose cells are filled in the paper."""
-    return [name for risk in ("total", "bayes", "excess") for name in of_risk(risk, rules)]
+    return [name for risk in RISKS for name in of_risk(risk, rules)]
 
 
 def total_does_well(mean: Cells) -> Claim:
     """Total risks against Bayes and excess risks."""
-    averages = {risk: float(np.mean([mean[name] for name in of_risk(risk)])) for risk in ("total", "bayes", "excess")}
+    averages = {risk: float(np.mean([mean[name] for name in of_risk(risk)])) for risk in RISKS}
     best, spread = tied(mean, filled())
-    listed = ", ".join(f"{value:.3f} of {risk} risks" for risk, value in averages.items())
+    shown = ", ".join(f"{value:.3f} of {risk} risks" for risk, value in averages.items())
     return Claim(
         name="total uncertainty does well",
         paper="total uncertainty performs well in this task, which we seek to validate for the regression setting as well",
         holds=averages["total"] <= min(averages.values()) + spread,
-        measured=f"mean PRR {listed}; the best measure, {best}, has a spread of {spread:.3f}",
+        measured=f"mean PRR {shown}; the best measure, {best}, has a spread of {spread:.3f}",
         numbers=averages,
     )
 
@@ -80,7 +81,7 @@ def best_totals(mean: Cells) -> Claim:
         name="the best are R_tot^{1,1}, R_tot^{2,1}, R_tot^{3a,1}",
         paper="The best performing scores are R_tot^{1,1}, R_tot^{2,1} and R_tot^{3a,1} for all considered scoring rules",
         holds=all(behind[rule] <= spreads[rule] for rule in RULES),
-        measured=f"the worst of the three is behind the best of its rule by {_listed(behind)}; spread of that {_listed(spreads)}",
+        measured=f"the worst of the three is behind the best of its rule by {listed(behind)}; spread of that {listed(spreads)}",
         numbers={f"behind_{rule}": each for rule, each in behind.items()},
     )
 
@@ -153,10 +154,6 @@ def among_the_best(mean: Cells) -> Claim:
         name="R_tot^{1,1} is among the best",
         paper="and is consistently among the best across scoring rules",
         holds=max(behind.values()) <= spread,
-        measured=f"R_tot^{{1,1}} is behind the best measure of all by {_listed(behind)}, whose spread is {spread:.3f}",
+        measured=f"R_tot^{{1,1}} is behind the best measure of all by {listed(behind)}, whose spread is {spread:.3f}",
         numbers={f"behind_{rule}": each for rule, each in behind.items()},
     )
-
-
-def _listed(values: dict[str, float]) -> str:
-    return ", ".join(f"{value:.3f} ({rule})" for rule, value in values.items())

@@ -1,4 +1,4 @@
-"""Selective prediction at the smallest size, as a program that is killed while it trains: FOLDER CHECKPOINTS."""
+"""Programs that tests kill: `toy FOLDER PROCESSES`, and `selective FOLDER CHECKPOINTS`, which kills itself while it trains."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 
+from tests.paper import toy
 from uqprism.paper.ensembles import Training
 from uqprism.paper.experiments import selective
 from uqprism.paper.runner import produce
@@ -32,5 +33,9 @@ def kill_after(count: int) -> None:
 
 
 if __name__ == "__main__":
-    kill_after(int(sys.argv[2]))
-    produce(EXPERIMENT, "tiny", out=sys.argv[1], progress=False)
+    name, folder, number = sys.argv[1:]
+    if name == "toy":
+        produce(toy.EXPERIMENT, "slow", out=folder, jobs=int(number), progress=False)
+    else:
+        kill_after(int(number))
+        produce(EXPERIMENT, "tiny", out=folder, progress=False)
