@@ -22,7 +22,7 @@ from uqprism.tasks.resampling import RESAMPLES
 from uqprism.tasks.result import TaskResult
 from uqprism.tasks.scores import Scores, as_scores, is_table
 from uqprism.tasks.selective_prediction import selective_prediction
-from uqprism.tasks.task import Task, recommend, register
+from uqprism.tasks.task import Task, register
 
 FEWEST = 20  # of points and of resamples, to say anything at all
 
@@ -161,8 +161,8 @@ def simplicity(name: str, task: str) -> tuple[int, ...]:
     Recommended measures in the order of the advice, then members in both roles, then Gaussian approximations, then mixtures,
     which need quadrature; a name that is no measure keeps the order of the table, after all that are.
     """
-    advice = recommend(task)
-    advised = [advice.measure, *advice.alternatives]
+    advice = TASKS.get(task).advice if task in TASKS else None
+    advised = [] if advice is None else [advice.measure, *advice.alternatives]
     rule, risk, *roles = [*name.split("."), "", ""]
     known = rule in PAPER and risk in RISKS
     effort = [approximations.get(role).effort for role in roles if role in approximations]
