@@ -28,9 +28,9 @@ Row = tuple[str, float, str, str]
 
 
 def _detection(rng: np.random.Generator) -> list[Row]:
-    known, alien = rng.normal(size=POINTS // 2), rng.normal(size=POINTS // 2) + 1.0
-    labels, scores = np.repeat([0, 1], POINTS // 2), np.concatenate([known, alien])
-    ours = _seconds(lambda: up.ood_detection(known, alien, resamples=0))
+    known, ood = rng.normal(size=POINTS // 2), rng.normal(size=POINTS // 2) + 1.0
+    labels, scores = np.repeat([0, 1], POINTS // 2), np.concatenate([known, ood])
+    ours = _seconds(lambda: up.ood_detection(known, ood, resamples=0))
 
     def theirs() -> None:
         roc_auc_score(labels, scores)
@@ -39,7 +39,7 @@ def _detection(rng: np.random.Generator) -> list[Row]:
 
     other = _seconds(theirs)
     error = rng.exponential(size=POINTS)
-    spread = _seconds(lambda: up.ood_detection(known, alien))
+    spread = _seconds(lambda: up.ood_detection(known, ood))
     selective = _seconds(lambda: up.selective_prediction(scores, error=error))
     return [
         (
@@ -78,7 +78,7 @@ def _correlation(rng: np.random.Generator) -> list[Row]:
 
 
 def _seconds(run: Callable[[], object]) -> float:
-    """The quicker of two."""
+    """The time of the faster of two runs."""
     times = []
     for _ in range(2):
         started = time.perf_counter()

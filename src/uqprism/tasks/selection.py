@@ -22,7 +22,7 @@ from uqprism.tasks.resampling import RESAMPLES
 from uqprism.tasks.result import TaskResult
 from uqprism.tasks.scores import Scores, as_scores, is_table
 from uqprism.tasks.selective_prediction import selective_prediction
-from uqprism.tasks.task import Task, register
+from uqprism.tasks.task import TASKS, Task, register
 
 FEWEST = 20  # of points and of resamples, to say anything at all
 
