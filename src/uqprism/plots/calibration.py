@@ -1,4 +1,4 @@
-"""Whether predictions keep what they promise: where targets fell in them, and the error where they are uncertain."""
+"""Calibration: the coverage of intervals, the PIT histogram, and the error against the uncertainty."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BAND = {"color": GREY, "alpha": 0.25, "linewidth": 0}
 
 
 def coverage(calibration: Any, ax: Any = None) -> Any:
-    """The share of targets that central intervals of each level hold, beside the level itself and what chance allows.
+    """The share of targets inside central intervals of each level, with the range expected by chance.
 
     Args:
         calibration: of `uqprism.calibration`.

@@ -1,4 +1,4 @@
-"""Measures beside each other: the metric of each with its interval, and a heat map of their rank correlations."""
+"""Comparisons of measures: the metric of each with its interval, and a heat map of their rank correlations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def intervals(result: Any, top: int = 20, ax: Any = None) -> Any:
                 axes.plot(values, rows, "o", color=colour, markerfacecolor=face, markersize=5, label=label)
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.set_xlabel(textwrap.fill(result.describe().title, 60))  # the axis is narrower than the figure: names stand beside it
+        axes.set_xlabel(textwrap.fill(result.describe().title, 60))  # the axis is narrower than the figure: names need room
         if len(names) < len(result):
             axes.set_title(f"the best {len(names)} of {len(result)} measures", loc="left", pad=20 if result.has_spread else None)
         if result.has_spread:
@@ -84,7 +84,7 @@ def _write_names(axes: Any, names: Sequence[str]) -> None:
 def _mark_risks(axes: Any, names: Sequence[str]) -> None:
     axes.set_xticks([])
     axes.set_yticks([])
-    axes.set_xlabel(f"{len(names)} measures, like ones beside each other")
+    axes.set_xlabel(f"{len(names)} measures, similar ones next to each other")
     edge = -0.02 * len(names)
     for risk, colour in RISK_COLOURS.items():
         rows = np.array([row for row, name in enumerate(names) if name.split(".")[1:2] == [risk]])

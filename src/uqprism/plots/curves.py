@@ -24,7 +24,7 @@ STROKES = ("solid", DOTTED, "dashdot")  # dashes are for chance
 
 
 def retention_curves(result: Any, measures: Names = None, ax: Any = None, *, error: str = "mean error") -> Any:
-    """The mean error of the points kept, as the most uncertain ones are handed on, beside the oracle and a random order.
+    """The mean error of the points kept as the most uncertain ones are rejected, with the oracle and a random order.
 
     Args:
         result: of `selective_prediction`.
@@ -47,7 +47,7 @@ def retention_curves(result: Any, measures: Names = None, ax: Any = None, *, err
 
 
 def roc_curves(result: Any, measures: Names = None, ax: Any = None) -> Any:
-    """The share of points from outside that are flagged, for each share of known points flagged, beside chance.
+    """ROC curves: the share of OOD points flagged, for each share of known points flagged, with chance.
 
     Args:
         result: of `ood_detection`.
@@ -138,7 +138,7 @@ def _listed(result: Any, names: str | Iterable[str | Measure]) -> list[str]:
 
 
 def _chosen(result: Any, names: Names) -> list[str]:
-    """The measures to draw, the best first if nobody said which: the recommended one and the best of each risk."""
+    """The measures to draw, by default the recommended one and the best of each risk, the best first."""
     if names is not None:
         return _listed(result, names)
     ranked = result.ranked()
@@ -153,7 +153,7 @@ def _chosen(result: Any, names: Names) -> list[str]:
 
 
 def _tells(name: str) -> bool:
-    """Whether a measure is what its risk is said to be: an excess risk without the members is no measure of ignorance."""
+    """Whether a measure shows what its risk stands for: an excess risk without the members does not show disagreement."""
     _, risk, *roles = name.split(".") if name.count(".") > 1 else ("", "")
     return risk != "excess" or "members" in roles
 

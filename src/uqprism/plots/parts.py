@@ -1,4 +1,4 @@
-"""The two kinds of uncertainty: of each point against each other, and how each is distributed."""
+"""The two parts of the uncertainty: against each other at each point, and their distributions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from uqprism.support.optional import require
 CELLS = 48  # of the density, to a side
 DRAWN = 3_000  # points; more hide each other
 BARS = 40
-MARKERS = "^DsvP"  # of points from outside, by data set
-COLOURS = (PURPLE, BLACK, SKY)  # likewise, none of which is that of a risk or near it
+MARKERS = "^DsvP"  # of OOD points, by data set
+COLOURS = (PURPLE, BLACK, SKY)  # of the same points; none is the colour of a risk or near it
 SHORT_NAME, LONGEST_NAME = 6, 24  # in a legend: of two columns, of one
 
 
@@ -32,7 +32,7 @@ def noise_and_disagreement(
     outside: Mapping[str, tuple[Any, Any]] | None = None,
     ax: Any = None,
 ) -> Any:
-    """Noise and what more data would remove at every point: as dots or, of very many points, as a density with some as dots.
+    """Noise against disagreement at every point: as dots or, of very many points, as a density with some as dots.
 
     An axis is logarithmic where the numbers need it; next to zero, if some are, it is linear.
 
@@ -43,7 +43,7 @@ def noise_and_disagreement(
         unit: of the target, for the axes.
         drawn: which points are dots; by default up to 3,000, see `sample`; an empty list for none.
         density: whether grey cells show all points, the stronger the more; by default where not all are dots.
-        outside: both risks of points from outside by the name of their data set, each with a colour and a marker of its own.
+        outside: both risks of OOD points by the name of their data set, each with its own colour and marker.
         ax: axes to draw on; None for a new figure.
     """
     noise, disagreement = _both(aleatoric, epistemic)
@@ -59,7 +59,7 @@ def noise_and_disagreement(
             axes.plot(noise[rows], disagreement[rows], "o", color=BLUE, markersize=2.2, markeredgewidth=0, alpha=0.55)
         if others:
             _outside(axes, others, dots=drawn is None)
-        if has_shares(rule, every[0]):  # elsewhere zero is no natural end, and equal parts mean nothing
+        if has_shares(rule, every[0]):  # under other rules zero is no natural end, and equal parts mean nothing
             _equal_parts(axes)
         if axes.get_legend_handles_labels()[0]:
             columns = 2 if others and max(map(len, others)) <= SHORT_NAME else 1
@@ -70,7 +70,7 @@ def noise_and_disagreement(
 
 
 def distributions(aleatoric: Any, epistemic: Any, *, rule: str = "crps", unit: str = "", ax: Any = None) -> Any:
-    """How noise and what more data would remove are distributed over the points, in bins that both share.
+    """The distributions of noise and disagreement over the points, in shared bins.
 
     Args:
         aleatoric: the Bayes risk, (points,).
@@ -116,12 +116,12 @@ def _both(aleatoric: Any, epistemic: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def kind_of(place: int) -> tuple[str, str]:
-    """Colour and marker of the data set from outside at this place among them."""
+    """Colour and marker of the OOD data set at this place among them."""
     return COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
 
 
 def _outside(axes: Any, others: Mapping[str, tuple[np.ndarray, np.ndarray]], *, dots: bool) -> None:
-    """Points from outside, some if they are very many; without dots, their names in the legend alone."""
+    """Draw OOD points, a sample of very many; without dots, only their names in the legend."""
     axes.plot([], [], "o", color=BLUE, markersize=3.5, label="known rows")
     for place, (name, (noise, disagreement)) in enumerate(others.items()):
         colour, marker = kind_of(place)

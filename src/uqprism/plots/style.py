@@ -1,4 +1,4 @@
-"""How all pictures look: colours that colour-blind readers can tell apart, sizes for a page of paper; and how they are saved."""
+"""The style of all figures: colours that colour-blind readers can tell apart, sizes for a page, axes, and saving."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from uqprism.support.storage import atomic
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#7F7F7F"
 SKY, BLACK = "#56B4E9", "#000000"
 RISK_COLOURS = {"total": BLUE, "bayes": GREEN, "excess": ORANGE}  # in every picture
-OTHER_COLOURS = (PURPLE, RED, SKY)  # of what is no risk: columns of one's own
+OTHER_COLOURS = (PURPLE, RED, SKY)  # of columns that are no risks
 PAGE_WIDTH = 7.0  # inches: drawn at the size at which it is read
 DOTS_PER_INCH = 130
 PALETTE = 128  # colours of a .png
 
-PLAIN = {"text.parse_math": False}  # names and units come from files: what is in them is no formula
+PLAIN = {"text.parse_math": False}  # names and units come from files and hold no formulas
 STYLE = {
     "font.size": 9.0,
     "axes.titlesize": 9.5,
@@ -77,13 +77,13 @@ METADATA = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationD
 
 
 def save(figure: Any, path: Path) -> None:
-    """As .png and .svg beside each other, each whole or not at all."""
+    """Save as .png and .svg, each file atomically."""
     for ending in ("png", "svg"):
         save_as(figure, path.with_suffix(f".{ending}"))
 
 
 def save_as(figure: Any, path: Path) -> None:
-    """As the kind of file its ending names: .png, .svg or .pdf; whole or not at all."""
+    """Save as .png, .svg or .pdf, by the ending of the path, atomically."""
     from PIL import Image
 
     ending = path.suffix.removeprefix(".")
@@ -100,8 +100,8 @@ def save_as(figure: Any, path: Path) -> None:
 # Axes for numbers of very different sizes ---
 
 WIDE = 30.0  # from the hundredth smallest to the hundredth largest of 10,000: beyond, most points would crowd in a corner
-DECADES = 8.0  # below the largest: what is smaller still, rounding for one, is next to nothing
-NEXT_TO_ZERO = 0.4  # of a decade: the room between zero and the smallest number that is told apart from it
+DECADES = 8.0  # below the largest: smaller numbers, such as rounding, count as zero
+NEXT_TO_ZERO = 0.4  # of a decade: the room between zero and the smallest number that does not count as zero
 
 
 def is_wide(values: np.ndarray) -> bool:

@@ -1,4 +1,4 @@
-"""Figures as parts of a page: SVG whose text is text, in colours that the page decides, with names of its own."""
+"""Figures as parts of a page: SVG with selectable text, colours from the page's style sheet, and unique names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from uqprism.support.optional import require
 matplotlib = require("matplotlib", extra="report")
 
 POINTS_PER_INCH = 72.0
-# What figures are drawn with, and the variable of the page's style sheet that takes its place.
+# The colours of figures, and the variables of the page's style sheet that replace them.
 VARIABLES = {
     "#000000": "ink",
     "#ffffff": "paper",
@@ -40,13 +40,13 @@ ON_A_PAGE = {
 
 
 def render(draw: Callable[[Any], Any], *, name: str, width: float, height: float) -> tuple[str, Any]:
-    """What a function draws on axes, as SVG to stand in a page, and the axes.
+    """Draw on new axes; returns the figure as SVG for a page, and the axes.
 
     Args:
         draw: the function.
         name: a word that no other figure of the page has, for the names of its parts.
         width: in inches, of 96 pixels on a screen.
-        height: likewise.
+        height: in the same inches.
     """
     from matplotlib.figure import Figure
 
@@ -100,12 +100,12 @@ def _for_page(text: str, name: str) -> str:
     text = re.sub(r"#[0-9a-f]{6}\b", lambda found: _themed(found[0]), text)
     text = re.sub(
         r' (?:d|x|y)="[^"]*"', lambda found: re.sub(r"(\d+\.\d{2})\d+", r"\1", found[0]), text
-    )  # nobody sees thousandths
+    )  # thousandths are not visible
     return re.sub(r"\s*\n\s*", "\n", _own_names(text, name)).strip()
 
 
 def _own_names(text: str, name: str) -> str:
-    """Names that something refers to get a prefix, all others go: each name is once on a page."""
+    """Prefix the names that something refers to and remove all others, so that each name is once on a page."""
     used = set(re.findall(r'(?:xlink:href="|url\()#([^")]+)', text))
     text = re.sub(r' id="([^"]+)"', lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", text)
     return re.sub(r'(xlink:href="|url\()#([^")]+)', rf"\1#{name}-\2", text)

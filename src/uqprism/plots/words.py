@@ -12,7 +12,7 @@ from uqprism.measures.vocabulary import rule_words, told_unit
 
 @dataclass(frozen=True)
 class ErrorWords:
-    """What to call the mean of errors of one kind, and how to show it.
+    """The name and unit of the mean of errors of one kind.
 
     Attributes:
         name: of the mean, in a sentence.
@@ -26,7 +26,7 @@ class ErrorWords:
 
     @classmethod
     def of(cls, kind: str, unit: str = "") -> ErrorWords:
-        """For `squared`, `absolute`, `nll` or `crps`; any other name is told as it is."""
+        """The words for `squared`, `absolute`, `nll` or `crps`; any other name stands for itself."""
         known = {
             "squared": cls("root mean squared error", unit, root=True),
             "absolute": cls("mean absolute error", unit),
@@ -66,5 +66,5 @@ NOISE, DISAGREEMENT = "noise (aleatoric)", "disagreement (epistemic)"
 
 
 def quantity(rule: str, unit: str = "") -> str:
-    """What the risks of a rule are in, for an axis: `CRPS, minutes`."""
+    """The rule and the unit of its risks, for an axis: `CRPS, minutes`."""
     return ", ".join(filter(None, (rule_words(rule).name, told_unit(rule, unit))))

@@ -1,4 +1,4 @@
-"""What measures are used for: selective prediction, out-of-distribution detection, active learning, rank correlation, ..."""
+"""The tasks: selective prediction, out-of-distribution detection, active learning, rank correlation, choosing a measure."""
 
 from uqprism.tasks.active_learning import ActiveLearner, LearningState, LoopSettings, Pool, compare_acquisitions
 from uqprism.tasks.calibration import Calibration, calibration

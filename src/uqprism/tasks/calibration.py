@@ -22,47 +22,47 @@ VALUES_AT_ONCE = 1 << 22  # the distribution function of a mixture looks at ever
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Where targets fell in the distributions that were predicted for them.
+    """The position of each target in its predicted distribution.
 
     Attributes:
-        pit: the probability that was predicted for a value up to the target, (points,), the probability integral transform:
-            evenly spread between 0 and 1 if the predictions are right.
+        pit: the predicted probability of a value up to the target, (points,): the probability integral transform, which is
+            uniform on [0, 1] for correct predictions.
     """
 
     pit: np.ndarray
 
     @property
     def n_points(self) -> int:
-        """How many targets."""
+        """The number of targets."""
         return len(self.pit)
 
     def coverage(self, levels: Levels = LEVELS) -> np.ndarray:
-        """The share of targets within the central interval of each level, (levels,): 0.9 of them should lie within 90 %."""
+        """The share of targets inside the central interval of each level, (levels,); 0.9 for 90 % intervals if they are right."""
         tail = (1.0 - _levels(levels)) / 2.0
         return np.array([np.mean((self.pit >= each) & (self.pit <= 1.0 - each)) for each in tail])
 
     def by_chance(self, levels: Levels = LEVELS, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Between which shares the coverage would lie so often if the predictions were right and the points independent."""
+        """The lowest and highest coverage, (levels,) each, expected by chance of correct predictions at independent points."""
         return _binomial(_levels(levels), self.n_points, confidence)
 
     def histogram(self, bins: int = 20) -> np.ndarray:
-        """How many targets fell into each of equally probable parts of their distribution, (bins,)."""
+        """The number of targets in each of `bins` equally probable parts of their distributions, (bins,)."""
         if bins < 2:
             raise InvalidValueError(f"bins must be at least 2, got {bins}")
         return np.histogram(self.pit, bins=bins, range=(0.0, 1.0))[0]
 
     def histogram_by_chance(self, bins: int = 20, confidence: float = 0.95) -> tuple[float, float]:
-        """Between which counts all bars would lie together so often if the predictions were right (Bonferroni)."""
+        """The lowest and highest count that all bars together stay between by chance (Bonferroni), for correct predictions."""
         low, high = _binomial(np.array([1.0 / bins]), self.n_points, 1.0 - (1.0 - confidence) / bins)
         return float(low[0]) * self.n_points, float(high[0]) * self.n_points
 
     def verdict(self, level: float = 0.9) -> str:
-        """Whether intervals of this level are `too narrow`, `too wide` or `about right`: what chance allows is right."""
+        """`too narrow`, `too wide` or `about right`, where the last is any coverage that chance explains."""
         found, (low, high) = self.coverage(level)[0], self.by_chance(level)
         return "too narrow" if found < low[0] else "too wide" if found > high[0] else "about right"
 
     def rows(self, levels: Levels = LEVELS) -> list[dict[str, Any]]:
-        """One row per level: what was promised, what came, and what chance allows."""
+        """One row per level: the level, the coverage, and the range expected by chance."""
         low, high = self.by_chance(levels)
         columns = zip(_levels(levels), self.coverage(levels), low, high, strict=True)
         return [{"level": float(a), "coverage": float(b), "low": float(c), "high": float(d)} for a, b, c, d in columns]
@@ -72,7 +72,7 @@ class Calibration:
         return require("pandas", extra="pandas").DataFrame(self.rows()).set_index("level")
 
     def plot(self, ax: Any = None) -> Any:
-        """The coverage by level; returns the axes."""
+        """Draw the coverage by level; returns the axes."""
         from uqprism import plots
 
         return plots.coverage(self, ax=ax)
@@ -82,15 +82,15 @@ class Calibration:
 
 
 def calibration(ensemble: EnsemblePrediction, target: Array, *, seed: int = 0) -> Calibration:
-    """Where each target fell in the mixture that was predicted for it; exact for every family that has a distribution function.
+    """The position of each target in its predicted mixture; exact for every family that has a distribution function.
 
-    Of members that are samples it is the rank of the target among the draws, at random among those that it equals and between
-    the two that it lies between: evenly spread if target and draws come from one distribution, however few draws there are
-    and however often they repeat.
+    For members that are samples it is the rank of the target among the draws, at random among equal draws and between its two
+    neighbours. It is uniform if target and draws come from one distribution, however few draws there are and however often
+    they repeat.
 
     Args:
-        ensemble: what was predicted.
-        target: what happened, in the shape of the points.
+        ensemble: the predictions.
+        target: the observed values, in the shape of the points.
         seed: of the random part of ranks among samples; nothing else is random.
     """
     if not isinstance(ensemble, EnsemblePrediction):

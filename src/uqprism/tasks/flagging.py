@@ -1,4 +1,4 @@
-"""A threshold for production: which rows are so uncertain that somebody should look at them."""
+"""A threshold for production: the most uncertain rows, to be reviewed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FEWEST_DIGITS, MOST_DIGITS = 3, 17
 
 @dataclass(frozen=True, eq=False)
 class Flagged:
-    """Rows at or above a threshold; a new row is flagged likewise if `uncertainty >= threshold`.
+    """Rows at or above a threshold; a new row is flagged if `uncertainty >= threshold`.
 
     Attributes:
         rows: whether each row is flagged, (rows,).
-        threshold: the least uncertainty that is.
-        measure: whose threshold it is.
-        asked: the share of the rows that was asked for.
+        threshold: the lowest uncertainty that is flagged.
+        measure: the column that the threshold is for.
+        asked: the share of the rows that was requested.
         below: the highest uncertainty that is not flagged; minus infinity if all rows are.
     """
 
@@ -38,22 +38,22 @@ class Flagged:
 
     @property
     def count(self) -> int:
-        """How many are flagged."""
+        """The number of flagged rows."""
         return int(self.rows.sum())
 
     @property
     def share(self) -> float:
-        """The share of the rows that is flagged: more than was asked for where rows tie."""
+        """The share of the rows that is flagged; more than requested where rows tie."""
         return self.count / len(self.rows)
 
     @property
     def tied(self) -> bool:
-        """Whether more rows are flagged than were asked for, because the last of them share their value."""
+        """Whether more rows are flagged than requested, because several share the last value."""
         return self.count > _whole_rows(self.asked, len(self.rows))
 
     @property
     def shortest(self) -> str:
-        """The threshold in as few digits, at least three, as still flag the very same of these rows."""
+        """The threshold in the fewest digits, at least three, that flag the same of these rows."""
         for digits in range(FEWEST_DIGITS, MOST_DIGITS):
             told = f"{Context(digits, ROUND_FLOOR).create_decimal(self.threshold):f}"
             if self.below < float(told) <= self.threshold:
@@ -67,15 +67,15 @@ class Flagged:
 
 
 def flag(table: Any, share: float = 0.1, *, measure: object = None) -> Flagged:
-    """The most uncertain rows and the threshold they are above: this share of the rows, rounded up to whole ones.
+    """Flag the most uncertain rows, this share of all rounded up to whole rows, and give the threshold for new rows.
 
-    Rows as uncertain as the last that is flagged, up to rounding, are flagged too, so that the threshold alone decides, here
-    and on new rows; `share` of the result is what is reached.
+    Rows that equal the last flagged one up to rounding are flagged too, so that the threshold alone decides, here and on new
+    rows; `share` of the result is the share reached.
 
     Args:
         table: measures of each row (a `MeasureTable`, a mapping, a data frame), or one array of uncertainties.
         share: of the rows, above 0 and up to 1.
-        measure: a column of the table; by default the only one, or else the one `recommend("selective_prediction")` names.
+        measure: a column of the table; by default the only one, or else the one that `recommend("selective_prediction")` names.
     """
     if not 0.0 < share <= 1.0:
         raise InvalidValueError(f"share must be above 0 and up to 1, got {share}; 0.1 flags the most uncertain tenth")

@@ -75,7 +75,7 @@ def _between(rankings: Sequence[Ranks]) -> np.ndarray:
             discordant, tied = _count(rankings[i], order, np.stack([each.ranks for each in rankings[others]]))
             tied_less_discordant[i, others] = tied - 2 * discordant
 
-    with ThreadPoolExecutor(threads()) as pool:  # sorting lets go of the interpreter's lock
+    with ThreadPoolExecutor(threads()) as pool:  # sorting releases the interpreter's lock
         list(pool.map(fill, range(len(rankings))))
     tied, untied = (np.array(pairs) for pairs in zip(*((each.tied_pairs, each.untied_pairs) for each in rankings), strict=True))
     difference = tied_less_discordant + tied_less_discordant.T + untied[:, None] - tied
@@ -96,7 +96,7 @@ def _count(x: Ranks, order: np.ndarray, others: np.ndarray) -> tuple[np.ndarray,
 
 
 def inversions(sequences: np.ndarray) -> np.ndarray:
-    """How often a larger number stands before a smaller one, in each row of sequences (rows, length) of numbers 0 ... length - 1.
+    """The number of times a larger number stands before a smaller one, in each row of (rows, length) numbers below length.
 
     A merge sort from the bottom up. Each number carries the block it came from. Sorting two neighbouring blocks together moves
     those of the right one to the left by one place for every inversion between the two, so their places tell how many there were.
@@ -107,7 +107,7 @@ def inversions(sequences: np.ndarray) -> np.ndarray:
     places = np.arange(leaf << levels)
     blocks = places // leaf
     narrow = (length + 1) << levels <= np.iinfo(np.int32).max
-    keys = np.full((rows, len(places)), length, dtype=np.int32 if narrow else np.int64)  # what fills up inverts nothing
+    keys = np.full((rows, len(places)), length, dtype=np.int32 if narrow else np.int64)  # the padding adds no inversions
     keys[:, :length] = sequences
     found = _inversions_within(keys.reshape(rows, -1, leaf))
     keys <<= levels

@@ -1,4 +1,4 @@
-"""Out-of-distribution detection: does a measure tell inputs of a kind never seen from those it was trained for?"""
+"""Out-of-distribution (OOD) detection: how well does a measure separate unfamiliar inputs from known ones?"""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FALSE_POSITIVE_RATES = np.linspace(0.0, 1.0, 201)
 
 @dataclass(frozen=True)
 class Separation:
-    """How many points of either kind there are up to each score: one row per resample, from zero, a column per group of ties.
+    """Counts of points of either kind up to each score: a row per resample, from zero, a column per group of ties.
 
     Attributes:
         known: in-distribution points, (resamples, groups + 1).
-        ood: out-of-distribution points, likewise.
+        ood: out-of-distribution points, in the same shape.
     """
 
     known: np.ndarray
@@ -37,19 +37,19 @@ class Separation:
         return cls(ranking.part(slice(n)).cumulative(known), ranking.part(slice(n, None)).cumulative(ood))
 
     def swapped(self) -> Separation:
-        """The same question the other way round: find the known points by low scores."""
+        """Counts for the opposite question: finding the known points by low scores."""
         return Separation(self.ood[:, -1:] - self.ood[:, ::-1], self.known[:, -1:] - self.known[:, ::-1])
 
 
 def auroc(separation: Separation) -> np.ndarray:
-    """How often an ood point scores above a known one; ties count half."""
+    """The probability that an OOD point scores above a known one; ties count half."""
     known, ood = separation.known, separation.ood
     below = (known[:, 1:] + known[:, :-1]) / 2.0
     return np.sum(np.diff(ood, axis=1) * below, axis=1) / (known[:, -1] * ood[:, -1])
 
 
 def average_precision(separation: Separation) -> np.ndarray:
-    """The mean, over ood points, of the share of ood among all that score as high or higher."""
+    """The mean, over OOD points, of the share of OOD points among all that score as high or higher."""
     known, ood = (counts[:, -1:] - counts[:, :-1] for counts in (separation.known, separation.ood))
     found = known + ood
     precision = ood / np.where(found > 0.0, found, 1.0)
@@ -57,7 +57,7 @@ def average_precision(separation: Separation) -> np.ndarray:
 
 
 def false_positives(separation: Separation, share: float = 0.95) -> np.ndarray:
-    """The share of known points flagged when the threshold is as high as it can be and still flags this share of the ood."""
+    """The share of known points flagged by the highest threshold that flags this share of the OOD points."""
     flagged = separation.ood[:, -1:] - separation.ood[:, :-1]
     enough = flagged >= share * (1.0 - 1e-12) * separation.ood[:, -1:]
     last = enough.shape[1] - 1 - np.argmax(enough[:, ::-1], axis=1)
@@ -113,20 +113,20 @@ METRICS: dict[str, DetectionMetric] = {
 def ood_detection(
     table_in: Any, table_out: Any, *, metric: str = "auroc", resamples: int = RESAMPLES, seed: int = 0
 ) -> TaskResult:
-    """How well each measure tells points of another kind from points of the known kind.
+    """How well each measure separates out-of-distribution (OOD) points from known ones.
 
-    | metric | what it is | better |
-    |---|---|---|
-    | `auroc` | how often a point from outside is the more uncertain of a pair; 0.5 is chance | higher |
-    | `aupr_out` | average precision of finding the points from outside by high uncertainty; chance is their share | higher |
-    | `aupr_in` | average precision of finding the known points by low uncertainty; likewise | higher |
-    | `fpr95` | share of known points flagged when 95 % of those from outside are | lower |
-    | `fpr95_in` | share of points from outside let through when 95 % of the known ones are | lower |
+    The metrics:
+
+    - `auroc`: the probability that an OOD point is more uncertain than a known one; 0.5 is chance. Higher is better.
+    - `aupr_out`: average precision of finding the OOD points by high uncertainty; chance is their share. Higher is better.
+    - `aupr_in`: average precision of finding the known points by low uncertainty; chance is their share. Higher is better.
+    - `fpr95`: the share of known points flagged when 95 % of the OOD points are. Lower is better.
+    - `fpr95_in`: the share of OOD points let through when 95 % of the known points are. Lower is better.
 
     Args:
-        table_in: a `MeasureTable` (or a mapping, a data frame, an array of uncertainties) of points of the known kind.
-        table_out: the same of points from outside; or a mapping of names to such tables for several data sets at once, whose
-            mean the result is, with each under `result.parts`.
+        table_in: a `MeasureTable`, a mapping, a data frame or an array of uncertainties: the known points.
+        table_out: the same of OOD points; or a mapping of names to such tables for several data sets at once, whose mean the
+            result is, with each under `result.parts`.
         metric: the one that counts; the others come along in `result.metrics`.
         resamples: of the points of either kind, for spreads and paired comparisons; 0 for none.
         seed: of the resamples.
@@ -177,8 +177,8 @@ def _replicates(
     drawn: tuple[Resampling, Resampling],
     value: float,
 ) -> np.ndarray:
-    """The metric when points of both kinds are drawn anew, (resamples,)."""
-    steps = MOST_STEPS if metric is auroc else None  # the others look at the ends of the ranking, where steps would show
+    """The metric in resamples of both kinds, (resamples,)."""
+    steps = MOST_STEPS if metric is auroc else None  # the others depend on the ends of the ranking, where steps would show
     ranking = Ranking.of(np.concatenate([column[each.rows] for column, each in zip(columns, drawn, strict=True)]), steps)
     known, ood = drawn
     base = metric(Separation.by(ranking, known.once, ood.once))
@@ -191,7 +191,7 @@ def _replicates(
 
 
 def _roc(separation: Separation) -> np.ndarray:
-    """The share of points from outside that are flagged, at each share of known points flagged."""
+    """The share of OOD points that are flagged, at each share of known points flagged."""
     flagged, alarms = (1.0 - counts[0, ::-1] / counts[0, -1] for counts in (separation.ood, separation.known))
     return np.interp(FALSE_POSITIVE_RATES, alarms, flagged)
 

@@ -1,4 +1,4 @@
-"""How wrong an ensemble was at each point, in one number: what selective prediction ranks against."""
+"""The error of an ensemble at each point, which selective prediction ranks against."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from uqprism.rules import Log
 from uqprism.tasks.scores import real_numbers
 
 Kind = Literal["squared", "absolute", "nll", "crps"]
-PAIRS_AT_ONCE = 1 << 22  # the CRPS of a mixture looks at all pairs of members
-HALF_SPREAD = "crps.bayes.mixture"  # half the mean distance between two draws, for which there is a fused kernel
+PAIRS_AT_ONCE = 1 << 22  # the CRPS of a mixture needs all pairs of members
+HALF_SPREAD = "crps.bayes.mixture"  # half the mean distance between two draws; there is a fused kernel for it
 
 ERRORS: dict[str, Callable[[EnsemblePrediction, Array], Array]] = {
     "squared": lambda ensemble, y: (ensemble.mixture.mean - y) ** 2,
@@ -31,8 +31,8 @@ def prediction_error(ensemble: EnsemblePrediction, target: Array, kind: Kind = "
     """The error of the ensemble at every point, (points,), as a NumPy array.
 
     Args:
-        ensemble: what was predicted.
-        target: what happened, in the shape of the points.
+        ensemble: the predictions.
+        target: the observed values, in the shape of the points.
         kind: `squared` or `absolute` error of the mixture's mean; `nll` or `crps`, the log score or the CRPS of the mixture.
     """
     if not isinstance(ensemble, EnsemblePrediction):

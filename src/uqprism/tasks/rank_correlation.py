@@ -1,4 +1,4 @@
-"""Rank correlation: which measures put the points in the same order, and which in another."""
+"""Rank correlation: which measures put the points in the same order."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class RankCorrelation:
         return [self._at[name] for name in wanted]
 
     def order(self) -> tuple[str, ...]:
-        """The measures with like ones beside each other, constant ones last: `select(order())` is what the heat map shows.
+        """The measures, similar ones next to each other and constant ones last, in the order of the heat map.
 
         They are the leaves of an average-linkage clustering by 1 - tau, turned so that neighbours are as close as they can be.
         """
@@ -96,7 +96,7 @@ class RankCorrelation:
         return [group[0] for group in self._groups(threshold)]
 
     def _groups(self, threshold: float) -> list[tuple[str, ...]]:
-        """The same with groups of one; without measures that have no order."""
+        """All groups, those of one measure included; constant measures are left out."""
         ranked, _ = self._ranked()
         if len(ranked) < 2:
             return [(name,) for name in ranked]
@@ -176,7 +176,7 @@ class RankCorrelation:
         return cls(tuple(header["names"]), arrays["matrix"])
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw a heat map, like measures beside each other, on these axes or on a figure of its own; returns the axes."""
+        """Draw a heat map, similar measures next to each other, on these axes or on a new figure; returns the axes."""
         from uqprism import plots
 
         return plots.rank_correlation(self, ax=ax)

@@ -20,11 +20,11 @@ SAME = 1e-9  # differences below this share of the usual noise are rounding
 
 @dataclass(frozen=True)
 class Ranking:
-    """Points from the lowest score to the highest, in steps.
+    """Points from the lowest score to the highest, in steps of equal scores.
 
     Attributes:
-        steps: which step each point is on, (points,); equal scores are on one step.
-        n_steps: how many there are.
+        steps: the step of each point, (points,).
+        n_steps: the number of steps.
     """
 
     steps: np.ndarray
@@ -64,7 +64,7 @@ def tied_ranks(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class AverageRanks:
-    """Who came first, second, ... on average over runs; 1 is the best.
+    """The average ranks over runs; 1 is the best.
 
     Attributes:
         mean: the mean rank by name.
@@ -78,7 +78,7 @@ class AverageRanks:
 
 
 def average_ranks(values: Mapping[str, Any], *, higher_is_better: bool = False) -> AverageRanks:
-    """Rank what is compared in each run, ties averaged, and average the ranks over runs.
+    """Rank the values of each run, ties averaged, and average the ranks over runs.
 
     Args:
         values: by name, a number for each run, (runs,), or a single number; the same runs in the same order for all.
@@ -112,7 +112,7 @@ def _table(values: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Resampling:
-    """How often each point is in each resample.
+    """The number of times each point is in each resample.
 
     Over more than 20,000 points the spread is measured on 20,000 of them, drawn at random, and scaled by the square root of the
     ratio: the metrics here are asymptotically normal, and at that size the difference does not show. For the same reason
@@ -121,7 +121,7 @@ class Resampling:
     Attributes:
         rows: the points that the resamples are of.
         counts: (resamples, rows).
-        n_points: of how many points.
+        n_points: the number of all points.
     """
 
     rows: np.ndarray
@@ -145,17 +145,17 @@ class Resampling:
 
     @property
     def once(self) -> np.ndarray:
-        """Every row once, as if they were all points: what the metric is without resampling, (1, rows)."""
+        """Every row once, scaled to all points, (1, rows): the metric without resampling."""
         return np.full((1, len(self.rows)), self.n_points / len(self.rows))
 
     @property
     def scaled(self) -> np.ndarray:
-        """The counts, as if the resamples were of all points."""
+        """The counts, scaled to all points."""
         return self.counts * (self.n_points / len(self.rows))
 
     @property
     def shrink(self) -> float:
-        """How much narrower the spread over all points is than that over the rows."""
+        """The spread over all points, divided by that over the rows."""
         return float(np.sqrt(len(self.rows) / self.n_points))
 
     def replicates(self, value: float, found: np.ndarray, undisturbed: np.ndarray) -> np.ndarray:
@@ -164,7 +164,7 @@ class Resampling:
         Args:
             value: over all points.
             found: in resamples of the rows.
-            undisturbed: over the rows as they are, (1,).
+            undisturbed: over the rows without resampling, (1,).
         """
         return value + (found - undisturbed) * self.shrink
 
@@ -180,10 +180,10 @@ def not_worse(
 ) -> np.ndarray:
     """Whether each measure is not significantly worse than the best, (measures,).
 
-    A measure leaves when some other is better by more than chance explains, where chance is the largest of all its studentised
-    differences in the resamples: the best of many noisy values is too good to be true, and a test of each measure against it
-    alone would throw out nearly all of them on pure noise (Hsu 1981, multiple comparisons with the best; Hansen, Lunde and
-    Nason 2011, the model confidence set). The best itself always stays.
+    A measure is dropped if another is better by more than chance explains, where chance is the largest of all its studentised
+    differences in the resamples: the best of many noisy values is too good, and a test of each measure against it alone would
+    drop nearly all of them on pure noise (Hsu 1981, multiple comparisons with the best; Hansen, Lunde and
+    Nason 2011, the model confidence set). The best measure always stays.
 
     Args:
         values: (measures,).
@@ -219,7 +219,7 @@ def not_worse(
 
 
 def few_runs(degrees: int | None, shape: tuple[int, ...]) -> np.ndarray:
-    """What turns normal noise into that of a t distribution, as factors: how wrong a spread from few runs may be."""
+    """Factors that turn normal noise into that of a t distribution, because a spread from few runs is uncertain itself."""
     if degrees is None:
         return np.ones(shape)
     return np.sqrt(degrees / np.random.default_rng(0).chisquare(degrees, shape))

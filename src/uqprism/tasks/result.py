@@ -1,4 +1,4 @@
-"""What a task found: a number per measure, how sure it is, and which measures are as good as the best."""
+"""The result of a task: a number per measure, its spread, and which measures are as good as the best."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ MANY = 1_000
 
 @dataclass(frozen=True, eq=False)
 class TaskResult(Mapping[str, float]):
-    """One value per measure, `result[name]`, and what is known about it.
+    """One value per measure, `result[name]`, with spreads, further metrics and curves.
 
     Attributes:
-        task: which task it was.
-        metric: what the values are.
+        task: the name of the task.
+        metric: the name of the metric.
         higher_is_better: the direction of the metric.
         measured: the value of the metric by measure.
-        replicates: the metric in resamples of the data, (resamples, measures), or None. A row is one resample, seen by all
-            measures alike, so that differences between columns are paired; NaN in a resample that says nothing.
+        replicates: the metric in resamples of the data, (resamples, measures), or None. All measures share the resample of a
+            row, so that differences between columns are paired; NaN where a resample leaves the metric undefined.
         metrics: further metrics: name, measure, value.
-        curves: what the figures show, by name.
+        curves: the curves that figures show, by name.
         parts: results that this one is the mean of: data sets, or repeated runs.
-        settings: how it was made, as plain data.
+        settings: of the task, as plain data.
         figure: the function of `uqprism.plots` that draws it.
-        degrees: of freedom of the spread, where it was estimated from repeated runs: one less than there were.
+        degrees: of freedom of the spread, where it was estimated from repeated runs: one less than their number.
     """
 
     task: str
@@ -77,7 +77,7 @@ class TaskResult(Mapping[str, float]):
         return sorted(self.measured, key=lambda name: sign * self.measured[name])
 
     def best(self) -> str:
-        """The best measure; the metric knows its direction."""
+        """The best measure in the direction of the metric."""
         return self.ranked()[0]
 
     def not_worse(self, level: float = 0.95, margin: float = 0.0) -> list[str]:
@@ -114,7 +114,7 @@ class TaskResult(Mapping[str, float]):
 
     @property
     def has_spread(self) -> bool:
-        """Whether there are resamples to tell a spread from."""
+        """Whether there are resamples that give a spread."""
         return self.replicates is not None and int((~np.isnan(self.replicates).any(axis=1)).sum()) > 1
 
     @property
@@ -124,7 +124,7 @@ class TaskResult(Mapping[str, float]):
         return None if advice is None else advice.measure
 
     def describe(self, metric: str | None = None) -> Metric:
-        """What is known of the metric, or of a further one: its label, meaning, direction and value by chance."""
+        """The label, meaning, direction and value by chance of the metric, or of a further one."""
         if metric not in (None, self.metric):
             return metric_of(self.task, metric)
         known = metric_of(self.task, self.metric)
@@ -132,7 +132,7 @@ class TaskResult(Mapping[str, float]):
         return known if same else Metric(name=self.metric, higher_is_better=self.higher_is_better)
 
     def select(self, measures: Iterable[object]) -> TaskResult:
-        """The same of these measures alone, in this order; curves stay as they are."""
+        """The result for these measures, in this order; curves are unchanged."""
         names = [str(measure) for measure in measures]
         measured = {name: self[name] for name in names}
         at = [list(self.measured).index(name) for name in names]
@@ -145,7 +145,7 @@ class TaskResult(Mapping[str, float]):
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per measure, the best first: all there is to say about it, by column."""
+        """One row per measure, the best first, with every number known of it."""
         columns: dict[str, Mapping[str, Any]] = {self.metric: self.measured}
         if self.has_spread:
             intervals, good = self.interval(), set(self.not_worse())
@@ -158,7 +158,7 @@ class TaskResult(Mapping[str, float]):
         return [{"measure": name, **{title: column[name] for title, column in columns.items()}} for name in self.ranked()]
 
     def summary(self) -> list[dict[str, Any]]:
-        """The rows without further metrics: what fits on a screen."""
+        """The rows without further metrics."""
         return [{name: value for name, value in row.items() if name not in self.metrics} for row in self.rows()]
 
     def to_pandas(self) -> Any:
@@ -166,7 +166,7 @@ class TaskResult(Mapping[str, float]):
         return require("pandas", extra="pandas").DataFrame(self.rows()).set_index("measure")
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The rows and how they came about, as JSON text; also into a file if a path is given."""
+        """The rows and the settings as JSON text; also written to a file if a path is given."""
         about = {"task": self.task, "metric": self.metric, "higher_is_better": self.higher_is_better}
         text = json.dumps({**about, "best": self.best(), "settings": dict(self.settings), "measures": self.rows()}, indent=2)
         if path is not None:
@@ -174,13 +174,13 @@ class TaskResult(Mapping[str, float]):
         return text
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
-        """Draw it, on these axes or on a figure of its own; returns the axes. Options as in `uqprism.plots`."""
+        """Draw the result, on these axes or on a new figure; returns the axes. Options as in `uqprism.plots`."""
         from uqprism import plots
 
         return getattr(plots, self.figure)(self, ax=ax, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of it to a .npz file, whole or not at all; read it back with `load`."""
+        """Write the result to a .npz file, atomically; read it back with `load`."""
         header, arrays = _packed(self)
         write_npz(path, FORMAT, {"result": header}, arrays)
 
@@ -209,7 +209,7 @@ class TaskResult(Mapping[str, float]):
 
         Args:
             parts: data sets or repeated runs, by name or in a list.
-            seed: for repeated runs: the spread then counts how runs differ, beside the noise of the points, and comparisons
+            seed: for repeated runs: the spread then counts differences between runs and the noise of the points, and comparisons
                 allow for how little a few runs tell (Student's t). Without a seed the parts are taken as all there are, and
                 the spread is that of the points.
         """
@@ -235,7 +235,7 @@ class TaskResult(Mapping[str, float]):
 
 
 def with_references(references: Mapping[str, np.ndarray], curves: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Curves of measures beside those they are held against, whose names no measure may have."""
+    """Curves of measures with reference curves, whose names no measure may have."""
     taken = sorted(set(references) & set(curves))
     if taken:
         raise InvalidValueError(f"no measure can be named {taken[0]!r}: that is what a curve of the result is called; rename it")

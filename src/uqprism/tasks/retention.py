@@ -1,4 +1,4 @@
-"""Retention curves: the error of the points that are kept when the most uncertain ones are handed on."""
+"""Retention curves: the mean error of the points that are kept when the most uncertain ones are rejected."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Population:
     """Points that may be drawn several times, resample by resample.
 
     Attributes:
-        counts: how often each point is there, (resamples, points).
-        errors: its error, as often, likewise.
+        counts: the number of times each point is drawn, (resamples, points).
+        errors: its error times that number, in the same shape.
     """
 
     counts: np.ndarray
@@ -44,12 +44,11 @@ class Population:
 class Kept:
     """The summed error of the k most certain points, for every k: straight lines between steps, resample by resample.
 
-    A group of ties is crossed on a straight line: each of its points counts with the group's mean error, so that the order
-    within it, which nobody has chosen, plays no part.
+    Each point of a group of ties counts with the group's mean error, so that the arbitrary order within it has no effect.
 
     Attributes:
         counts: points up to each step, (resamples, steps + 1), from zero.
-        sums: their summed error, likewise.
+        sums: their summed error, in the same shape.
     """
 
     counts: np.ndarray
@@ -64,7 +63,7 @@ class Kept:
 
     @classmethod
     def at_random(cls, like: Kept) -> Kept:
-        """Points kept in an order that knows nothing."""
+        """Points kept in a random order."""
         return cls(like.counts[:, [0, -1]], like.sums[:, [0, -1]])
 
     def mean_at(self, retentions: np.ndarray) -> np.ndarray:
@@ -91,7 +90,7 @@ class RetentionMetric(Metric):
 
 @dataclass(frozen=True)
 class Course:
-    """Points with their best order, to hold other orders against.
+    """Points with their best order, which other orders are compared with.
 
     Attributes:
         points: the points.
@@ -108,7 +107,7 @@ class Course:
         return cls(points, Kept.by(Ranking.of(error, most_steps), points))
 
     def value(self, metric: RetentionMetric, kept: Kept) -> np.ndarray:
-        """The metric of an order in each resample; NaN in one that drew the same error throughout."""
+        """The metric of an order in each resample; NaN in a resample of equal errors."""
         with np.errstate(invalid="ignore", divide="ignore"):
             found = metric.value(*(metric.area(curve) for curve in (kept, self.best, Kept.at_random(self.best))))
         return np.where(np.isfinite(found), found, np.nan)
@@ -144,7 +143,7 @@ def _upper_ratio(measure: np.ndarray, oracle: np.ndarray, chance: np.ndarray) ->
 
 
 def _room(oracle: np.ndarray, chance: np.ndarray) -> np.ndarray:
-    """What there is to gain; NaN where that is rounding, as in a resample that drew the same error throughout."""
+    """The difference between random order and oracle; NaN where it is only rounding, as in a resample of equal errors."""
     room = chance - oracle
     return np.where(room > ROUNDING * np.abs(chance), room, np.nan)
 
@@ -240,7 +239,7 @@ class RetentionCurve:
         retention: the share of the points that are kept, the most certain first.
         error: their mean error.
         oracle: the same if the points with the largest errors went first; no order does better.
-        random: the same for an order that knows nothing: the mean error throughout.
+        random: the same for a random order: the mean error of all points.
     """
 
     retention: np.ndarray
@@ -250,7 +249,7 @@ class RetentionCurve:
 
 
 def retention_curve(error: Any, uncertainty: Any, retentions: Any = None) -> RetentionCurve:
-    """How the mean error falls as the most uncertain points are handed on, beside the best that any order could do.
+    """The mean error of the points kept as the most uncertain ones are rejected, with that of the best possible order.
 
     Args:
         error: of each point.

@@ -1,4 +1,4 @@
-"""The door of all tasks: measures of a table, or anybody's own uncertainties, as named columns of numbers."""
+"""Read what tasks are given: measures of a table, or uncertainties from elsewhere, as named columns of numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Scores:
 
     Attributes:
         columns: arrays (points,) by measure name.
-        shape: of the points, before they were put in a row.
+        shape: of the points, before they were flattened.
         index: of a pandas frame, or None.
     """
 
@@ -37,12 +37,12 @@ class Scores:
 
     @property
     def n_points(self) -> int:
-        """How many points each measure has."""
+        """The number of points of each measure."""
         return len(next(iter(self.columns.values())))
 
     def each(self, function: Callable[[str, np.ndarray], T]) -> dict[str, T]:
-        """What the function makes of each column, several at a time."""
-        with ThreadPoolExecutor(threads()) as pool:  # sorting lets go of the interpreter's lock
+        """Apply a function to each column, several at a time."""
+        with ThreadPoolExecutor(threads()) as pool:  # sorting releases the interpreter's lock
             return dict(zip(self.columns, pool.map(function, self.columns, self.columns.values()), strict=True))
 
 
@@ -101,7 +101,7 @@ def errors_of(error: Any, scores: Scores, argument: str = "error") -> np.ndarray
 
 
 def _columns(table: Any, argument: str) -> Iterable[tuple[str, str, Any]]:
-    """Names, what to call them in an error, and values."""
+    """Names, their titles in an error, and values."""
     if isinstance(table, str):
         raise ArgumentError(f"{argument} must be a table of measures, got the text {table!r}; read the file first")
     if is_table(table):

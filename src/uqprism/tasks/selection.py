@@ -29,10 +29,10 @@ FEWEST = 20  # of points and of resamples, to say anything at all
 
 @dataclass(frozen=True, repr=False)
 class ChosenMeasure:
-    """The measure to use, and how it came to be chosen.
+    """The chosen measure, with the reason and the alternatives.
 
     Attributes:
-        measure: the chosen one.
+        measure: the chosen measure.
         reason: in sentences.
         candidates: measures with rankings of their own that are not significantly worse than the best, the simplest first.
         duplicates: measures that are not worse either, but rank the points as a candidate does: name, and that candidate.
@@ -101,19 +101,19 @@ def select_measure(
 ) -> ChosenMeasure:
     """The simplest measure that is not significantly worse than the best on your own validation data.
 
-    All measures are ranked by the task, with resamples that they share. A measure stays a candidate unless another beats it by
-    more than the luck of being picked among so many explains; of candidates that rank the points alike one is kept. Of those the
-    simplest is chosen: what `recommend` names comes first, then measures with members in both roles, and so on; so that
-    without evidence the choice is the recommended one, not whatever happened to come out on top.
+    All measures are ranked by the task, with shared resamples. A measure is a candidate unless another beats it by more than
+    the luck of being the best of many explains; of candidates that rank the points alike one is kept. The simplest of those is
+    chosen: first the measures that `recommend` names, then those with members in both roles, and so on. Without evidence the
+    choice is therefore the recommended measure, not the luckiest.
 
     Args:
         table: measures of validation points: a `MeasureTable`, a mapping, a data frame.
         error: of each point, to choose for selective prediction.
-        ood: a table of points from outside, or several by name, to choose for out-of-distribution detection.
+        ood: a table of OOD points, or several by name, to choose for out-of-distribution detection.
         metric: of the task; by default the paper's.
         same: measures whose rankings agree to this Kendall tau-b count as one.
         level: of the comparison: how often the truly best measure stays a candidate.
-        margin: leads up to this do not count, however certain: with many points the smallest is significant.
+        margin: leads up to this do not count, however certain; with many points any lead is significant.
         resamples: of the points, 20 or more.
         seed: of the resamples.
     """
@@ -145,7 +145,7 @@ def choose_among(
     margin: float = 0.0,
     seed: int = 0,
 ) -> ChosenMeasure:
-    """The same for a task that has been run on these scores, with resamples; arguments as in `select_measure`."""
+    """`select_measure` for a task that has been run on these scores, with resamples."""
     good = sorted(result.not_worse(level, margin), key=lambda name: simplicity(name, result.task))
     columns = _all_points(scores, ood)
     groups = rank_alike({name: columns[name] for name in good}, same=same, seed=seed)
@@ -156,10 +156,10 @@ def choose_among(
 
 
 def simplicity(name: str, task: str) -> tuple[int, ...]:
-    """What comes first when measures are equally good: sorts low for simple ones.
+    """A key that sorts simple measures before others, for a choice between equally good ones.
 
     Recommended measures in the order of the advice, then members in both roles, then Gaussian approximations, then mixtures,
-    which need quadrature; a name that is no measure keeps the order of the table, after all that are.
+    which need quadrature; names that are no measures come last, in the order of the table.
     """
     advice = TASKS.get(task).advice if task in TASKS else None
     advised = [] if advice is None else [advice.measure, *advice.alternatives]
@@ -176,7 +176,7 @@ def simplicity(name: str, task: str) -> tuple[int, ...]:
 
 
 def _all_points(scores: Scores, ood: Any) -> dict[str, np.ndarray]:
-    """The columns, with the points from outside if there are some: measures that rank the known points alike may part there."""
+    """The columns with those of OOD points, if there are any, where measures that rank the known points alike may differ."""
     if ood is None:
         return dict(scores.columns)
     several = isinstance(ood, Mapping) and all(map(is_table, ood.values()))

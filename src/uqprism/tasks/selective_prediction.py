@@ -1,4 +1,4 @@
-"""Selective prediction: keep the points a measure is sure of, hand on the rest; how much error goes away?"""
+"""Selective prediction: reject the points that a measure is unsure of; how much error goes with them?"""
 
 from __future__ import annotations
 
@@ -131,9 +131,9 @@ register(
             measure="crps.total.members.members",
             alternatives=("quadratic.total.members.members", "squared_error.total.members.members", "log.total.members.members"),
             reason=(
-                "An error comes from noise as well as from ignorance, so the total risk finds it: with members standing in "
-                "for both prediction and truth it was best under the CRPS and among the best under every rule. Bayes risks "
-                "miss the ignorance and do worse. Of the excess risks only that of the squared error keeps up; under the "
+                "An error comes from noise as well as from disagreement, so the total risk finds it: with members as "
+                "both prediction and truth it was best under the CRPS and among the best under every rule. Bayes risks "
+                "miss the disagreement and do worse. Of the excess risks only that of the squared error keeps up; under the "
                 "log score they do clearly worse, and under the quadratic score worst of all."
             ),
             metric="Prediction-rejection ratio, lower is better (Table 1 of the paper, mean over its data sets)",

@@ -39,8 +39,8 @@ register(
                 "log.excess.members.pooled",
             ),
             reason=(
-                "A new label is worth buying where it removes ignorance, not where it only shows noise, so excess risks do "
-                "best; no stand-in is clearly ahead of the others. The quadratic score has the best mean rank, but its "
+                "A new label is worth buying where it reduces disagreement, not where it only shows noise, so excess risks do "
+                "best; no approximation is clearly ahead of the others. The quadratic score has the best mean rank, but its "
                 "scores have units of one over the target's; the log score's have none, it is within the spread of the "
                 "best, and its own spread is small, so we begin with it. Total and Bayes risks of the quadratic score do "
                 "worse than picking at random: they are highest where the predicted noise is largest. "

@@ -51,9 +51,9 @@ METRICS = {
 class ActiveLearner:
     """Pool-based active learning: iterating yields a `LearningState` for each of `rounds` rounds.
 
-    In a round a model is trained from scratch on what is labelled, scored on the test set, and asked about the rest of the
-    pool, from which a batch is picked for the next round. Iterating again starts anew and gives the same; with a `folder`,
-    finished rounds are read, not computed.
+    In each round a model is trained from scratch on the labelled points and scored on the test set; it predicts the rest of
+    the pool, from which a batch is picked for the next round. Iterating again starts over with the same result; with a
+    `folder`, finished rounds are read instead of computed.
 
     Args:
         fit: a function (inputs, targets) -> model, or a scikit-learn regressor, which is cloned in each round. A function that
@@ -61,22 +61,11 @@ class ActiveLearner:
             `predict_ensemble(inputs)`, or is one that `up.from_model` understands.
         pool_inputs: all points that may be labelled: an array or tensor (points, ...), a data frame, or a sparse matrix.
         pool_targets: their targets (points,), looked at only when a point is labelled.
-        initial: how many points to start from, drawn at random, or their indices.
-        acquisition: what to pick by: a measure's name or a `Measure`; `random`; or a function (ensemble) -> scores (points,),
-            of which the highest are picked first.
-        batch_size: points to pick in each round.
-        rounds: how many; the last is trained on initial + (rounds - 1) * batch_size points.
+        initial: see `LoopSettings`, also for `acquisition`, `batch_size`, `rounds`, `random_state`, `selection`, `temperature`,
+            `scores`, `features` and `measures`.
         test: inputs and targets to score each round's model on; None for no metrics.
-        random_state: an integer, from which all chance here follows.
-        selection: `softmax` draws in proportion to exp(score / temperature); `top` takes the highest; `diverse` spreads the
-            batch out among the highest, each time taking the point that is farthest from all labelled or picked.
-        temperature: of softmax: high ones pick at random, low ones the highest.
-        scores: for softmax: `raw`, `standardised` over the pool, or by `rank` alone.
-        features: for diverse batches: a function (model, inputs) -> (points, d) that gives what distances are measured in; by
-            default the inputs. Both are standardised.
-        measures: further measures to keep in each state.
-        folder: where rounds are kept, so that a loop that was stopped goes on; None keeps nothing. It is refused if it holds
-            rounds of other data or settings. Functions are told apart by their names only.
+        folder: where rounds are kept, so that a stopped loop can be resumed; None keeps nothing. A folder with rounds of other
+            data or settings is refused. Functions are compared by their names only.
 
     Attributes:
         labelled: the indices labelled so far, those picked in the latest round included.
@@ -152,7 +141,7 @@ class ActiveLearner:
 
 @dataclass(frozen=True, eq=False)
 class Examined:
-    """A fitted model, what it says about the rest of the pool, and how well it does on the test set."""
+    """A fitted model, its predictions for the rest of the pool, and its errors on the test set."""
 
     model: Any
     labelled: np.ndarray
@@ -162,14 +151,14 @@ class Examined:
 
     @classmethod
     def of(cls, model: Any, pool: Pool, labelled: np.ndarray) -> Examined:
-        """Look at the test set and at the points that the model was not trained on."""
+        """Predict the test set and the points that the model was not trained on."""
         rest = pool.others(labelled)
         return cls(model, labelled, rest, predict(model, take(pool.inputs, rest)), _metrics(model, pool))
 
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """Settings, data, and a place for finished rounds."""
+    """The data and settings of a loop, and the folder of its finished rounds."""
 
     pool: Pool
     settings: LoopSettings
@@ -177,7 +166,7 @@ class Loop:
 
     @classmethod
     def of(cls, fit: Fit, pool: Pool, settings: LoopSettings, folder: str | os.PathLike[str] | None, keep: Keep = "all") -> Loop:
-        """A loop whose folder, if there is one, is its own."""
+        """A loop; a folder that holds rounds of another loop is refused."""
         if folder is None:
             return cls(pool, settings, None)
         kept = {} if keep == "all" else {"keep": keep}
@@ -187,17 +176,17 @@ class Loop:
         return cls(pool, settings, records)
 
     def open(self) -> np.ndarray:
-        """Get ready to run: the indices to start from."""
+        """Prepare the folder and return the indices to start from."""
         if self.records is not None:
             self.records.open()
         return self.settings.start(len(self.pool))
 
     def replay(self, round_number: int, labelled: np.ndarray) -> LearningState | None:
-        """The round as it was when it was run before, or None."""
+        """The state of a round that is kept in the folder, or None."""
         return None if self.records is None else self.records.load(round_number, labelled)
 
     def conclude(self, round_number: int, seen: Examined) -> LearningState:
-        """Measure the rest of the pool, pick a batch and keep the round."""
+        """Evaluate the rest of the pool, pick a batch and save the round."""
         settings = self.settings
         scores, measures = settings.acquisition.assess(seen.ensemble, settings.measures)
         candidates = labelled = None

@@ -28,10 +28,10 @@ IRRELEVANT = ("n_jobs", "verbose", "progress")  # parameters that do not change 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """How models are made.
+    """A function that fits models.
 
     Attributes:
-        given: what the user gave.
+        given: the user's function or estimator.
         one: (inputs, targets, seed) -> a fitted model.
     """
 
@@ -72,7 +72,7 @@ class Fit:
 
     @functools.cached_property
     def record(self) -> dict[str, Any]:
-        """What tells this from another `fit`, as far as that can be told: functions by their name, models by parameters."""
+        """A description that is compared when a loop is resumed: functions by their name, models by their parameters."""
         if not hasattr(self.given, "get_params"):
             return {"fit": described(self.given)}
         parameters = {
@@ -84,7 +84,7 @@ class Fit:
 
 
 def predict(model: Any, inputs: Any) -> EnsemblePrediction:
-    """The model's own ensemble, or what `from_model` makes of it."""
+    """The model's own ensemble, or that of `from_model` makes of it."""
     try:
         ensemble = from_model(model, inputs)
     except UnsupportedError as error:

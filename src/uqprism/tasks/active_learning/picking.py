@@ -53,7 +53,7 @@ class Acquisition:
 
     @property
     def description(self) -> str:
-        """What tells this from another acquisition, as far as that can be told; functions by their name."""
+        """A description that is compared when a loop is resumed; functions by their name."""
         if self.measure is not None:
             return measure_description(self.measure)
         return RANDOM if self.function is None else described(self.function)

@@ -1,4 +1,4 @@
-"""What is learned from: a pool of inputs of any kind with their targets, and a test set; rows of it, and its fingerprint."""
+"""The data of a loop: a pool of inputs of any kind with their targets, and a test set."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Pool:
 
     @classmethod
     def of(cls, inputs: Any, targets: Any, test: Any = None) -> Pool:
-        """Check what the user gave, once."""
+        """Check inputs, targets and the test set."""
         inputs, targets = _pair(inputs, targets, "pool_inputs", "pool_targets")
         if test is None:
             return cls(inputs, targets)
@@ -59,7 +59,7 @@ class Pool:
         return np.flatnonzero(left)
 
     def features(self, function: Features | None, model: Any) -> np.ndarray:
-        """What distances between rows are measured in, (rows, d), in standard units; by default the inputs."""
+        """The features that distances are measured in, (rows, d), in standard units; by default the inputs."""
         if function is None:
             return self._flat_inputs
         return in_standard_units(_matrix(function(model, self.inputs), len(self), "features(model, inputs)"))
@@ -70,7 +70,7 @@ class Pool:
 
     @cached_property
     def fingerprint(self) -> dict[str, str | None]:
-        """What tells these data from others."""
+        """Checksums of inputs and targets, which are compared when a loop is resumed."""
         return {
             "pool_inputs": digest(self.inputs),
             "pool_targets": digest(self.targets),

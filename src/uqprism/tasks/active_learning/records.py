@@ -22,7 +22,7 @@ COLUMN = "measure:"  # before the names of measures in a file
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LearningState:
-    """One round: a model was trained on the labelled points, looked at the rest of the pool, and a batch was picked.
+    """One round: a model trained on the labelled points, its predictions for the rest of the pool, and the batch picked.
 
     `str(state)` is one line.
 
@@ -30,8 +30,8 @@ class LearningState:
         round: from 0.
         labelled: indices that the model was trained on: the initial ones, then picks in the order picked.
         pool: indices of the rest, sorted.
-        scores: what the acquisition says about each point of the pool, the higher the sooner to be picked; zeros for `random`.
-        measures: the acquisition's measure and those asked for besides, over the pool.
+        scores: of the acquisition for each point of the pool; high ones are picked first; zeros for `random`.
+        measures: the acquisition's measure and further requested ones, over the pool.
         picked: the indices picked at the end of the round, in the order picked; the next round is trained on them too.
         metrics: `nll`, `rmse` and `crps` of the mixture on the test set; empty without one. A distribution without a density,
             such as samples, has no `nll`.
@@ -58,7 +58,7 @@ class LearningState:
         return f"<LearningState: {self}>"
 
     def without_pool(self) -> LearningState:
-        """The same without what it says of each point of the pool: what a loop needs to go on, in a thousandth of the space."""
+        """The state without the numbers of each point of the pool: enough to resume a loop, in a thousandth of the space."""
         return replace(self, pool=self.pool[:0], scores=self.scores[:0], measures=MeasureTable({}, {}))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -85,7 +85,7 @@ class Records:
     """The rounds of one loop in its folder.
 
     Attributes:
-        folder: where.
+        folder: the folder.
         about: settings and data of this loop; a folder that was written with others is refused.
         whole: whether rounds are kept with the scores of the pool.
     """

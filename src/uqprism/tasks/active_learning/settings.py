@@ -29,12 +29,12 @@ from uqprism.tasks.active_learning.picking import (
 )
 from uqprism.tasks.active_learning.pool import Features, digest
 
-START, PICK, FIT = range(3)  # what random numbers are used for
+START, PICK, FIT = range(3)  # the uses of random numbers
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LoopSettings:
-    """How a loop of active learning goes: where it starts, how many points it picks, and how.
+    """The settings of a loop of active learning: where it starts, how many points it picks, and how.
 
     Attributes:
         initial: how many points to start from, drawn at random, or their indices.
@@ -141,11 +141,11 @@ class LoopSettings:
         return self.selection == "diverse" and not self.acquisition.is_random
 
     def _random(self, *purpose: int) -> np.random.Generator:
-        """Numbers that depend on the seed, what they are for and the round alone: a resumed run draws the same."""
+        """A generator that depends only on the seed, its use and the round, so that a resumed run draws the same numbers."""
         return np.random.default_rng(np.random.SeedSequence(self.random_state, spawn_key=purpose))
 
     def record(self) -> dict[str, Any]:
-        """What picks depend on, as plain data; not the number of rounds, so that more can follow."""
+        """The settings that picks depend on, as plain data; not the number of rounds, so that more can follow."""
         return {
             "initial": self.initial if isinstance(self.initial, int) else f"{len(self.initial)} indices {digest(self.initial)}",
             "acquisition": self.acquisition.description,
