@@ -62,7 +62,7 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> T:
         """The entry called `name`; an unknown name raises and suggests the nearest."""
-        self._discover()
+        self.discover()
         try:
             return self._entries[name]
         except (KeyError, TypeError):
@@ -78,11 +78,11 @@ class Registry(Generic[T]):
 
     def items(self) -> list[tuple[str, T]]:
         """All names with their entries."""
-        self._discover()
+        self.discover()
         return list(self._entries.items())
 
     def __contains__(self, name: object) -> bool:
-        self._discover()
+        self.discover()
         return name in self._entries
 
     def __iter__(self) -> Iterator[str]:
@@ -91,8 +91,8 @@ class Registry(Generic[T]):
     def __len__(self) -> int:
         return len(self.names())
 
-    def _discover(self) -> None:
-        """Import the modules of the package, once."""
+    def discover(self) -> None:
+        """Import the modules of the package, if that has not been done yet."""
         package, self._package = self._package, None
         if package is not None:
             for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):

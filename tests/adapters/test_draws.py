@@ -28,7 +28,7 @@ def test_each_draw_is_a_member(library: str) -> None:
 def test_draws_of_the_target_are_members_without_a_density(library: str) -> None:
     draws = as_array(library, MEAN)  # members, draws, points
     ens = up.from_draws(draws, weights=[0.25, 0.75])
-    assert isinstance(ens.members, up.Empirical)
+    assert isinstance(ens.members, up.Draws)
     assert type(ens.members.draws) is type(draws)
     assert_array_equal(to_numpy(ens.members.draws), MEAN.swapaxes(0, 1))
     assert_array_equal(to_numpy(ens.weights), [0.25, 0.75])

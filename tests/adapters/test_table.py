@@ -73,7 +73,7 @@ OTHER_FAMILIES = {
     "twice": (TWICE, {"family": "laplace"}, "column 'scale_0' appears twice"),
     "ambiguous": ({"location_0": [0.0], "scale_0": [1.0]}, {}, "laplace or logistic.*choose with family='laplace'"),
     "unknown": (COLUMNS, {"family": "laplacian"}, "did you mean 'laplace'"),
-    "draws": (COLUMNS, {"family": "empirical"}, "save and load"),
+    "draws": (COLUMNS, {"family": "draws"}, "save and load"),
     "missing": (COLUMNS, {"family": "laplace"}, r"no columns like location_\{i\}, which laplace members need"),
     "lonely": (
         {"location_0": [0.0], "scale_0": [1.0], "scale_1": [1.0]},

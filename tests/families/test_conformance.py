@@ -17,7 +17,7 @@ from uqprism.families import families
 from uqprism.families.functionals import absolute_gap, cramer_distance, cross_entropy, density_distance, overlap, relative_entropy
 
 SHAPES = [(), (5,), (3, 4)]
-SMOOTH = [name for name in families.names() if name != "empirical"]
+SMOOTH = [name for name in families.names() if name != "draws"]
 SCIPY = {
     "gaussian": lambda d: scipy.stats.norm(d.mean, d.scale),
     "laplace": lambda d: scipy.stats.laplace(d.location, d.scale),
@@ -116,7 +116,7 @@ def test_batches_of_different_rank_broadcast_from_the_right() -> None:
     row = up.Gaussian(mean=np.arange(5.0), scale=np.ones(5))
     for single in (
         up.Mixture(up.Gaussian(mean=np.linspace(0.0, 1.0, 5), scale=np.ones(5))),
-        up.Empirical(np.linspace(-1.0, 1.0, 5)),
+        up.Draws(np.linspace(-1.0, 1.0, 5)),
     ):
         for rule in (up.rules.CRPS(), up.rules.from_score("mine", up.rules.CRPS().score)):
             for call in ("expected_score", "divergence"):

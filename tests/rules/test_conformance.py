@@ -57,7 +57,7 @@ def test_kernel_score_of_samples_is_a_double_sum(rng: np.random.Generator) -> No
     def kernel(a, b):
         return np.exp(-((a[:, None] - b[None, :]) ** 2) / (2 * 0.7**2)).mean()
 
-    p, q = up.Empirical(x), up.Empirical(y)
+    p, q = up.Draws(x), up.Draws(y)
     assert_allclose(rule.score(p, 1.5), 0.5 * kernel(x, x) - kernel(x, np.array([1.5])) + 0.5, rtol=1e-10)
     assert_allclose(rule.divergence(prediction=p, truth=q), 0.5 * (kernel(x, x) + kernel(y, y)) - kernel(x, y), rtol=1e-7)
 

@@ -17,7 +17,7 @@ import numpy as np
 from uqprism.arrays import Array, namespace
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError, UqprismError
-from uqprism.families import Empirical, Family, Gaussian
+from uqprism.families import Draws, Family, Gaussian
 from uqprism.registry import Registry
 
 
@@ -213,7 +213,7 @@ def _stacked(parts: list[EnsemblePrediction]) -> EnsemblePrediction:
         raise ArgumentError(f"members must be of one family, got {' and '.join(kinds)}; make an ensemble of each")
     members = [part.members for part in parts]
     family, first = type(members[0]), members[0]
-    if isinstance(first, Empirical):
+    if isinstance(first, Draws):
         raise ArgumentError("members given by draws cannot be joined; pass all of their draws to from_draws")
     names = _parameters(members) if isinstance(first, Gaussian) else list(family.parameters)
     xp = namespace(first.centre)

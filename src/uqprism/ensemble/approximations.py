@@ -15,7 +15,7 @@ from uqprism.arrays import Array, expand, is_traced, namespace, working
 from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family
 from uqprism.families.centring import Centring, standardise
-from uqprism.families.empirical import Empirical
+from uqprism.families.draws import Draws
 from uqprism.families.gaussian import Gaussian, Surrogate
 from uqprism.families.mixture import Mixture
 from uqprism.families.quadrature import SharedGrid
@@ -98,11 +98,11 @@ class CentredEnsemble:
     @cached_property
     def mixture(self) -> Family:
         """The average of the distributions; samples are simply put together."""
-        if isinstance(self.members, Empirical):
+        if isinstance(self.members, Draws):
             xp = namespace(self.weights)
             draws, weights = self.members.draws, self.members.weights * self.weights
             shape = (-1, *draws.shape[2:])
-            return Empirical(xp.reshape(draws, shape), xp.reshape(weights, shape), check=False)
+            return Draws(xp.reshape(draws, shape), xp.reshape(weights, shape), check=False)
         return Mixture._of(self.members, self.weights)
 
     @cached_property

@@ -70,14 +70,14 @@ def member_columns(
         where: what errors begin with.
     """
     _check_unique(names, where)
-    known = {name: each.parameters for name, each in families.items() if name not in {"gaussian", "empirical"}}
+    known = {name: each.parameters for name, each in families.items() if name not in {"gaussian", "draws"}}
     if family is None:
         family = "gaussian" if columns != Columns() else _recognised(known, names, where)
     if family == "gaussian":
         layout = resolve(columns, names, where)
         return family, {"mean": layout.mean, layout.kind: layout.spread}
     if family not in known:
-        raise unknown("family", family, ["gaussian", *known]) if family != "empirical" else ArgumentError(NO_COLUMNS)
+        raise unknown("family", family, ["gaussian", *known]) if family != "draws" else ArgumentError(NO_COLUMNS)
     if columns != Columns():
         raise ArgumentError(
             f"mean_columns, variance_columns and scale_columns are for Gaussian members, not {family} ones, whose columns are "

@@ -14,9 +14,8 @@ from uqprism.arrays import Array, coerce, is_traced, is_wrapped, namespace, to_n
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.ensemble.columns import NO_COLUMNS, column_name
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
-from uqprism.families import Empirical, Family, Gaussian, Laplace, Logistic, Mixture, StudentT, families
-from uqprism.families.base import check_values
-from uqprism.families.weights import as_weights, check_weights, mixing_weights
+from uqprism.families import Draws, Family, Gaussian, Laplace, Logistic, Mixture, StudentT, families
+from uqprism.families.base import as_weights, check_values, check_weights, mixing_weights
 from uqprism.support.optional import require
 from uqprism.support.storage import read_npz, write_npz
 from uqprism.support.tables import data_frame
@@ -126,7 +125,7 @@ class EnsemblePrediction:
         if member_axis % draws.ndim == draw_axis % draws.ndim:
             raise ShapeError(f"member_axis and draw_axis must differ, both are {member_axis}")
         draws = namespace(draws).moveaxis(draws, (draw_axis, member_axis), (0, 1))
-        return cls(Empirical(draws, check=check), weights, check=check)
+        return cls(Draws(draws, check=check), weights, check=check)
 
     # Shape ------------------------------------------------------------------------------------------------------------
 
@@ -235,7 +234,7 @@ class EnsemblePrediction:
     @property
     def mixture(self) -> Any:
         """The average of the members' distributions, (*points)."""
-        if isinstance(self.members, Empirical):
+        if isinstance(self.members, Draws):
             return self._in_units(self._centred.mixture)
         return Mixture(self.members, self.weights, check=False)
 
@@ -284,7 +283,7 @@ class EnsemblePrediction:
         return pyarrow.table(self._columns()).replace_schema_metadata({FORMAT: json.dumps(header)})
 
     def _columns(self) -> dict[str, Array]:
-        if isinstance(self.members, Empirical):
+        if isinstance(self.members, Draws):
             raise ArgumentError(NO_COLUMNS)
         flat = self.flat().members
         columns = {"variance" if n == "given_variance" else n: getattr(flat, n) for n in _stored_parameters(self.members)}

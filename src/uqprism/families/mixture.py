@@ -8,10 +8,9 @@ from typing import ClassVar, Self
 
 from uqprism.arrays import Array, expand, log_sum_exp, namespace
 from uqprism.errors import ShapeError
-from uqprism.families.base import Family, bisect
+from uqprism.families.base import Family, bisect, mixing_weights
 from uqprism.families.functionals import absolute_gap, closed_form, overlap, smooth
 from uqprism.families.quadrature import Landmarks
-from uqprism.families.weights import mixing_weights
 
 
 class Mixture(Family):

@@ -1,15 +1,6 @@
 """The proper scoring rules, one file each; a new file here is found by itself."""
 
-from __future__ import annotations
-
-import importlib
-import pkgutil
-
 from uqprism.rules.base import EntropyRule, Rule, ScoreRule, rules
-
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
-
 from uqprism.rules.bregman import Bregman
 from uqprism.rules.crps import CRPS
 from uqprism.rules.kernel import GaussianKernel, KernelRule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uqprism.arrays import Array, constant, namespace
 from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family
-from uqprism.families.empirical import Empirical
+from uqprism.families.draws import Draws
 from uqprism.families.quadrature import integrate
 from uqprism.rules.base import Rule, at_least_zero, default_name, number, rules
 
@@ -43,7 +43,7 @@ class Quantile(Rule):
     def divergence(self, *, prediction: Family, truth: Family) -> Array:
         """The integral of the truth's density between the quantiles, weighted by the distance from the prediction's."""
         q, best = prediction.quantile(self.level), truth.quantile(self.level)
-        if isinstance(truth, Empirical):
+        if isinstance(truth, Draws):
             gap = self.expected_score(prediction=prediction, truth=truth) - self.entropy(truth)
             return at_least_zero(gap)
         xp = namespace(q, best)

@@ -11,7 +11,7 @@ import numpy as np
 from uqprism.arrays import Array, from_numpy, to_numpy
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArrayTypeError, InvalidValueError, ShapeError
-from uqprism.families import Empirical
+from uqprism.families import Draws
 from uqprism.support.optional import require
 from uqprism.tasks.scores import real_numbers
 
@@ -98,19 +98,19 @@ def calibration(ensemble: EnsemblePrediction, target: Array, *, seed: int = 0) -
     if np.shape(target) != tuple(ensemble.points_shape):
         raise ShapeError(f"target must have the shape of the points {ensemble.points_shape}, got {np.shape(target)}")
     flat, y = ensemble.flat(), real_numbers(target, "target", finite=True)
-    n_draws, rng = len(flat.members.draws) if isinstance(flat.members, Empirical) else 1, np.random.default_rng(seed)
+    n_draws, rng = len(flat.members.draws) if isinstance(flat.members, Draws) else 1, np.random.default_rng(seed)
     step = max(1, VALUES_AT_ONCE // (flat.n_members * n_draws))
     found = []
     for start in range(0, len(y), step):
         part, own = flat[start : start + step], y[start : start + step]
-        if isinstance(part.members, Empirical):
+        if isinstance(part.members, Draws):
             found.append(_ranks(part.members, part.weights, own, rng))
         else:
             found.append(to_numpy(part.mixture.cdf(from_numpy(own, part.members.centre))))
     return Calibration(np.clip(np.concatenate(found).astype(np.float64, copy=False), 0.0, 1.0))
 
 
-def _ranks(members: Empirical, member_weights: Array | None, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _ranks(members: Draws, member_weights: Array | None, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The weight of the draws below y, with a random part of the weight of those equal to it and of y as one draw more."""
     draws, weights = to_numpy(members.draws), to_numpy(members.weights)  # (draws, members, points)
     shares = np.full(draws.shape[1], 1.0 / draws.shape[1]) if member_weights is None else to_numpy(member_weights)

@@ -1,4 +1,4 @@
-"""Empirical distributions: samples that stand for themselves."""
+"""Distributions that are known only by draws, which stand for themselves."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ import numpy as np
 
 from uqprism.arrays import Array, expand, is_torch, namespace
 from uqprism.errors import ShapeError
-from uqprism.families.base import Family, families, no_density, prepare
+from uqprism.families.base import Family, families, mixing_weights, no_density, prepare
 from uqprism.families.functionals import absolute_gap, closed_form, cramer_distance, smooth
 from uqprism.families.gaussian import Gaussian
 from uqprism.families.mixture import Mixture
 from uqprism.families.quadrature import Landmarks, record
-from uqprism.families.weights import mixing_weights
 
 
-@families.register("empirical")
-class Empirical(Family):
+@families.register("draws")
+class Draws(Family):
     """Weight on each draw, equal unless given; the first axis of `draws` runs over the draws, the rest is the batch.
 
     There is no density, so the log and quadratic rules raise; CRPS costs a sort.
     """
 
-    name = "empirical"
+    name = "draws"
     parameters: ClassVar[dict[str, str]] = {"draws": "location", "weights": "shape"}
     draws: Array  # (draws, *batch)
     weights: Array  # (draws, *batch)
@@ -96,7 +95,7 @@ class Empirical(Family):
         return Landmarks(self.draws, nothing + np.inf, nothing, (True,) * self.draws.shape[0])
 
 
-def _merge(p: Empirical, q: Empirical) -> tuple[Array, Array, Array]:
+def _merge(p: Draws, q: Draws) -> tuple[Array, Array, Array]:
     """Lengths between the draws of both in order, and both distribution functions there: (draws - 1, *batch)."""
     xp = namespace(p.draws, q.draws)
     shape = np.broadcast_shapes(p.batch_shape, q.batch_shape)
@@ -120,8 +119,8 @@ def _take(x: Array, order: Array) -> Array:
     return namespace(x).take_along_axis(x, order, axis=0)
 
 
-@closed_form(absolute_gap, Empirical, Empirical)
-def _absolute_gap(p: Empirical, q: Empirical) -> Array:
+@closed_form(absolute_gap, Draws, Draws)
+def _absolute_gap(p: Draws, q: Draws) -> Array:
     if p is q:
         xp = namespace(p.draws)
         order = xp.argsort(p.draws, axis=0)
@@ -131,26 +130,26 @@ def _absolute_gap(p: Empirical, q: Empirical) -> Array:
     return namespace(length).sum(length * (f * (1.0 - g) + g * (1.0 - f)), axis=0)
 
 
-@closed_form(cramer_distance, Empirical, Empirical)
-def _cramer_distance(p: Empirical, q: Empirical) -> Array:
+@closed_form(cramer_distance, Draws, Draws)
+def _cramer_distance(p: Draws, q: Draws) -> Array:
     length, f, g = _merge(p, q)
     return namespace(length).sum(length * (f - g) ** 2, axis=0)
 
 
-@closed_form(smooth, Empirical)
-def _smooth(p: Empirical, variance: Array) -> Mixture:
+@closed_form(smooth, Draws)
+def _smooth(p: Draws, variance: Array) -> Mixture:
     return Mixture._of(Gaussian(mean=p.draws, variance=variance + 0.0 * p.draws, check=False), p.weights)
 
 
-@closed_form(absolute_gap, Empirical, Family)
-def _absolute_gap_to(p: Empirical, q: Family) -> Array:
+@closed_form(absolute_gap, Draws, Family)
+def _absolute_gap_to(p: Draws, q: Family) -> Array:
     p = p.lifted(len(q.batch_shape))
     gaps = q.absolute_deviation(p.draws)
     return namespace(gaps).sum(p.weights * gaps, axis=0)
 
 
-@closed_form(cramer_distance, Empirical, Family)
-def _cramer_distance_to(p: Empirical, q: Family) -> Array:
+@closed_form(cramer_distance, Draws, Family)
+def _cramer_distance_to(p: Draws, q: Family) -> Array:
     """A step function is never close to a smooth one (n draws: at least 1/n**2 of the scale), so little is lost."""
     record(1e-6)
     distance = absolute_gap(p, q) - 0.5 * absolute_gap(p, p) - 0.5 * absolute_gap(q, q)

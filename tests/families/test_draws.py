@@ -17,13 +17,13 @@ def pairs(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def test_crps_of_samples(library: str, rng: np.random.Generator) -> None:
     draws, y = rng.normal(size=(50, 4)), rng.normal(size=4)
-    score = up.rules.CRPS().score(up.Empirical(as_array(library, draws)), as_array(library, y))
+    score = up.rules.CRPS().score(up.Draws(as_array(library, draws)), as_array(library, y))
     assert_allclose(np.asarray(score), np.abs(draws - y).mean(axis=0) - 0.5 * pairs(draws, draws), rtol=1e-12)
 
 
 def test_distances_of_samples(library: str, rng: np.random.Generator) -> None:
     x, y = rng.normal(size=(30, 4)), rng.normal(size=(20, 4)) + 0.5
-    p, q = up.Empirical(as_array(library, x)), up.Empirical(as_array(library, y))
+    p, q = up.Draws(as_array(library, x)), up.Draws(as_array(library, y))
     assert_allclose(np.asarray(absolute_gap(p, q)), pairs(x, y), rtol=1e-12)
     distance = pairs(x, y) - 0.5 * pairs(x, x) - 0.5 * pairs(y, y)
     assert_allclose(np.asarray(cramer_distance(p, q)), distance, rtol=1e-10)
@@ -32,13 +32,13 @@ def test_distances_of_samples(library: str, rng: np.random.Generator) -> None:
 def test_samples_against_a_gaussian(rng: np.random.Generator) -> None:
     draws, g = rng.normal(size=(40, 3)), up.Gaussian(mean=np.zeros(3), scale=np.ones(3))
     gap = np.stack([g.absolute_deviation(row) for row in draws]).mean(axis=0)
-    assert_allclose(absolute_gap(up.Empirical(draws), g), gap, rtol=1e-12)
+    assert_allclose(absolute_gap(up.Draws(draws), g), gap, rtol=1e-12)
     expected = gap - 0.5 * pairs(draws, draws) - 1.0 / np.sqrt(np.pi)
-    assert_allclose(up.rules.CRPS().divergence(prediction=g, truth=up.Empirical(draws)), expected, rtol=1e-10)
+    assert_allclose(up.rules.CRPS().divergence(prediction=g, truth=up.Draws(draws)), expected, rtol=1e-10)
 
 
 def test_weighted_draws_are_repeated_draws() -> None:
-    twice, weighted = up.Empirical(np.array([1.0, 1.0, 4.0])), up.Empirical(np.array([1.0, 4.0]), [2 / 3, 1 / 3])
+    twice, weighted = up.Draws(np.array([1.0, 1.0, 4.0])), up.Draws(np.array([1.0, 4.0]), [2 / 3, 1 / 3])
     for rule in (up.rules.CRPS(), up.rules.SquaredError()):
         assert_allclose(rule.entropy(weighted), rule.entropy(twice), rtol=1e-14)
     assert weighted.quantile(0.5) == twice.quantile(0.5) == 1.0
