@@ -125,7 +125,7 @@ def test_a_signal_leaves_nothing_half_written(tmp_path: Path, number: int, code:
         pq.write_table(table(10), tmp_path / "in" / f"{name}.parquet")
     process = subprocess.Popen([sys.executable, "-c", SLOW], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 30
-    while not list((tmp_path / "out").glob("_uqprism-tmp-*b.parquet")):
+    while not list((tmp_path / "out").glob("_uqprism-tmp-*b.parquet.tmp")):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     process.send_signal(number)

@@ -57,6 +57,9 @@ def test_a_folder_of_parts_is_one_set_of_points(members, tmp_path: Path) -> None
         write_table(table.slice(10 * i, 10), tmp_path / f"part{i}.parquet")
     write_table(table, tmp_path / "_record.parquet")
     np.testing.assert_array_equal(Points.of(tmp_path).read(["y"])["y"], table.column("y").to_numpy())
+    write_table(table.drop_columns("y"), tmp_path / "part3.parquet")
+    with pytest.raises(up.UqprismError, match=r"part3\.parquet: unknown column 'y'"):
+        Points.of(tmp_path).read(["y"])
 
 
 @pytest.mark.parametrize("spread", ["scale", "variance"])

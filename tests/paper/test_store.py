@@ -16,6 +16,7 @@ import uqprism as up
 from uqprism.errors import ArgumentError, FileError, UnknownNameError
 from uqprism.paper import store as module
 from uqprism.paper.store import Artefact, Bundle, Store, as_data, checksum
+from uqprism.support.storage import atomic_path
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,18 @@ def test_a_failure_leaves_nothing_and_keeps_what_must_survive(tmp_path: Path) ->
     assert (store.unfinished(wanted) / "checkpoint").exists()
     store.get(wanted, Bundle)
     assert not store.unfinished(wanted).exists()
+
+
+def test_half_written_files_of_a_killed_process_are_no_records_and_are_swept(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.get(Artefact("bundle", Key()), Bundle)
+    with atomic_path(tmp_path / "bundle" / "other.json") as temporary:
+        temporary.write_text("{")
+        assert len(list(store.records())) == 1
+        before = set(tmp_path.rglob("*"))
+        store.sweep()
+        assert before - set(tmp_path.rglob("*")) == {temporary}
+        temporary.touch()
 
 
 def test_an_ensemble_continues_from_its_checkpoint(tmp_path: Path, epochs: Callable[..., list[int]]) -> None:

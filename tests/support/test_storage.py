@@ -58,7 +58,7 @@ def test_leftovers_of_a_run_are_swept(tmp_path: Path) -> None:
             (folder / temporary.name).touch()  # as after a kill
 
     def left() -> list[str]:
-        return sorted(f"{path.name[len(TEMPORARY)]}{path.name[-1]}" for path in folder.iterdir())
+        return sorted(f"{path.name[len(TEMPORARY)]}{path.stem[-1]}" for path in folder.iterdir())
 
     sweep(folder)
     assert left() == ["ax", "bx", "by"]  # too young: they may be another run's

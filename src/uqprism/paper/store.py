@@ -27,7 +27,7 @@ import numpy as np
 
 from uqprism.errors import ArgumentError, FileError
 from uqprism.registry import unknown
-from uqprism.support.storage import read_npz, write_npz, write_text
+from uqprism.support.storage import TEMPORARY, read_npz, write_npz, write_text
 from uqprism.support.versions import __version__
 
 FORMAT = "uqprism.paper.Bundle"
@@ -154,7 +154,7 @@ class Store:
     def sweep(self) -> None:
         """Remove unfinished files of killed processes; no other process may be writing."""
         shutil.rmtree(self.folder / UNFINISHED, ignore_errors=True)
-        for path in self.folder.glob("*/.*"):
+        for path in self.folder.glob(f"*/{TEMPORARY}*"):
             path.unlink(missing_ok=True)
 
     def having(self, *artefacts: Artefact) -> Store | None:

@@ -31,8 +31,9 @@ def atomic_path(path: str | os.PathLike[str], run: str | None = None) -> Iterato
         run: 12 characters that name the run, for `sweep`; random by default.
     """
     target = Path(path)
-    # Each attempt has a name of its own: a cluster may try one part twice at the same time.
-    temporary = target.with_name(f"{TEMPORARY}{run or uuid.uuid4().hex[:12]}-{uuid.uuid4().hex[:8]}-{target.name}")
+    # Each attempt has a name of its own, because a cluster may try one part twice at the same time. The suffix hides it from
+    # readers that find the files of a folder by their suffixes.
+    temporary = target.with_name(f"{TEMPORARY}{run or uuid.uuid4().hex[:12]}-{uuid.uuid4().hex[:8]}-{target.name}.tmp")
     try:
         yield temporary
         _sync(temporary)  # before the rename, or a lost machine could leave the name without the contents
@@ -72,7 +73,7 @@ def sweep(output: Path, run: str | None = None) -> None:
         run: the run whose files are removed; by default the abandoned files of all runs.
     """
     pattern = f"{TEMPORARY}{run or '?' * 12}-{'?' * 8}-"
-    leftovers = output.rglob(f"{pattern}*") if output.is_dir() else output.parent.glob(pattern + glob.escape(output.name))
+    leftovers = output.rglob(f"{pattern}*") if output.is_dir() else output.parent.glob(f"{pattern}{glob.escape(output.name)}.tmp")
     for leftover in leftovers:
         with suppress(FileNotFoundError):
             if run is not None or time.time() - leftover.stat().st_mtime > ABANDONED:

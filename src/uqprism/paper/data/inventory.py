@@ -11,6 +11,7 @@ from uqprism.errors import FileError, MissingExtraError
 from uqprism.paper.data.catalogue import Files, datasets
 from uqprism.paper.data.ood import kinds
 from uqprism.paper.data.root import Remote, Root
+from uqprism.support.storage import TEMPORARY
 
 WHOLE = 64 << 20  # bytes: files up to this size are hashed completely, which takes a tenth of a second
 END = 1 << 20  # bytes that are hashed at both ends of larger files
@@ -94,6 +95,6 @@ def _file(path: Path) -> str:
 
 def _folder(path: Path) -> str:
     """Number of files in the folders of this folder, hidden ones left out, and the SHA-256 of their names and sizes."""
-    files = sorted(each for each in path.glob("*/*") if not each.name.startswith(".") and each.is_file())
+    files = sorted(each for each in path.glob("*/*") if not each.name.startswith((".", TEMPORARY)) and each.is_file())
     lines = "".join(f"{each.relative_to(path).as_posix()} {each.stat().st_size}\n" for each in files)
     return f"{len(files)} {hashlib.sha256(lines.encode()).hexdigest()}"
