@@ -130,13 +130,13 @@ def test_what_is_read_from_another_run_must_be_of_the_same_files(roots: Path) ->
 
 
 def test_experiments_note_which_files_they_read(roots: Path, rng) -> None:
-    from uqprism.paper.experiments.active import Rows, read
+    from uqprism.paper.experiments.active import TableRows, read
 
     np.savez(roots / "first" / "cifar10.npz", x=rng.integers(0, 256, (4, 32, 32, 3), dtype=np.uint8), y=np.zeros(4, np.uint8))
     fitted = StoredEnsemble(EnsembleSpec("casp", 0, Training()), Store(roots / "fits", roots / "first"))
     assert len(fitted.data.test) == 6
     ood_mosaics("cifar10", np.zeros((3, 1, 64, 64), np.uint8), fitted.store, seed=0)
-    read(Rows("casp", n_pool=20, n_validation=3, n_test=6, seed=0), Store(roots / "active", roots / "first"))
+    read(TableRows("casp", n_pool=20, n_validation=3, n_test=6, seed=0), Store(roots / "active", roots / "first"))
     noted = {path.relative_to(roots).as_posix(): list(json.loads(path.read_text())) for path in roots.glob("*/data/*.json")}
     assert noted == {
         "fits/data/casp.json": [CASP],

@@ -34,7 +34,7 @@ FORMAT = "uqprism.paper.Bundle"
 UNFINISHED = "unfinished"
 
 
-class Kind(NamedTuple):
+class ArtefactKind(NamedTuple):
     """The class of a kind of artefact (it has `save` and `load`), and the ending of its files."""
 
     module: str
@@ -43,12 +43,12 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "dataset": Kind("uqprism.paper.data", "Dataset"),
-    "members": Kind("uqprism.training", "DeepEnsemble", "safetensors"),
-    "predictions": Kind("uqprism.ensemble", "EnsemblePrediction"),
-    "measures": Kind("uqprism.measures", "MeasureTable"),
-    "result": Kind("uqprism.tasks.result", "TaskResult"),
-    "bundle": Kind("uqprism.paper.store", "Bundle"),
+    "dataset": ArtefactKind("uqprism.paper.data", "Dataset"),
+    "members": ArtefactKind("uqprism.training", "DeepEnsemble", "safetensors"),
+    "predictions": ArtefactKind("uqprism.ensemble", "EnsemblePrediction"),
+    "measures": ArtefactKind("uqprism.measures", "MeasureTable"),
+    "result": ArtefactKind("uqprism.tasks.result", "TaskResult"),
+    "bundle": ArtefactKind("uqprism.paper.store", "Bundle"),
 }
 
 

@@ -15,13 +15,13 @@ from scipy.stats import rankdata, spearmanr
 import uqprism as up
 from uqprism.errors import UnknownNameError
 from uqprism.measures import published
-from uqprism.paper.experiments.active import EXPERIMENT, QUICK, Comparison, Config, _share, jobs, read_rows, work
+from uqprism.paper.experiments.active import EXPERIMENT, QUICK, Config, Loops, _share, jobs, read_rows, work
 from uqprism.paper.experiments.active.claims import all_claims, papers
 from uqprism.paper.experiments.active.ranks import (
     ERRORS,
     TABLE,
+    AverageRanks,
     Learned,
-    Ranks,
     columns,
     loop_of,
     not_printed,
@@ -126,18 +126,18 @@ def test_the_part_of_runs_won_counts_ties_half() -> None:
 def test_repeatability_is_one_if_seeds_agree_and_zero_if_they_have_nothing_in_common() -> None:
     names = [str(i) for i in range(200)]
     same = {name: np.array([i, 2.0 * i, i**2]) for i, name in enumerate(names)}
-    assert repeatability(Ranks({}, {}, same), names) == pytest.approx(1.0)
+    assert repeatability(AverageRanks({}, {}, same), names) == pytest.approx(1.0)
     chance = dict(zip(names, np.random.default_rng(0).normal(size=(200, 3)), strict=True))
-    assert abs(repeatability(Ranks({}, {}, chance), names)) < 0.1
+    assert abs(repeatability(AverageRanks({}, {}, chance), names)) < 0.1
 
 
-def from_cells(cells: dict[str, float], spread: float) -> tuple[Learned, Ranks]:
+def from_cells(cells: dict[str, float], spread: float) -> tuple[Learned, AverageRanks]:
     """Results whose ranks are these, and whose errors are in the same order."""
     have = learned()
     mean = {loop: float(np.mean([cells[name] for name, each in have.cells.items() if each == loop])) for loop in printed()}
     errors = np.array([mean.get(loop, 0.0) for loop in have.loops])
     nll = np.broadcast_to(errors[None, :, None, None], have.nll.shape)
-    return dataclasses.replace(have, nll=nll), Ranks(mean, dict.fromkeys(mean, spread), {})
+    return dataclasses.replace(have, nll=nll), AverageRanks(mean, dict.fromkeys(mean, spread), {})
 
 
 def test_the_papers_sentences_hold_for_the_papers_numbers_and_not_for_the_opposite() -> None:
@@ -278,7 +278,7 @@ def test_the_share_of_the_pool_is_one_for_equal_scores_and_one_point_for_a_singl
 
 def test_a_loop_does_not_depend_on_which_others_there_are() -> None:
     keys = {job.name: job.key for job in jobs(Config())}
-    assert keys["ccpp"] == Comparison("ccpp", printed(), Config(datasets=()))
+    assert keys["ccpp"] == Loops("ccpp", printed(), Config(datasets=()))
     assert jobs(Config(datasets=("ccpp",)))[0].artefact.digest == jobs(Config())[0].artefact.digest
     assert list(keys) == [f"{name}{ending}" for name in Config().datasets for ending in ("", ", not in the paper")]
 

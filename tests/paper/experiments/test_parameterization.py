@@ -14,7 +14,7 @@ import pytest
 from uqprism.paper import summaries
 from uqprism.paper.data.synthetic import sine
 from uqprism.paper.experiments.parameterization import EXPERIMENT, Config, claims
-from uqprism.paper.experiments.parameterization.claims import Networks, Reference
+from uqprism.paper.experiments.parameterization.claims import Baseline, Networks
 from uqprism.paper.results import load
 from uqprism.paper.runner import Outcome, produce
 
@@ -145,7 +145,7 @@ def test_the_presets_are_quick_and_paper_and_the_paper_has_width_32() -> None:
     assert summaries()[EXPERIMENT.name] == EXPERIMENT.summary
 
 
-REFERENCE = Reference(steps_per_epoch=8, true_loss=0.0, edge=3.0, far=12.0, spread=2.0)
+BASELINE = Baseline(steps_per_epoch=8, true_loss=0.0, edge=3.0, far=12.0, spread=2.0)
 GRID = np.linspace(-12.0, 12.0, 241)
 BEYOND = np.maximum(np.abs(GRID) - 3.0, 0.0)
 
@@ -175,15 +175,15 @@ def test_steps_count_epochs_until_the_level_and_all_of_them_where_it_is_never_re
 
 def test_more_steps_needs_both_ways_of_counting() -> None:
     quick, slow = networks(falling(10)), networks(falling(40))
-    claim = claims.more_steps(quick, slow, REFERENCE)
+    claim = claims.more_steps(quick, slow, BASELINE)
     assert claim.holds
     assert claim.numbers["standard_steps_to_own_best"] == 80
     assert claim.numbers["natural_steps_to_true_loss"] == 320
     assert claim.numbers["pairs_where_natural_needs_more"] == 3
-    assert not claims.more_steps(slow, quick, REFERENCE).holds
+    assert not claims.more_steps(slow, quick, BASELINE).holds
     # It soon reaches a best of its own that is far from the truth: slow by one count only.
     stuck = networks(falling(5) + 1.0)
-    claim = claims.more_steps(quick, stuck, REFERENCE)
+    claim = claims.more_steps(quick, stuck, BASELINE)
     assert claim.numbers["natural_never_at_true_loss"] == 3
     assert claim.numbers["natural_steps_to_true_loss"] == 800
     assert not claim.holds
@@ -215,7 +215,7 @@ def test_much_more_stable_means_half_the_change_and_no_more_divergence(size: flo
     ],
 )
 def test_variance_away_from_data(standard: np.ndarray, natural: np.ndarray, holds: bool) -> None:
-    claim = claims.variance_collapses(networks(zigzag(1), scale=standard), networks(zigzag(1), scale=natural), REFERENCE)
+    claim = claims.variance_collapses(networks(zigzag(1), scale=standard), networks(zigzag(1), scale=natural), BASELINE)
     assert claim.holds is holds
     assert claim.numbers["standard_scale_ratio"] == pytest.approx(standard[0])
     assert claim.numbers["natural_scale_ratio_right"] == pytest.approx(natural[-1])
@@ -223,7 +223,7 @@ def test_variance_away_from_data(standard: np.ndarray, natural: np.ndarray, hold
 
 def test_scale_ratios_of_both_sides_are_averaged_as_factors() -> None:
     one_sided = networks(zigzag(1), scale=np.where(GRID < -3.0, np.exp(-BEYOND), 1.0))
-    claim = claims.variance_collapses(one_sided, networks(zigzag(1)), REFERENCE)
+    claim = claims.variance_collapses(one_sided, networks(zigzag(1)), BASELINE)
     assert claim.numbers["standard_scale_ratio"] == pytest.approx(np.exp(-4.5))
     assert claim.numbers["standard_sides_collapsed"] == 0.5
 
@@ -238,7 +238,7 @@ def test_scale_ratios_of_both_sides_are_averaged_as_factors() -> None:
     ],
 )
 def test_mean_away_from_data(standard: np.ndarray, natural: np.ndarray, holds: bool) -> None:
-    claim = claims.mean_goes_on(networks(zigzag(1), mean=standard), networks(zigzag(1), mean=natural), REFERENCE)
+    claim = claims.mean_goes_on(networks(zigzag(1), mean=standard), networks(zigzag(1), mean=natural), BASELINE)
     assert claim.holds is holds
     if standard[-1] == 6.0:
         assert claim.numbers["standard_mean_change"] == pytest.approx(0.5 * 4.5 / 2.0)
@@ -248,7 +248,7 @@ def test_mean_away_from_data(standard: np.ndarray, natural: np.ndarray, holds: b
 def test_all_claims_are_made_of_medians_over_networks() -> None:
     odd = networks(falling(10))
     odd = replace(odd, validation=np.column_stack([falling(10), falling(10), falling(90)]))
-    claim, *others = claims.all_claims(standard=odd, natural=networks(falling(40)), reference=REFERENCE)
+    claim, *others = claims.all_claims(standard=odd, natural=networks(falling(40)), baseline=BASELINE)
     assert claim.numbers["standard_steps_to_own_best"] == 80
     assert claim.numbers["pairs_where_natural_needs_more"] == 2
     assert len(others) == 3

@@ -94,7 +94,7 @@ class Config:
 
 
 @dataclass(frozen=True)
-class Rows:
+class TableRows:
     """Everything that decides the rows of a data set."""
 
     dataset: str
@@ -105,7 +105,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Loops:
     """A job: the loops of these acquisitions on one data set, run together, with the settings that all jobs share."""
 
     dataset: str
@@ -116,7 +116,7 @@ class Comparison:
     def rows(self) -> Artefact:
         """The rows of the data set."""
         config = self.config
-        return Artefact("bundle", Rows(self.dataset, config.n_pool, config.n_validation, config.n_test, config.seed))
+        return Artefact("bundle", TableRows(self.dataset, config.n_pool, config.n_validation, config.n_test, config.seed))
 
 
 def jobs(config: Config) -> list[Job]:
@@ -131,7 +131,7 @@ def paired_jobs(config: Config) -> dict[str, list[Job]]:
     shared = replace(config, datasets=(), measures=())
     for ending, acquisitions in (("", printed(config.measures)), (", not in the paper", not_printed(config.measures))):
         for name in config.datasets if acquisitions else ():
-            key = Comparison(name, acquisitions, shared)
+            key = Loops(name, acquisitions, shared)
             found[name].append(Job(name + ending, Artefact("bundle", key), seconds=3.0 * len(acquisitions)))
     return found
 
@@ -164,7 +164,7 @@ Data = dict[str, Any]
 PARTS = {"pool": "train", "validation": "validation", "test": "test"}
 
 
-def read(key: Rows, store: Store) -> Bundle:
+def read(key: TableRows, store: Store) -> Bundle:
     """The rows of a data set: inputs in single precision, targets in standard deviations of the pool's."""
     dataset = inputs.load(store, key.dataset, seed=key.seed)
     most = {"pool": key.n_pool, "validation": key.n_validation, "test": key.n_test}
@@ -175,7 +175,7 @@ def read(key: Rows, store: Store) -> Bundle:
     return Bundle(data={"mean": float(mean), "scale": float(scale)}, arrays=arrays)
 
 
-def compare(rows: Bundle, key: Comparison, folder: Path) -> Bundle:
+def compare(rows: Bundle, key: Loops, folder: Path) -> Bundle:
     """Test errors of every loop: `nll` (acquisitions, seeds, models), means over models of `rmse` and `crps`, and `share`.
 
     `share` (acquisitions, seeds) is the part of the pool that a softmax of the scores effectively chooses from, for a model
@@ -221,7 +221,7 @@ def _on_device(arrays: Any) -> Data:
     return {name: torch.as_tensor(values, device="cuda") for name, values in arrays.items()}
 
 
-def _fit(key: Comparison, data: Data) -> StackedFit:
+def _fit(key: Loops, data: Data) -> StackedFit:
     from uqprism.training import MLP, StackedFit
 
     return StackedFit(
@@ -234,7 +234,7 @@ def _fit(key: Comparison, data: Data) -> StackedFit:
     )
 
 
-def _shares(fit: StackedFit, key: Comparison, data: Data) -> np.ndarray:
+def _shares(fit: StackedFit, key: Loops, data: Data) -> np.ndarray:
     """1 / (n_points * sum of squared probabilities), (acquisitions, seeds), for one model per seed on random points."""
     config, count = key.config, len(data["pool_targets"])
     rng = np.random.default_rng(config.seed)

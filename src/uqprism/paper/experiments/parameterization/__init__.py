@@ -30,7 +30,7 @@ import numpy as np
 from uqprism.paper.data.synthetic import SINE_REGION, sine, sine_mean, sine_scale
 from uqprism.paper.ensembles import refuse_interrupted
 from uqprism.paper.experiment import Experiment, Picture, Result, first_line, register
-from uqprism.paper.experiments.parameterization.claims import Networks, Reference, all_claims, notes, tables
+from uqprism.paper.experiments.parameterization.claims import Baseline, Networks, all_claims, notes, tables
 from uqprism.paper.jobs import Job
 from uqprism.paper.store import Artefact, Bundle, Store, as_data, checksum
 from uqprism.plots.style import BLUE, GREY, ORANGE, new_figure, styled
@@ -107,7 +107,7 @@ def gather(config: Config, store: Store) -> Result:
     """Compare the paper's sentences with the networks at every learning rate."""
     data = _data(config)
     edge = SINE_REGION[1]
-    reference = Reference(
+    baseline = Baseline(
         steps_per_epoch=math.ceil(config.n_training / config.batch_size),
         true_loss=_true_loss(*data.validation),
         edge=edge,
@@ -119,18 +119,18 @@ def gather(config: Config, store: Store) -> Result:
         rate: {name: Networks(**each.arrays, restarts=each.data["restarts"]) for name, each in pair.items()}
         for rate, pair in found.items()
     }
-    claims = {rate: all_claims(**pair, reference=reference) for rate, pair in runs.items()}
+    claims = {rate: all_claims(**pair, baseline=baseline) for rate, pair in runs.items()}
     main = runs[config.learning_rate]
     arrays = {f"{name}_{what}": getattr(each, what) for name, each in main.items() for what in CURVES}
-    arrays |= {"grid": main["natural"].grid, "true_loss": np.array(reference.true_loss)}
+    arrays |= {"grid": main["natural"].grid, "true_loss": np.array(baseline.true_loss)}
     first = slice(config.n_training)
     members = found[config.learning_rate]["natural"].data["seeds"]
     return Result(
         config=as_data(config),
         seeds={"validation data": data.seeds[0], "training data": data.seeds[1:], "networks": members},
         claims=claims[config.learning_rate],
-        tables=tables(runs, claims, reference),
-        notes=notes(runs, claims, reference),
+        tables=tables(runs, claims, baseline),
+        notes=notes(runs, claims, baseline),
         arrays={**arrays, "inputs": data.inputs[first, 0], "targets": data.targets[first]},
         data={"training": checksum(data.inputs, data.targets), "validation": checksum(*data.validation)},
     )

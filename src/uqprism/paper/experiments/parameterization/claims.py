@@ -48,7 +48,7 @@ class Networks:
 
 
 @dataclass(frozen=True)
-class Reference:
+class Baseline:
     """What the networks are compared with.
 
     Attributes:
@@ -71,13 +71,13 @@ class Reference:
         return 0.5 * (self.edge + self.far)
 
 
-def all_claims(standard: Networks, natural: Networks, reference: Reference) -> tuple[Claim, ...]:
+def all_claims(standard: Networks, natural: Networks, baseline: Baseline) -> tuple[Claim, ...]:
     """All claims, in the paper's order."""
     return (
-        more_steps(standard, natural, reference),
+        more_steps(standard, natural, baseline),
         more_stable(standard, natural),
-        variance_collapses(standard, natural, reference),
-        mean_goes_on(standard, natural, reference),
+        variance_collapses(standard, natural, baseline),
+        mean_goes_on(standard, natural, baseline),
     )
 
 
@@ -91,14 +91,14 @@ def steps_to(validation: Array, level: Array | float, steps_per_epoch: int) -> A
     return (first + 1) * steps_per_epoch
 
 
-def own_steps(networks: Networks, reference: Reference) -> Array:
+def own_steps(networks: Networks, baseline: Baseline) -> Array:
     """Steps to within `OWN` of each network's own best loss."""
-    return steps_to(networks.validation, networks.validation.min(0) + OWN, reference.steps_per_epoch)
+    return steps_to(networks.validation, networks.validation.min(0) + OWN, baseline.steps_per_epoch)
 
 
-def true_steps(networks: Networks, reference: Reference) -> Array:
+def true_steps(networks: Networks, baseline: Baseline) -> Array:
     """Steps to within `TRUE` of the loss of the true distribution."""
-    return steps_to(networks.validation, reference.true_loss + TRUE, reference.steps_per_epoch)
+    return steps_to(networks.validation, baseline.true_loss + TRUE, baseline.steps_per_epoch)
 
 
 def changes(curves: Array) -> Array:
@@ -116,21 +116,21 @@ def largest_rise(curves: Array) -> Array:
     return changes(curves).max(0)
 
 
-def scale_ratios(networks: Networks, reference: Reference) -> Array:
+def scale_ratios(networks: Networks, baseline: Baseline) -> Array:
     """Scale far away over scale at the edge, left and right, (networks, 2)."""
-    far, edge = (_at(networks, networks.scale, where) for where in (reference.far, reference.edge))
+    far, edge = (_at(networks, networks.scale, where) for where in (baseline.far, baseline.edge))
     return far / edge
 
 
-def mean_changes(networks: Networks, reference: Reference) -> Array:
+def mean_changes(networks: Networks, baseline: Baseline) -> Array:
     """How far the mean moves over the outer half of the way out, in spreads of the targets: (networks, 2)."""
-    far, half = (_at(networks, networks.mean, where) for where in (reference.far, reference.halfway))
-    return np.abs(far - half) / reference.spread
+    far, half = (_at(networks, networks.mean, where) for where in (baseline.far, baseline.halfway))
+    return np.abs(far - half) / baseline.spread
 
 
-def straightness(networks: Networks, reference: Reference) -> Array:
+def straightness(networks: Networks, baseline: Baseline) -> Array:
     """R^2 of a straight line through the mean over the outer half of the way out: (networks, 2)."""
-    sides = (networks.grid <= -reference.halfway, networks.grid >= reference.halfway)
+    sides = (networks.grid <= -baseline.halfway, networks.grid >= baseline.halfway)
     return np.stack([_r_squared(networks.grid[side], networks.mean[:, side]) for side in sides], axis=1)
 
 
@@ -150,11 +150,11 @@ def _r_squared(x: Array, values: Array) -> Array:
 # Claims
 
 
-def more_steps(standard: Networks, natural: Networks, reference: Reference) -> Claim:
+def more_steps(standard: Networks, natural: Networks, baseline: Baseline) -> Claim:
     """The natural parameterisation learns more slowly."""
-    own = [own_steps(each, reference) for each in (standard, natural)]
-    true = [true_steps(each, reference) for each in (standard, natural)]
-    never = [int((each.validation.min(0) > reference.true_loss + TRUE).sum()) for each in (standard, natural)]
+    own = [own_steps(each, baseline) for each in (standard, natural)]
+    true = [true_steps(each, baseline) for each in (standard, natural)]
+    never = [int((each.validation.min(0) > baseline.true_loss + TRUE).sum()) for each in (standard, natural)]
     more = int((own[1] > own[0]).sum())
     numbers = {
         **_both("steps_to_own_best", map(_median, own)),
@@ -198,9 +198,9 @@ def more_stable(standard: Networks, natural: Networks) -> Claim:
     return Claim("much more stable losses", paper, holds, measured, numbers)
 
 
-def variance_collapses(standard: Networks, natural: Networks, reference: Reference) -> Claim:
+def variance_collapses(standard: Networks, natural: Networks, baseline: Baseline) -> Claim:
     """Away from data only the standard parameterisation grows certain."""
-    sides = [scale_ratios(each, reference) for each in (standard, natural)]
+    sides = [scale_ratios(each, baseline) for each in (standard, natural)]
     ratios = [_median(np.exp(np.log(each).mean(1))) for each in sides]
     collapsed = [float((each < 1.0 / FACTOR).mean()) for each in sides]
     numbers = {
@@ -214,7 +214,7 @@ def variance_collapses(standard: Networks, natural: Networks, reference: Referen
         for ratio, each in zip(ratios, sides, strict=True)
     ]
     measured = (
-        f"predicted standard deviation at |x| = {reference.far:g} over that at {reference.edge:g}: standard {shown[0]}, natural "
+        f"predicted standard deviation at |x| = {baseline.far:g} over that at {baseline.edge:g}: standard {shown[0]}, natural "
         f"{shown[1]}; below 1/{FACTOR:g}, which counts as collapsed, on {collapsed[0]:.0%} of standard's sides and "
         f"{collapsed[1]:.0%} of natural's"
     )
@@ -226,15 +226,15 @@ def variance_collapses(standard: Networks, natural: Networks, reference: Referen
     return Claim("variance away from data", paper, holds, measured, numbers)
 
 
-def mean_goes_on(standard: Networks, natural: Networks, reference: Reference) -> Claim:
+def mean_goes_on(standard: Networks, natural: Networks, baseline: Baseline) -> Claim:
     """Away from data only the standard parameterisation's mean keeps moving."""
-    sides = [mean_changes(each, reference) for each in (standard, natural)]
+    sides = [mean_changes(each, baseline) for each in (standard, natural)]
     moves = [_median(each.mean(1)) for each in sides]
-    straight = _median(straightness(standard, reference))
+    straight = _median(straightness(standard, baseline))
     numbers = {**_both("mean_change", moves), **_by_side("mean_change", sides), "standard_straightness": straight}
     shown = [f"{_median(each[:, 0]):.2f} left and {_median(each[:, 1]):.2f} right" for each in sides]
     measured = (
-        f"change of the mean from |x| = {reference.halfway:g} to {reference.far:g}, in standard deviations of the targets: "
+        f"change of the mean from |x| = {baseline.halfway:g} to {baseline.far:g}, in standard deviations of the targets: "
         f"standard {moves[0]:.3f} ({shown[0]}; R² of a straight line {straight:.3f}), natural {moves[1]:.3f} ({shown[1]}; "
         f"less than {MOVED:g} counts as constant)"
     )
@@ -263,10 +263,10 @@ Runs = Mapping[float, Mapping[str, Networks]]  # by learning rate and parameteri
 Claims = Mapping[float, tuple[Claim, ...]]
 
 
-def tables(runs: Runs, claims: Claims, reference: Reference) -> dict[str, list[dict[str, Any]]]:
+def tables(runs: Runs, claims: Claims, baseline: Baseline) -> dict[str, list[dict[str, Any]]]:
     """Measurements of every run, and which claims hold at which learning rate."""
     measured = [
-        {"learning rate": rate, "parameterisation": name, **_measurements(networks, reference)}
+        {"learning rate": rate, "parameterisation": name, **_measurements(networks, baseline)}
         for rate, pair in runs.items()
         for name, networks in pair.items()
     ]
@@ -274,12 +274,12 @@ def tables(runs: Runs, claims: Claims, reference: Reference) -> dict[str, list[d
     return {"Measurements, medians over networks": measured, "What holds at which learning rate": held}
 
 
-def _measurements(networks: Networks, reference: Reference) -> dict[str, Any]:
-    scales, means = scale_ratios(networks, reference), mean_changes(networks, reference)
+def _measurements(networks: Networks, baseline: Baseline) -> dict[str, Any]:
+    scales, means = scale_ratios(networks, baseline), mean_changes(networks, baseline)
     return {
         "best validation loss": round(float(np.median(networks.validation.min(0))), 3),
-        "steps to own best": int(np.median(own_steps(networks, reference))),
-        "steps to true loss": int(np.median(true_steps(networks, reference))),
+        "steps to own best": int(np.median(own_steps(networks, baseline))),
+        "steps to true loss": int(np.median(true_steps(networks, baseline))),
         "roughness, validation": float(np.median(roughness(networks.validation))),
         "roughness, training": float(np.median(roughness(networks.training))),
         "largest rise": float(np.median(largest_rise(networks.validation))),
@@ -291,12 +291,12 @@ def _measurements(networks: Networks, reference: Reference) -> dict[str, Any]:
     }
 
 
-def notes(runs: Runs, claims: Claims, reference: Reference) -> tuple[str, ...]:
+def notes(runs: Runs, claims: Claims, baseline: Baseline) -> tuple[str, ...]:
     """Notes that explain the numbers."""
     pair = next(iter(runs.values()))
-    found = [MECHANISM, _sides(pair, reference), *_failures(claims)]
+    found = [MECHANISM, _sides(pair, baseline), *_failures(claims)]
     if len(runs) > 1:
-        found.append(_at_equal_speed(runs, reference))
+        found.append(_at_equal_speed(runs, baseline))
     return tuple(found)
 
 
@@ -310,11 +310,11 @@ MECHANISM = (
 )
 
 
-def _sides(pair: Mapping[str, Networks], reference: Reference) -> str:
+def _sides(pair: Mapping[str, Networks], baseline: Baseline) -> str:
     """How often a scale collapses or grows, on each side."""
     parts = []
     for name, networks in pair.items():
-        ratios = scale_ratios(networks, reference)
+        ratios = scale_ratios(networks, baseline)
         counts = [
             f"{side} {(ratios[:, i] < 1.0 / FACTOR).mean():.0%} and {(ratios[:, i] > 1.0).mean():.0%}"
             for i, side in enumerate(("left", "right"))
@@ -322,7 +322,7 @@ def _sides(pair: Mapping[str, Networks], reference: Reference) -> str:
         furthest = float(np.abs(networks.mean[:, [0, -1]]).max())
         parts.append(f"{name} {', '.join(counts)}, largest mean {furthest:,.0f} in absolute value")
     return (
-        f"Standard deviations at |x| = {reference.far:g} that are below 1/{FACTOR:g} of that at the edge, and that are above it: "
+        f"Standard deviations at |x| = {baseline.far:g} that are below 1/{FACTOR:g} of that at the edge, and that are above it: "
         f"{'; '.join(parts)}. The data are quiet on the left and noisy on the right."
     )
 
@@ -376,11 +376,11 @@ def _failures(claims: Claims) -> list[str]:
     return lines
 
 
-def _at_equal_speed(runs: Runs, reference: Reference) -> str:
+def _at_equal_speed(runs: Runs, baseline: Baseline) -> str:
     """A note on whether natural is still calmer at the learning rate where it is as fast as standard."""
     first, pair = next(iter(runs.items()))
-    goal = np.median(true_steps(pair["standard"], reference))
-    pace = {rate: np.median(true_steps(each["natural"], reference)) for rate, each in runs.items()}
+    goal = np.median(true_steps(pair["standard"], baseline))
+    pace = {rate: np.median(true_steps(each["natural"], baseline)) for rate, each in runs.items()}
     rate = min(pace, key=lambda each: abs(np.log(pace[each] / goal)))
     rough = [float(np.median(roughness(each.validation))) for each in (pair["standard"], runs[rate]["natural"])]
     verdict = "at equal speed it is not the calmer one" if rough[1] >= rough[0] else "so it is calmer also at equal speed"
