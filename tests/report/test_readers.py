@@ -76,6 +76,17 @@ def test_columns_and_errors_are_named() -> None:
     np.testing.assert_array_equal(found.error, np.arange(40.0))
     assert found.error_words.name == "mean late"
     assert list(found.columns_at(np.array([0]))) == ["y"]
+    assert "mine" in read_subject(frame().assign(mine=1.0), measures=["mine", "crps.*.members"]).measures
+
+
+def test_errors_may_have_all_axes_of_the_points() -> None:
+    ens = up.EnsemblePrediction.gaussian(mean=np.zeros((2, 5, 6)), variance=1.0 + np.arange(60.0).reshape(2, 5, 6))
+    error = np.arange(30.0).reshape(5, 6)
+    np.testing.assert_array_equal(read_subject(ens, error=error).error, error.reshape(-1))
+    with pytest.raises(ShapeError, match="shape of the table's points"):
+        read_subject(ens, error=error.T)
+    with pytest.raises(ShapeError, match="index of the table"):
+        read_subject(frame(), error=pd.Series(np.arange(40.0), index=np.arange(40)[::-1]))
 
 
 def test_measures_of_a_table_are_named_by_patterns() -> None:

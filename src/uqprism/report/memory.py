@@ -16,12 +16,12 @@ from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, Uqprism
 from uqprism.evaluation import evaluate
 from uqprism.families.quadrature import Exactness
 from uqprism.files.options import matching
-from uqprism.measures import MeasureTable, is_measure, select_measures
+from uqprism.measures import Measure, MeasureTable, is_measure, select_measures
 from uqprism.registry import unknown
 from uqprism.report.subject import MeasureColumns, MeasurePair, Rows, Subject
 from uqprism.rules import PAPER
 from uqprism.tasks.prediction_error import Kind, prediction_error
-from uqprism.tasks.scores import as_scores, errors_of, is_table, real_numbers
+from uqprism.tasks.scores import Scores, as_scores, errors_of, is_table, real_numbers
 
 MOST_MEASURES = 24  # of a scored file; from one with more the usual ones are taken
 SHOWN_COLUMNS = 4
@@ -35,6 +35,7 @@ class _Held:
         title: what it is called, with its article.
         ensemble: the members, over one axis of points.
         shape: of the points before they were put on one axis.
+        index: of a pandas frame.
         scored: measures, (rows,), by name; empty if they have to be computed from the members.
         exactness: of the measures, where it is known.
         frame: the data frame that has further columns.
@@ -45,6 +46,7 @@ class _Held:
     title: str
     ensemble: EnsemblePrediction | None = None
     shape: tuple[int, ...] = ()
+    index: Any = None
     scored: MeasureColumns = field(default_factory=dict)
     exactness: Mapping[str, Exactness] = field(default_factory=dict)
     frame: Any = None
@@ -53,10 +55,18 @@ class _Held:
 
     def measured(self, names: Sequence[str]) -> tuple[MeasureColumns, Mapping[str, Exactness]]:
         """These measures, read or computed, and how exact they are."""
-        if self.scored or self.ensemble is None:
-            return {name: self.scored[name] for name in names if name in self.scored}, self.exactness
-        table = evaluate(self.ensemble, names)
-        return {name: to_numpy(column).astype(np.float64, copy=False) for name, column in table.items()}, table.exactness
+        found, exactness = dict(self.scored), self.exactness
+        found |= {name: real_numbers(self.frame[name], name, fewest=1) for name in names if name in self.columns}
+        wanted = [name for name in names if name not in found]
+        if wanted and self.ensemble is not None and not self.scored:
+            table = evaluate(self.ensemble, wanted)
+            found |= {name: to_numpy(column).astype(np.float64, copy=False) for name, column in table.items()}
+            exactness = table.exactness
+        return {name: found[name] for name in names if name in found}, exactness
+
+    def errors(self, error: Any, measures: MeasureColumns) -> np.ndarray:
+        """The errors themselves, one for each row of the measures."""
+        return errors_of(error, Scores(measures, self.shape, self.index))
 
     def values(self, given: Any, argument: str, n_rows: int) -> np.ndarray | None:
         """One number per row: an array, or a column of the frame."""
@@ -92,11 +102,9 @@ def _held(source: Any, columns: Columns) -> _Held:
     names = [str(name) for name in getattr(source, "column_names", None) or getattr(source, "columns", source)]
     measures = [name for name in names if is_measure(name)]
     if isinstance(source, Mapping) and measures:  # every column is a measure, also those with a name of their own
-        return _Held(
-            "a table of measures",
-            scored=as_scores(source, "source", fewest=1).columns,
-            exactness=getattr(source, "exactness", {}),
-        )
+        scores = as_scores(source, "source", fewest=1)
+        exactness = getattr(source, "exactness", {})
+        return _Held("a table of measures", shape=scores.shape, scored=scores.columns, exactness=exactness)
     return _held_frame(source, columns, names, measures)
 
 
@@ -113,7 +121,8 @@ def _held_frame(frame: Any, columns: Columns, names: Sequence[str], measures: Se
         if not measures:
             raise
     scored = {name: real_numbers(frame[name], f"source[{name!r}]", fewest=1) for name in measures}
-    return _Held("a data frame", ensemble, scored=scored, frame=frame, columns=tuple(names), taken=taken)
+    index = frame.index if hasattr(frame, "reindex") else None
+    return _Held("a data frame", ensemble, index=index, scored=scored, frame=frame, columns=tuple(names), taken=taken)
 
 
 def from_memory(
@@ -161,20 +170,25 @@ def _chosen_in_memory(held: _Held, asked: Any, rule: str) -> tuple[list[str], Me
     if held.scored:
         pair = MeasurePair.among([name for name in held.scored if is_measure(name)], rule, "source")
         default = list(held.scored) if held.frame is None else few_measures(list(held.scored))
-        names = default if asked is None else _named(asked, list(held.scored))
     else:
-        assert held.ensemble is not None  # noqa: S101 (what has neither members nor measures was refused)
+        assert held.ensemble is not None  # noqa: S101 (a source with neither members nor measures was refused)
         pair = MeasurePair.of(rule)
         select_measures(pair.bayes)  # an unknown rule suggests the nearest
-        names = _computable(held.ensemble) if asked is None else [measure.name for measure in select_measures(asked)]
+        default = _computable(held.ensemble) if asked is None else []
+    names = default if asked is None else _named(asked, held)
     return list(dict.fromkeys([*names, pair.bayes, pair.excess])), pair
 
 
-def _named(asked: Any, names: Sequence[str]) -> list[str]:
-    """Names and patterns, also several with commas between; a name may have a comma of its own."""
-    texts = [str(text) for text in ([asked] if isinstance(asked, str) else asked)]
-    parts = [part.strip() for text in texts for part in ([text] if text in names else text.split(","))]
-    return matching([part for part in parts if part], names, "source")
+def _named(asked: Any, held: _Held) -> list[str]:
+    """The columns and measures of these names and patterns, also several with commas between; a name may have a comma too."""
+    texts = [str(text) for text in ([asked] if isinstance(asked, str | Measure) else asked)]
+    known = {*held.scored, *held.columns}
+    parts = [part.strip() for text in texts for part in ([text] if text in known else text.split(",")) if part.strip()]
+    own = [part for part in parts if part in known]
+    others = [part for part in parts if part not in known]
+    if held.scored or not others:
+        return [*own, *matching(others, list(held.scored), "source")]
+    return [*own, *(measure.name for measure in select_measures(others))]
 
 
 def _computable(ensemble: EnsemblePrediction) -> list[str]:
@@ -197,9 +211,9 @@ def _error_in_memory(
 ) -> np.ndarray | None:
     """The error of each row: given, a column, or made from target and prediction; None for a single row with a target."""
     if error is not None and not isinstance(error, str):
-        return errors_of(error, as_scores(measures))
+        return held.errors(error, measures)
     if target is None:
-        return None if error is None else errors_of(held.column(error, "error"), as_scores(measures))
+        return None if error is None else held.errors(held.column(error, "error"), measures)
     if len(target) < 2:
         return None
     kind: Kind = error or "squared"  # type: ignore[assignment]  # checked by prediction_error
