@@ -296,6 +296,7 @@ def public_names(room: str) -> list[str]:
     modules += [importlib.import_module(name) for name in _packages(modules[0])]
     named = [getattr(module, name) for module in modules for name in getattr(module, "__all__", ())]
     named += [getattr(up, name) for name in dir(up)]
+    named += [task.function for task in all_tasks()]
     inside = [each for each in named if inspect.isclass(each) or inspect.isroutine(each)]
     paths = (f"{each.__module__}.{each.__qualname__}" for each in inside)
     return list(dict.fromkeys(path for path in paths if path.startswith(f"uqprism.{room}.")))

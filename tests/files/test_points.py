@@ -85,7 +85,7 @@ def test_a_saved_measure_table_is_read(tmp_path: Path) -> None:
     [
         (lambda p: p.read(["yy"]), r"unknown column 'yy'; did you mean 'y'"),
         (lambda p: p.read(["note"]), r"column 'note' must hold numbers"),
-        (lambda p: p.measures(["crsp.total.*"]), r"unknown measure or column 'crsp.total.\*'"),
+        (lambda p: p.measures(["crsp.total.*"]), "unknown rule 'crsp'; did you mean 'crps'"),
         (lambda p: p.error(column=None, target=None, prediction=None), r"error of each point is missing.*--error-column"),
         (
             lambda p: p.error(column="y", target="y", prediction=None),

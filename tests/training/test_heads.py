@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -16,7 +13,7 @@ from uqprism.training import MLP, BetaNLL, Evidential, MeanVariance, WarmUp, hea
 from uqprism.training.heads.evidential import student_nll
 from uqprism.training.heads.gaussian import natural_nll
 
-from .problems import FAST, waves
+from .problems import FAST
 
 ZERO = torch.zeros(1)
 
@@ -143,41 +140,6 @@ def test_parameters_follow_a_change_of_units(name: str) -> None:
 def test_heads_convert_to_plain_data_and_back(name: str) -> None:
     head = heads.resolve(name)
     assert heads.from_dict(heads.to_dict(head)) == head
-
-
-LOGISTIC = """
-from uqprism.training.heads import Head, heads, softplus
-
-@heads.register("logistic")
-class LogisticHead(Head):
-    name, family = "logistic", "logistic"
-
-    def parameters(self, raw):
-        return {"location": raw[..., 0], "scale": softplus(raw[..., 1]) + 1e-6}
-
-    def loss(self, raw, target, age):
-        location, scale = self.parameters(raw).values()
-        z = (target - location) / scale
-        return z + 2.0 * softplus(-z) + scale.log()
-"""
-
-
-def test_a_new_head_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file in the folder of the heads is found by name, and its family's parameters come back in the user's units."""
-    (tmp_path / "logistic.py").write_text(LOGISTIC)
-    monkeypatch.setattr(heads, "__path__", [*heads.__path__, str(tmp_path)])
-    monkeypatch.setattr(heads.heads, "_package", heads.__name__)  # as in a process that has not looked for heads yet
-    x, y = waves(40)
-    ensemble = train(x, y, head="logistic", **FAST)
-    members = ensemble.predict_ensemble(x).members
-    assert members.name == "logistic"
-    moved = train(x, 100.0 * y + 1e4, head="logistic", **FAST).predict_ensemble(x).members
-    assert_allclose(moved.location, 1e4 + 100.0 * members.location, rtol=1e-6)
-    assert_allclose(moved.scale, 100.0 * members.scale, rtol=1e-4)
-    ensemble.save(tmp_path / "model")
-    assert up.DeepEnsemble.load(tmp_path / "model").head == ensemble.head
-    heads.heads.remove("logistic")
-    del sys.modules["uqprism.training.heads.logistic"]
 
 
 def test_unknown_heads_suggest_the_nearest() -> None:

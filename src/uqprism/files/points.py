@@ -14,14 +14,14 @@ import numpy as np
 
 from uqprism.ensemble.columns import Columns, Layout, NoMembersError
 from uqprism.ensemble.prediction import EnsemblePrediction
-from uqprism.errors import ArgumentError, InvalidValueError
+from uqprism.errors import ArgumentError, InvalidValueError, UnknownNameError
 from uqprism.evaluation import evaluate
 from uqprism.families.quadrature import Exactness
 from uqprism.files.options import matching
 from uqprism.files.paths import Span, find_files
 from uqprism.files.read import InputFile, open_input, pa
 from uqprism.files.rows import as_numbers, complaint, good_rows
-from uqprism.measures import catalogue, is_measure
+from uqprism.measures import is_measure, select_measures
 from uqprism.registry import unknown
 from uqprism.tasks.prediction_error import prediction_error
 
@@ -135,14 +135,20 @@ class Points:
         columns = [name for name in patterns if name in self.names]
         scored = self.scored
         others = [pattern for pattern in patterns if pattern not in columns]
-        known = scored or ([measure.name for measure in catalogue()] if others else [])
-        chosen = matching(others, known, self.title)
+        chosen = matching(others, scored, self.title) if scored else self._computable(others)
         found, exactness = self.read([*columns, *(chosen if scored else [])]), {}
         if chosen and not scored:
             table = evaluate(self.ensemble(), chosen)
             found |= {name: self._in_all_rows(np.asarray(table[name])) for name in chosen}
             exactness = table.exactness
         return {name: found[name] for name in dict.fromkeys([*columns, *chosen])}, exactness
+
+    def _computable(self, patterns: Sequence[str]) -> list[str]:
+        """The measures that are asked for, of any rule: they are computed from the members."""
+        try:
+            return [measure.name for measure in select_measures(patterns)] if patterns else []
+        except UnknownNameError as error:
+            raise InvalidValueError(f"{self.title}: {error}") from None
 
     @property
     def scored(self) -> list[str]:

@@ -144,7 +144,9 @@ def of_result(task: Task, result: Any, subject: Subject) -> Chart:
             task.command, "Kendall's tau between all pairs of measures", "", lambda ax: result.plot(ax=ax), wide=named, **size
         )
     title = "Unfamiliar rows found, for each share of false alarms" if task.name == OOD else ""
-    return chart(task.command, title, BEST_OF_EACH if title else "", lambda ax: result.plot(ax=ax), height=5.4)
+    wide = result.figure == "intervals"  # the names of the measures stand beside the axis
+    size = {"width": 7.2, "height": 5.4} if wide else {"height": 5.4}
+    return chart(task.command, title, BEST_OF_EACH if title else "", lambda ax: result.plot(ax=ax), wide=wide, **size)
 
 
 def errors(subject: Subject, findings: ReportFindings) -> Chart:

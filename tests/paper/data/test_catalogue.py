@@ -67,28 +67,6 @@ def test_missing_packages_name_their_extra(package: str, extra: str, call: Calla
         assert "uqprism[paper]" in " ".join(presence("casp").absent)
 
 
-def test_a_new_file_is_found_by_itself(tmp_path) -> None:
-    """The only step to add a data set is to write one file into the folder `sets`."""
-    (tmp_path / "line.py").write_text("""
-import numpy as np
-from uqprism.paper import data
-
-@data.register("line", "Points on a noisy line")
-def line(seed, *, n=100):
-    x = np.linspace(0.0, 1.0, n)
-    y = x + np.random.default_rng(seed).normal(size=n)
-    return data.split("line", data.Samples(x[:, None], y), seed, 0.2, 0.1)
-""")
-    code = f"""
-from uqprism.paper import data
-from uqprism.paper.data import sets
-sets.__path__.append({str(tmp_path)!r})
-print(len(data.load("line", n=50).train), "line" in data.summaries())
-"""
-    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
-    assert result.stdout == "35 True\n", result.stderr
-
-
 def test_constants_are_the_numbers_that_a_generator_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
     assert data.constants("arrow").items() >= {"ANGLE": (-90.0, 90.0), "LENGTH": 16.0, "NOISE": 0.4}.items()
     monkeypatch.setattr("uqprism.paper.data.sets.arrow_images.LENGTH", 12.0)
