@@ -1,11 +1,13 @@
 """One file adds a rule, a family, an approximation, an adapter, a head, a task, an experiment or a data set.
 
-The files are those of docs/extending.md. Each check runs in a process of its own, with the file's folder on the path of its room.
+The files are those of docs/extending.md. Each check runs in a process of its own, on a copy of the package with the file added.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,18 +15,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "uqprism"
 FILES = dict(re.findall(r'```python title="([\w/.]+)"\n(.*?)```', (ROOT / "docs" / "extending.md").read_text(), flags=re.DOTALL))
 
 PRELUDE = """
-import importlib, sys
+import sys
 from pathlib import Path
 import numpy as np
 import uqprism as up
 from typer.testing import CliRunner
 
 folder = Path(sys.argv[1])
-room = importlib.import_module("uqprism." + sys.argv[2])
-room.__path__.append(str(folder))
+assert Path(up.__file__).is_relative_to(folder)
 ens = up.EnsemblePrediction.gaussian(mean=np.array([[0.0, 2.0], [1.0, 2.1]]), scale=np.array([[1.0, 0.5], [2.0, 0.5]]))
 
 def shell(*words):
@@ -130,9 +132,10 @@ def test_every_file_of_the_page_has_a_check() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", FILES)
 def test_one_file_is_enough(path: str, tmp_path: Path) -> None:
-    room, name = path.rsplit("/", 1)
-    assert not (ROOT / "src" / "uqprism" / path).exists()
-    (tmp_path / name).write_text(FILES[path])
-    command = [sys.executable, "-W", "error", "-c", PRELUDE + CHECKS[path], str(tmp_path), room.replace("/", ".")]
-    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    package = shutil.copytree(SOURCE, tmp_path / "uqprism", ignore=shutil.ignore_patterns("__pycache__"))
+    assert not (package / path).exists()
+    (package / path).write_text(FILES[path])
+    command = [sys.executable, "-W", "error", "-c", PRELUDE + CHECKS[path], str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
