@@ -136,7 +136,7 @@ register(
                 "miss the disagreement and do worse. Of the excess risks only that of the squared error keeps up; under the "
                 "log score they do clearly worse, and under the quadratic score worst of all."
             ),
-            metric="Prediction-rejection ratio, lower is better (Table 1 of the paper, mean over its data sets)",
+            metric="The paper's prediction rejection ratio (prr_paper), lower is better (Table 1, mean over its data sets)",
             evidence=printed(
                 "selective_prediction_mean",
                 "crps.total.members.members",

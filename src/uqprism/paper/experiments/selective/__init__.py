@@ -212,8 +212,8 @@ def _tables(found: Found, mean: Cells, rows: Mapping[str, Cells], papers: Mappin
         for seed, run in seeds.items()
     ]
     return {
-        "PRR, mean over the data sets": beside(mean, papers["mean"]),
-        "PRR by data set": [row for name, cells in rows.items() for row in wide(name, cells, papers[name])],
+        "PRR (lower is better), mean over the data sets": beside(mean, papers["mean"]),
+        "PRR (lower is better) by data set": [row for name, cells in rows.items() for row in wide(name, cells, papers[name])],
         "Training": trained,
         "Seeds": _seeds(found, papers),
     }
@@ -260,7 +260,7 @@ SCENES = (
 
 def notes(mean: Cells, rows: Mapping[str, Cells], scenes: str | None) -> tuple[str, ...]:
     """Notes on the paper's column 2,1, on the data, and on which data sets each sentence holds."""
-    found = [slip("PRR"), f"{CONSTANT} An order of equals is random: PRR 1."]
+    found = [slip("PRR"), f"{CONSTANT} An order of equals is random: PRR 1 (lower is better)."]
     if scenes == "camvid":
         found.append(SCENES)
     by_row = {row: all_claims(cells) for row, cells in rows.items()}
@@ -312,7 +312,9 @@ def _retention(arrays: Any, measures: list[str], row: str) -> Picture:
             ax.plot(kept[shown], arrays[f"{row}_oracle"][shown], color="black", linewidth=1.0)
             ax.plot(kept[shown], arrays[f"{row}_random"][shown], color="black", linewidth=1.0, linestyle=(0, (5, 3)))
             ax.set_title(RULES[rule])
-            ax.legend(title="PRR", loc="upper left", fontsize=6.5, title_fontsize=6.5, ncols=2, alignment="left")
+            ax.legend(
+                title="PRR (lower is better)", loc="upper left", fontsize=6.5, title_fontsize=6.5, ncols=2, alignment="left"
+            )
         axes[0, 0].set_ylim(top=1.45 * arrays[f"{row}_random"][shown].max())  # room for the legend above all curves
         for ax in axes[1]:
             ax.set_xlabel("points kept, the most certain first (%)")

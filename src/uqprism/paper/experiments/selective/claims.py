@@ -66,7 +66,7 @@ def total_does_well(mean: Cells) -> Claim:
         name="total uncertainty does well",
         paper="total uncertainty performs well in this task, which we seek to validate for the regression setting as well",
         holds=averages["total"] <= min(averages.values()) + spread,
-        measured=f"mean PRR {shown}; the best measure, {best}, has a spread of {spread:.3f}",
+        measured=f"mean PRR (lower is better) {shown}; the best measure, {best}, has a spread of {spread:.3f}",
         numbers=averages,
     )
 
@@ -128,7 +128,8 @@ def log_excess(mean: Cells) -> Claim:
         name="excess under the log score",
         paper="excess risks under the widely considered Log-score perform substantially worse than most other measures",
         holds=share > 0.5,
-        measured=f"PRR {values}; each is worse by {SUBSTANTIAL:g} or more than {share:.0%} of the {len(others)} others at least",
+        measured=f"PRR (lower is better) {values}; "
+        f"each is worse by {SUBSTANTIAL:g} or more than {share:.0%} of the {len(others)} others at least",
         numbers={"smallest_share": share, **{name: mean[name] for name in chosen}},
     )
 
