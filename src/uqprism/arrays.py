@@ -1,6 +1,6 @@
-"""Which array library, which precision, and the special functions the standard leaves out.
+"""Which array library, which precision, and special functions that the array standard lacks.
 
-The array decides: every function asks `namespace` once and works on NumPy, PyTorch and JAX arrays alike. Functions whose
+Every function gets the library from its arguments with `namespace` and works on NumPy, PyTorch and JAX arrays. Functions whose
 obvious form cancels have a name here, and their docstring says where that form breaks.
 """
 
@@ -45,7 +45,7 @@ def is_jax(x: Array) -> bool:
 
 
 def is_traced(x: Array) -> bool:
-    """True for a JAX array whose values are not there yet, as inside `jit` and `grad`."""
+    """True for a JAX array whose values are not known yet, as inside `jit` and `grad`."""
     if not is_jax(x):
         return False
     import jax
@@ -54,7 +54,7 @@ def is_traced(x: Array) -> bool:
 
 
 def is_wrapped(x: Array) -> bool:
-    """True for a PyTorch tensor inside `torch.func.grad`, `vmap` and their kin, which has no values to look at."""
+    """True for a PyTorch tensor inside `torch.func.grad`, `vmap` and the like, whose values cannot be read."""
     if not is_torch(x):
         return False
     import torch
@@ -63,7 +63,7 @@ def is_wrapped(x: Array) -> bool:
 
 
 def is_transformed(x: Array) -> bool:
-    """True for a PyTorch tensor whose plain values are not all there is: wrapped, in forward mode or in `torch.compile`."""
+    """True for a PyTorch tensor that has more than plain values: wrapped, in forward mode or in `torch.compile`."""
     if not is_torch(x):
         return False
     import torch
@@ -255,7 +255,7 @@ def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
 
 
 def _with_series(x: Array, coefficients: Sequence[float], direct: Callable[[Array], Array]) -> Array:
-    """x**2 times a power series below 1, `direct` above; both arguments stay tame so that gradients do too."""
+    """x**2 times a power series below 1, `direct` above; both branches get finite arguments so that gradients stay finite."""
     xp = namespace(x)
     small = x < 1.0
     inside = xp.where(small, x, xp.zeros_like(x))

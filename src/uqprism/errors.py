@@ -24,7 +24,7 @@ class ArgumentError(UqprismError, TypeError):
 
 
 class UnknownNameError(UqprismError, ValueError, KeyError):
-    """A rule, risk, approximation or measure that nobody registered."""
+    """A rule, risk, approximation or measure that is not registered."""
 
     def __str__(self) -> str:
         return str(self.args[0])  # a KeyError would quote it

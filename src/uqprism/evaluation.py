@@ -70,8 +70,8 @@ def decompose(
     Args:
         ensemble: the ensemble.
         rule: a rule or its name.
-        prediction: what stands in for the prediction: members, mixture, matched or pooled.
-        truth: what stands in for the truth.
+        prediction: the approximation for the prediction: members, mixture, matched, pooled or one of your own.
+        truth: the approximation for the truth.
         estimator: "plugin" averages over all pairs of members (the paper's 1/M^2); "unbiased" leaves out each member's pair
             with itself, and is for members in both roles.
     """

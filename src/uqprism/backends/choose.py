@@ -114,4 +114,4 @@ def _installed(package: str) -> bool:
 @cache
 def _hint(package: str, extra: str) -> None:
     """Say once what would be faster."""
-    warnings.warn(f"{package} is not installed, so this takes the slow path; pip install 'uqprism[{extra}]'", stacklevel=5)
+    warnings.warn(f"{package} is not installed, so this is slow; pip install 'uqprism[{extra}]'", stacklevel=5)

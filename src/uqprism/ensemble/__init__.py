@@ -1,4 +1,4 @@
-"""`EnsemblePrediction`, and the ways in which an ensemble stands for one distribution."""
+"""`EnsemblePrediction`, and the approximations that turn it into candidate distributions."""
 
 from uqprism.ensemble.prediction import EnsemblePrediction
 

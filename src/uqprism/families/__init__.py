@@ -8,6 +8,6 @@ from uqprism.families.logistic import Logistic
 from uqprism.families.mixture import Mixture
 from uqprism.families.student_t import StudentT
 
-families.discover()  # now, since a closed form must be known before anybody asks for it
+families.discover()  # at import, because a file may add closed forms to another family's functionals
 
 __all__ = ["Draws", "Family", "Gaussian", "Laplace", "Logistic", "Mixture", "StudentT", "families"]

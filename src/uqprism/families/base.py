@@ -133,7 +133,7 @@ class Family(ABC):
         return namespace(log_density).exp(log_density)
 
     def absolute_deviation(self, y: Array) -> Array:
-        """The mean of |Y - y|; by quadrature unless the family knows better."""
+        """The mean of |Y - y|; by quadrature unless the family overrides it."""
         low, high = self.bracket()
         xp = namespace(low)
         y = y + 0.0 * low
@@ -147,20 +147,20 @@ class Family(ABC):
         return integrate(lambda y: function(y) * self.density(y), self, *others)
 
     def quantile(self, level: Array) -> Array:
-        """The value that Y stays below with probability `level`, by bisection unless the family knows better.
+        """The value that Y stays below with probability `level`, by bisection unless the family overrides it.
 
         A family defines at least one of `quantile` and `landmarks`: each has a default built on the other.
         """
         return bisect(self, level, *self.bracket())
 
     def bracket(self) -> tuple[Array, Array]:
-        """Two values beyond which the distribution does not count."""
+        """Two values outside which the distribution has a negligible probability."""
         marks = self.landmarks()
         xp = namespace(marks.location)
         return xp.min(marks.location - marks.reach, axis=0), xp.max(marks.location + marks.reach, axis=0)
 
     def lifted(self, axes: int) -> Self:
-        """The same with empty axes before the batch, which then has at least this many; what is mixed over stays first."""
+        """The same with empty axes before the batch, so that it has at least `axes` axes; an axis of components stays first."""
         batch = len(self.batch_shape)
         return self if axes <= batch else self.map(lambda x: expand(x, x.ndim - batch, axes - batch))
 

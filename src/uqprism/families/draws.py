@@ -1,4 +1,4 @@
-"""Distributions that are known only by draws, which stand for themselves."""
+"""Distributions that are given by draws."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The Gaussian family, and the closed forms between two of its members.
 
 Everything is formed from differences of means and scales, so that nearly equal distributions keep their digits. A Gaussian
-remembers whether it was given by scale or by variance, and `Surrogate`s, which stand for a whole ensemble, remember how far
+remembers whether it was given by scale or by variance, and `Surrogate`s, which represent a whole ensemble, remember how far
 their variance lies from the ensemble's mean variance: differences are taken of what is exact, never of rounded roots or
 squares.
 """

@@ -1,9 +1,9 @@
-"""Distances between a mixture of Gaussians and the Gaussian that stands in for it, to full relative accuracy.
+"""Distances between a mixture of Gaussians and its Gaussian surrogate, to full relative accuracy.
 
 When the members nearly agree these distances are of fourth to eighth order in the disagreement and every difference of
 larger terms loses them. Divided by the surrogate's density, the mixture's is one plus a series of Hermite polynomials whose
 coefficients are means of products of the members' small offsets; the distances are sums of squares of that series. Where the
-members do not nearly agree nothing cancels, and panels of Gauss-Legendre nodes serve.
+members do not nearly agree nothing cancels, and panels of Gauss-Legendre nodes are used.
 """
 
 from __future__ import annotations

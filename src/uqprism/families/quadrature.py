@@ -1,4 +1,4 @@
-"""Integrals over the real line that know where the distributions live.
+"""Integrals over the real line, on grids that are planned for the distributions in the integrand.
 
 Every distribution names its landmarks: where it sits, how fine its features are there, how far its tails matter, and whether
 its density has a corner. A grid is a row of panels, short near every landmark and longer with the distance from it, each with
@@ -37,7 +37,7 @@ KINK = 2.5  # half the panel length, in widths of a kink, at which 12 nodes reac
 
 @cache
 def gauss_legendre(count: int) -> tuple[Floats, Floats]:
-    """Nodes and weights of this many points on (0, 1); made when asked for, since the first use of LAPACK takes its time."""
+    """Nodes and weights of this many points on (0, 1); computed on first use, because loading LAPACK is slow."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return 0.5 * (nodes + 1.0), 0.5 * weights
 
@@ -263,7 +263,7 @@ def _march(location: Floats, width: Floats, sharp: np.ndarray[Any, Any], low: Fl
 
 def _resolve_kinks(d: Family, edges: Floats, location: Floats, width: Floats, sharp: np.ndarray[Any, Any]) -> Floats:
     """Shorter panels where the leading component of a mixture changes: its log density all but has a corner there."""
-    for _ in range(4):  # a panel may hide more than one: each round finds the ones that the last uncovered
+    for _ in range(4):  # a panel may hide more than one: each round finds those that the last one uncovered
         kinks = _kinks(d, edges)
         if kinks is None:
             break
@@ -315,7 +315,7 @@ def _cross(mixture: Mixture, pair: np.ndarray[Any, Any], low: Floats, high: Floa
 
 
 def _pad(point: np.ndarray[Any, Any], location: Floats, width: Floats, size: int) -> tuple[Floats, Floats]:
-    """Ragged places per point as two rectangles (kinks, points), filled up with places that matter to nobody."""
+    """Places of which each point has its own number, as two arrays (kinks, points) padded with places that have no effect."""
     order = np.argsort(point, kind="stable")
     point = point[order]
     first = np.searchsorted(point, point)

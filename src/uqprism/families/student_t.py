@@ -138,7 +138,7 @@ _PANELS = np.concatenate([[0.0], 0.5 * 1.6 ** np.arange(13)])
 def _central_mass(z: Array, n: Array) -> Array:
     """The probability between 0 and z >= 0: neither PyTorch nor JAX (with gradients) has the incomplete beta function.
 
-    In w = asinh(z) the density falls off exponentially whatever the degrees of freedom, so panels of growing length serve.
+    In w = asinh(z) the density falls off exponentially whatever the degrees of freedom, so panels of growing length resolve it.
     """
     xp = namespace(z)
     end = xp.asinh(z)

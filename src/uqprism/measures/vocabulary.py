@@ -27,7 +27,7 @@ class RuleWords:
 
     @property
     def title(self) -> str:
-        """The name, to stand alone."""
+        """The name with a capital letter."""
         return self.name[0].upper() + self.name[1:]
 
 

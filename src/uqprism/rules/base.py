@@ -76,7 +76,7 @@ class Rule(ABC):
         return at_least_zero(gap)
 
     def identities(self, members: type[Family]) -> dict[Pair, Identity]:
-        """Excesses of an ensemble of this family that follow exactly from others and need no computation of their own."""
+        """Excess risks that follow exactly from others, for ensembles whose members are of this family."""
         return {}
 
     def centred(self, centring: Centring) -> Rule | None:
@@ -96,7 +96,7 @@ def number(argument: str, value: object) -> float:
 
 
 def default_name(name: str, value: float, usual: float) -> str:
-    """The plain name for the usual parameter, else one that tells it, without dots: quantile_0_9."""
+    """The plain name for the usual parameter, otherwise a name that includes the value, without dots: quantile_0_9."""
     return name if value == usual else f"{name}_{value:g}".replace(".", "_")
 
 

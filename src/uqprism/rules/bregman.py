@@ -61,7 +61,7 @@ class Bregman(Rule):
         terms = self.phi(start + step), self.phi(start), self.derivative(start) * step
         direct = terms[0] - terms[1] - terms[2]
         apart = direct > 1e-3 * sum(xp.abs(term) for term in terms)
-        step = xp.where(apart, 0.0 * step, step)  # keeps the integral tame where it is not used
+        step = xp.where(apart, 0.0 * step, step)  # keeps the integral finite where it is not used
         total = 0.0 * (start + step)
         for node, weight in zip(*gauss_legendre(16), strict=True):
             t = start + float(node) * step

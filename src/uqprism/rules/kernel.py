@@ -26,7 +26,7 @@ class KernelRule(Rule):
     """A rule whose divergence is symmetric and quadratic in the difference of the distributions."""
 
     strictly_proper = True
-    distance: Functional = cramer_distance  # asked only whether it is closed for a family
+    distance: Functional = cramer_distance  # used only to find out whether a family has a closed form
 
     @abstractmethod
     def gap(self, p: Family, q: Family) -> Array:
@@ -67,7 +67,7 @@ class GaussianKernel(KernelRule):
 
     Args:
         bandwidth: the length below which differences stop to matter, in the units of y.
-        name: as in measure names; by default it tells bandwidths other than one.
+        name: as in measure names; by default it includes bandwidths other than one.
     """
 
     degree = 0

@@ -16,7 +16,7 @@ class Quantile(Rule):
 
     Args:
         level: which quantile, between 0 and 1; 0.5 is the median and half the absolute error.
-        name: as in measure names; by default it tells levels other than the median.
+        name: as in measure names; by default it includes levels other than the median.
     """
 
     degree = 1

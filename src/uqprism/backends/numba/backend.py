@@ -107,7 +107,7 @@ def _fresh(points: int, dtype: Any) -> Floats:
 
 
 class Scratch:
-    """Working arrays for slices of some points, used again and again: fresh memory costs more than what is done in it."""
+    """Working arrays for slices of some points, reused, because allocating memory costs more than the work done in it."""
 
     def __init__(self, count: int, points: int) -> None:
         self.blocks, self.count = -(-points // LANES), count

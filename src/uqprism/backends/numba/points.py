@@ -216,10 +216,10 @@ def write(
         terms: flat.
         summaries: flat.
         start: as in `Program`.
-        row: likewise.
-        factor: likewise.
-        degree: likewise.
-        excess: likewise.
+        row: as in `Program`.
+        factor: as in `Program`.
+        degree: as in `Program`.
+        excess: as in `Program`.
         addresses: where each measure's values go.
         single: whether they are float32.
         points: how many.

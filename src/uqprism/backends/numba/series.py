@@ -1,7 +1,7 @@
 """Distances of the mixture from a surrogate that all members are near to, by the Hermite series of `families.near_gaussian`.
 
-Gauss-Hermite nodes are symmetric and the polynomials even or odd, so half the nodes serve: with e and o the even and odd parts
-of the series at a node, its values at both signs are e + o and e - o.
+Gauss-Hermite nodes are symmetric and the polynomials even or odd, so half the nodes are enough: with e and o the even and odd
+parts of the series at a node, its values at both signs are e + o and e - o.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 All closed forms come from one kernel, in the precision of the input, and a second one puts the measures together. Distances of
 the mixture from a surrogate are differences of closed forms here; where that would lose digits, and where the geometry is
-extreme, points are declined and the reference path serves them; single precision is first repeated in double. Gradients are
-the reference path's, in chunks.
+extreme, points are declined and left to the reference; single precision is first repeated in double. Gradients are
+those of the reference, in chunks.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class TritonBackend:
 def _run(
     mean: torch.Tensor, given: torch.Tensor, by_variance: bool, weights: torch.Tensor | None, program: Program, keeps: float
 ) -> tuple[list[torch.Tensor], torch.Tensor]:
-    """Every measure of the program, and flags for the points that need the reference path."""
+    """Every measure of the program, and flags for the points that need the reference."""
     (count, points), like = mean.shape, {"dtype": mean.dtype, "device": mean.device}
     mean, given = (x if x.stride(1) == 1 or points < 2 else x.contiguous() for x in (mean, given))
     weighted = weights is not None
@@ -125,7 +125,7 @@ def _run(
 
 @lru_cache(maxsize=64)
 def _equal(count: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """Equal weights: kept, since what stands before the first kernel is waited for."""
+    """Equal weights, cached, because the first kernel waits for everything before it."""
     return torch.full((count,), 1.0 / count, dtype=dtype, device=device)
 
 
@@ -175,14 +175,14 @@ def _repeat_in_double(
 
 
 class _Rebuild:
-    """What the reference path needs to compute the same measures again, with gradients."""
+    """What the reference needs to compute the same measures again, with gradients."""
 
     def __init__(self, by_variance: bool, weights: torch.Tensor | None, measures: Sequence[Measure]) -> None:
         self.name = "variance" if by_variance else "scale"
         self.weights, self.measures = weights, measures
 
     def chunks(self, mean: torch.Tensor, given: torch.Tensor) -> list[torch.Tensor]:
-        """Positions of points, in chunks that the reference path takes whole."""
+        """Positions of points, in chunks that the reference takes whole."""
         with torch.no_grad():
             parts, order = split(self.ensemble(mean, given))
         sizes = [part.n_points for part in parts]
@@ -194,13 +194,13 @@ class _Rebuild:
         return EnsemblePrediction.gaussian(mean=mean, weights=self.weights, check=False, **{self.name: given})
 
     def values(self, mean: torch.Tensor, given: torch.Tensor) -> list[torch.Tensor]:
-        """The measures of one chunk by the reference path."""
+        """The measures of one chunk by the reference."""
         values = compute_part(self.ensemble(mean, given), self.measures).values
         return [values[measure.name] for measure in self.measures]
 
 
 class _Differentiable(torch.autograd.Function):
-    """Values from the fused kernel, gradients from the reference path: one chunk of points at a time."""
+    """Values from the fused kernel, gradients from the reference: one chunk of points at a time."""
 
     @staticmethod
     def forward(ctx: Any, mean: torch.Tensor, given: torch.Tensor, build: _Rebuild, *values: torch.Tensor) -> Any:
