@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import uqprism as up
-from uqprism.backends import choose as kernels
+from uqprism.backends import choose
 
 pytest.importorskip("numba")
 
@@ -35,8 +35,8 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess:
 
 def test_auto_takes_the_kernel_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
-    monkeypatch.setattr(kernels, "_installed", taken.append)
-    monkeypatch.setattr(kernels, "_hint", lambda *_: None)
+    monkeypatch.setattr(choose, "_installed", taken.append)
+    monkeypatch.setattr(choose, "_hint", lambda *_: None)
     up.evaluate(ordinary(3), WANTED)
     up.evaluate(ordinary(3000), WANTED[:1], backend="reference")
     assert taken == []
@@ -47,8 +47,8 @@ def test_auto_takes_the_kernel_where_it_pays(monkeypatch: pytest.MonkeyPatch) ->
 def test_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference path serves, and one line says once what would be faster."""
     expected = up.evaluate(ordinary(), WANTED[:1])[WANTED[0]]
-    monkeypatch.setattr(kernels, "_installed", lambda _: False)
-    kernels._hint.cache_clear()
+    monkeypatch.setattr(choose, "_installed", lambda _: False)
+    choose._hint.cache_clear()
     with pytest.warns(UserWarning, match=r"pip install 'uqprism\[fast\]'"):
         table = up.evaluate(ordinary(), WANTED[:1])
     np.testing.assert_allclose(table[WANTED[0]], expected, rtol=1e-10)
