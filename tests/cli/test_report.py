@@ -178,7 +178,7 @@ def test_bad_rows_are_named_or_left_out(undrawn: None, folder: Path, tmp_path: P
         (["-o", "page.pdf"], "must end in .html"),
         (["-o", "nowhere/page.html"], "folder that does not exist"),
         (["--ood", "missing.csv"], "missing.csv: no such file"),
-        (["--measures", "crps.exces.*"], "unknown measure or column"),
+        (["--measures", "crps.exces.*"], "no measure matches 'crps.exces.*'"),
         (["--rule", "crsp"], "did you mean 'crps'"),
         (["--show", "nothing"], "unknown column 'nothing'"),
         (["--mean-columns", "mu{i}"], "no columns like mu{i}"),
