@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import uqprism as up
-from uqprism.app.uploads import Upload
+from uqprism.app.inputs import Upload
 
 ROWS, MEMBERS = 200, 4
 

@@ -14,7 +14,7 @@ import pytest
 import uqprism as up
 from tests.app.browser import browser, finished, found_browser, page_in, served
 from tests.app.files import BAD, ROWS, TABLE
-from uqprism.app.choices import Choice
+from uqprism.app.inputs import ScoringChoice
 from uqprism.app.scored import score
 from uqprism.errors import UqprismError
 
@@ -77,7 +77,7 @@ def test_from_a_dropped_file_to_its_scores(chromium, url: str, tmp_path: Path) -
         page.get_by_role("combobox", name=re.compile("What a wrong prediction costs")).click()
         page.get_by_role("option", name="Squared error").click()
         page.get_by_text("squared_error.excess.members.members").first.wait_for()
-        assert metric(page, "Mean removable") == f"{split.excess.mean():.4g}"
+        assert metric(page, "Mean disagreement") == f"{split.excess.mean():.4g}"
 
         with saved(page, "Scored file as CSV", tmp_path).open(newline="") as file:
             rows = list(csv.DictReader(file))
@@ -94,7 +94,7 @@ def test_from_a_dropped_file_to_its_scores(chromium, url: str, tmp_path: Path) -
 def test_a_bad_file_is_refused_on_a_phone_in_the_words_of_the_command(chromium, url: str, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_bytes(BAD["a bad row"].content)
     with pytest.raises(UqprismError) as refused:
-        score(BAD["a bad row"], Choice())
+        score(BAD["a bad row"], ScoringChoice())
     with page_in(chromium, color_scheme="dark", viewport={"width": 390, "height": 800}) as page:
         page.goto(url)
         page.get_by_text("4 models in first.csv").wait_for()

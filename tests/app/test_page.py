@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 import uqprism as up
-from tests.app.files import BAD, TABLE
-from uqprism.app.choices import Choice
+from tests.app.files import BAD, TABLE, Table
 from uqprism.app.example import deliveries
+from uqprism.app.inputs import PARTS, ScoringChoice
 from uqprism.app.scored import score
 from uqprism.errors import UqprismError
 
 testing = pytest.importorskip("streamlit.testing.v1", reason="Streamlit is not installed (extra app)")
-PAGE = Path(up.__file__).parent / "app" / "screens" / "main.py"
+PAGE = Path(up.__file__).parent / "app" / "page.py"
 
 
 @pytest.fixture
 def page(monkeypatch):
-    monkeypatch.setattr("sys.argv", ["main.py"])  # the page takes a file from there
+    monkeypatch.setattr("sys.argv", ["page.py"])  # the page takes a file from there
     found = testing.AppTest.from_file(str(PAGE), default_timeout=60).run()
     assert not found.exception
     return found
@@ -38,8 +38,11 @@ def drop(page, name: str, content: bytes) -> None:
 def test_the_example_is_shown_and_follows_the_rule(page) -> None:
     for rule in ("crps", "log"):
         page.selectbox(key="rule").set_value(rule).run()
-        frame = score(deliveries(), Choice(rule)).frame
-        assert metrics(page) == {"Rows": "600", **{f"Mean {part}": f"{frame[part].mean():.4g}" for part in Choice().measures}}
+        frame = score(deliveries(), ScoringChoice(rule)).frame
+        assert metrics(page) == {
+            "Rows": "600",
+            **{f"Mean {part}": f"{frame[part].mean():.4g}" for part in ScoringChoice().measures},
+        }
     assert "uqprism score deliveries.csv" in page.code[0].value
     assert "log.excess.members.members" in page.code[0].value
 
@@ -48,11 +51,11 @@ def test_a_dropped_file_takes_the_place_of_the_example(page) -> None:
     """Other roles give its other measures, and its table holds the flagged rows, the highest first."""
     drop(page, "mine.csv", TABLE.csv())
     page.selectbox(key="prediction").set_value("mixture")
-    page.selectbox(key="by").set_value("removable")
+    page.selectbox(key="by").set_value("disagreement")
     page.slider(key="percent").set_value(5).run()
     expected = up.decompose(TABLE.ensemble, "crps", prediction="mixture")
     assert metrics(page)["Rows"] == "200"
-    assert metrics(page)["Mean removable"] == f"{expected.excess.mean():.4g}"
+    assert metrics(page)["Mean disagreement"] == f"{expected.excess.mean():.4g}"
     rows = page.dataframe[0].value
     assert list(rows.index) == list(np.argsort(-expected.excess)[:10])
     assert rows["flagged"].all()
@@ -62,7 +65,7 @@ def test_a_bad_file_is_answered_in_the_words_of_the_command_and_its_bad_rows_can
     upload = BAD["a bad row"]
     drop(page, upload.name, upload.content)
     with pytest.raises(UqprismError) as refused:
-        score(upload, Choice())
+        score(upload, ScoringChoice())
     assert page.code[0].value == str(refused.value)
     assert not page.metric
     page.checkbox(key="drop").check().run()
@@ -90,7 +93,7 @@ def test_commands_name_the_file_as_it_was_given(tmp_path: Path, monkeypatch) -> 
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "p.csv").write_bytes(TABLE.csv())
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["main.py", "data/p.csv"])
+    monkeypatch.setattr("sys.argv", ["page.py", "data/p.csv"])
     page = testing.AppTest.from_file(str(PAGE), default_timeout=60).run()
     assert "uqprism score data/p.csv" in page.code[0].value
     assert "files.score('data/p.csv'" in page.code[1].value
@@ -115,13 +118,13 @@ def test_the_explorer_answers_to_its_buttons(page) -> None:
 
 def test_a_file_from_outside_is_part_of_the_report_unless_it_is_bad(page) -> None:
     assert "uqprism report deliveries.csv" in page.code[0].value
-    page.file_uploader(key="outside").set_value(("odd.csv", TABLE.csv(), "text/csv")).run()
+    page.file_uploader(key="ood").set_value(("odd.csv", TABLE.csv(), "text/csv")).run()
     assert not page.exception
     assert "--ood odd.csv" in page.code[0].value
     bad = BAD["an unknown ending"]
-    page.file_uploader(key="outside").set_value((bad.name, bad.content, "text/csv")).run()
+    page.file_uploader(key="ood").set_value((bad.name, bad.content, "text/csv")).run()
     with pytest.raises(UqprismError) as refused:
-        score(bad, Choice())
+        score(bad, ScoringChoice())
     assert page.code[0].value == str(refused.value)
     assert "--ood" not in page.code[1].value
 
@@ -131,8 +134,28 @@ def test_rows_from_outside_are_taken_as_the_command_shown_takes_them(page) -> No
     drop(page, "mine.csv", TABLE.csv())
     assert "--target y" in page.code[0].value
     bad = BAD["a bad row"]
-    page.file_uploader(key="outside").set_value(("odd.csv", bad.content, "text/csv")).run()
+    page.file_uploader(key="ood").set_value(("odd.csv", bad.content, "text/csv")).run()
     assert "--ood odd.csv" in page.code[0].value
-    page.file_uploader(key="outside").set_value(("all.csv", b"mean_0,variance_0\n1,-1\n2,0\n", "text/csv")).run()
+    page.file_uploader(key="ood").set_value(("all.csv", b"mean_0,variance_0\n1,-1\n2,0\n", "text/csv")).run()
     assert page.code[0].value == "all.csv: all its rows are bad"
     assert "--ood" not in page.code[1].value
+
+
+def test_many_rows_are_drawn_in_part_with_the_highest_of_each_kind() -> None:
+    from uqprism.app.charts import drawn_rows
+
+    frame = score(Table.drawn(500).upload(), ScoringChoice()).frame
+    drawn = drawn_rows(frame, most=120)
+    assert len(drawn) == len(set(drawn)) == 120
+    for part in PARTS:
+        assert int(frame[part].to_numpy().argmax()) in drawn
+    assert list(drawn_rows(frame)) == list(range(500))
+
+
+def test_flags_say_what_share_they_reach() -> None:
+    from uqprism.app.predictions import flagged_sentence
+
+    text = flagged_sentence(up.flag([2.0] * 46 + [1.0] * 54, 0.01))
+    assert text.startswith("46 of 100 rows (46.0%) are flagged: those at 2 or above.")
+    assert "fewer are not possible" in text
+    assert "fewer" not in flagged_sentence(up.flag(np.arange(10.0)))

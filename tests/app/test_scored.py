@@ -14,17 +14,18 @@ from typer.testing import CliRunner
 
 import uqprism as up
 from tests.app.files import BAD, ROWS, TABLE
-from uqprism.app.choices import PARTS, Choice
-from uqprism.app.scored import error, score, scored_file
-from uqprism.app.uploads import Upload
+from uqprism.app.inputs import PARTS, ScoringChoice, Upload
+from uqprism.app.scored import error, retention, score, scored_file, summary
 from uqprism.cli import app
 from uqprism.errors import UqprismError
+from uqprism.measures.vocabulary import ONE_MODEL
+from uqprism.report.formatting import count, percent
 
-CHOICES = [Choice(), Choice("log", "mixture", "members"), Choice("squared_error", "members", "pooled")]
+CHOICES = [ScoringChoice(), ScoringChoice("log", "mixture", "members"), ScoringChoice("squared_error", "members", "pooled")]
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: choice.measures["total"])
-def test_the_parts_of_each_row_are_those_of_decompose(choice: Choice) -> None:
+def test_the_parts_of_each_row_are_those_of_decompose(choice: ScoringChoice) -> None:
     frame = score(TABLE.upload(), choice).frame
     expected = up.decompose(TABLE.ensemble, choice.rule, prediction=choice.prediction, truth=choice.truth)
     for part, values in zip(PARTS, (expected.total, expected.bayes, expected.excess), strict=True):
@@ -35,47 +36,47 @@ def test_the_parts_of_each_row_are_those_of_decompose(choice: Choice) -> None:
 def test_a_bad_file_is_refused_in_the_words_of_the_command(upload: Upload, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / upload.name).write_bytes(upload.content)
-    measures = ",".join(Choice().measures.values())
+    measures = ",".join(ScoringChoice().measures.values())
     told = CliRunner().invoke(app, ["score", upload.name, "-o", "out.parquet", "--measures", measures]).exception
     assert isinstance(told, UqprismError)
     with pytest.raises(type(told)) as refused:
-        score(upload, Choice())
+        score(upload, ScoringChoice())
     assert str(refused.value) == str(told)
 
 
 def test_a_file_without_rows_is_refused() -> None:
     with pytest.raises(UqprismError, match=r"^mine\.csv: has no rows"):
-        score(Upload("mine.csv", b"mean_0,variance_0\n"), Choice())
+        score(Upload("mine.csv", b"mean_0,variance_0\n"), ScoringChoice())
 
 
 def test_bad_rows_are_left_out_and_the_others_keep_their_numbers() -> None:
-    found = score(TABLE.with_bad_variance(17), Choice(on_bad="drop"))
-    assert (found.rows, found.bad_rows) == (ROWS, 1)
+    found = score(TABLE.with_bad_variance(17), ScoringChoice(on_bad="drop"))
+    assert (found.n_rows, found.bad_rows) == (ROWS, 1)
     assert list(found.frame.index) == [row for row in range(ROWS) if row != 17]
     np.testing.assert_allclose(found.frame["total"], np.delete(up.decompose(TABLE.ensemble).total, 17), rtol=1e-12)
 
 
 def test_columns_with_other_names_are_found() -> None:
     renamed = Upload("mine.csv", TABLE.csv().replace(b"mean_", b"mu").replace(b"variance_", b"v"))
-    found = score(renamed, Choice(mean_columns="mu{i}", variance_columns="v{i}"))
+    found = score(renamed, ScoringChoice(mean_columns="mu{i}", variance_columns="v{i}"))
     np.testing.assert_allclose(found.frame["total"], up.decompose(TABLE.ensemble).total, rtol=1e-12)
 
 
 def test_the_usual_target_is_found_and_members_are_no_targets() -> None:
-    assert score(TABLE.upload(), Choice()).usual_target == "y"
-    bare = score(Upload("mine.csv", b"mean_0,variance_0,name,outcome\n1,2,a,3\n"), Choice())
+    assert score(TABLE.upload(), ScoringChoice()).usual_target == "y"
+    bare = score(Upload("mine.csv", b"mean_0,variance_0,name,outcome\n1,2,a,3\n"), ScoringChoice())
     assert bare.targets == ("outcome",)
     assert bare.usual_target is None
 
 
 def test_a_column_named_like_a_part_does_not_hide_it() -> None:
-    found = score(TABLE.upload(noise=["loud"] * ROWS), Choice())
+    found = score(TABLE.upload(noise=["loud"] * ROWS), ScoringChoice())
     np.testing.assert_allclose(found.frame["noise"], up.decompose(TABLE.ensemble).bayes, rtol=1e-12)
 
 
 def test_columns_of_the_file_that_are_named_like_ours_are_kept() -> None:
     own = {"total": [1.0] * ROWS, "noise": ["loud"] * ROWS, "noise (file)": ["mine"] * ROWS, "flagged": [2] * ROWS}
-    frame = score(TABLE.upload(**own), Choice()).frame
+    frame = score(TABLE.upload(**own), ScoringChoice()).frame
     marked = ("total (file)", "noise (file) (file)", "noise (file)", "flagged (file)")
     assert [frame[name].iloc[0] for name in marked] == [1.0, "loud", "mine", 2]
     np.testing.assert_allclose(frame["total"], up.decompose(TABLE.ensemble).total, rtol=1e-12)
@@ -87,16 +88,16 @@ def test_parquet_and_npz_give_the_same_with_the_weights_they_state(tmp_path: Pat
     weighted.save(tmp_path / "mine.npz")
     expected = up.decompose(weighted).total
     for path in (tmp_path / "mine.parquet", tmp_path / "mine.npz"):
-        found = score(Upload(path.name, path.read_bytes()), Choice())
+        found = score(Upload(path.name, path.read_bytes()), ScoringChoice())
         assert found.weights == pytest.approx((0.1, 0.2, 0.3, 0.4))
         np.testing.assert_allclose(found.frame["total"], expected, rtol=1e-12)
 
 
 def test_errors_are_the_squared_distance_to_the_mean_of_the_members() -> None:
     expected = (TABLE.mean.mean(axis=0) - TABLE.target) ** 2
-    np.testing.assert_allclose(error(TABLE.upload(), Choice(), "y"), expected, rtol=1e-9)
+    np.testing.assert_allclose(error(TABLE.upload(), ScoringChoice(), "y"), expected, rtol=1e-9)
     missing = TABLE.upload(y=["", *TABLE.target[1:]])
-    np.testing.assert_allclose(error(missing, Choice(), "y"), [np.nan, *expected[1:]], rtol=1e-9)
+    np.testing.assert_allclose(error(missing, ScoringChoice(), "y"), [np.nan, *expected[1:]], rtol=1e-9)
 
 
 def test_the_scored_csv_file_is_that_of_the_command_with_flags(tmp_path: Path, monkeypatch) -> None:
@@ -104,10 +105,10 @@ def test_the_scored_csv_file_is_that_of_the_command_with_flags(tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     upload = TABLE.upload(note=['say "no", twice', "two\nlines", *[""] * (ROWS - 2)])
     Path(upload.name).write_bytes(upload.content)
-    measures = ",".join(Choice().measures.values())
+    measures = ",".join(ScoringChoice().measures.values())
     assert CliRunner().invoke(app, ["score", upload.name, "-o", "out.csv", "--measures", measures]).exit_code == 0
     flagged = np.arange(ROWS) % 7 == 0
-    made = list(csv.DictReader(io.StringIO(scored_file(upload, Choice(), flagged, ".csv").decode())))
+    made = list(csv.DictReader(io.StringIO(scored_file(upload, ScoringChoice(), flagged, ".csv").decode())))
     with open("out.csv", newline="") as file:
         commanded = list(csv.DictReader(file))
     assert [row.pop("flagged") for row in made] == ["true" if flag else "false" for flag in flagged]
@@ -117,7 +118,7 @@ def test_the_scored_csv_file_is_that_of_the_command_with_flags(tmp_path: Path, m
 
 
 def test_the_scored_parquet_file_may_keep_the_members() -> None:
-    made = scored_file(TABLE.upload(), Choice(), np.ones(ROWS, dtype=bool), ".parquet", keep_members=True)
+    made = scored_file(TABLE.upload(), ScoringChoice(), np.ones(ROWS, dtype=bool), ".parquet", keep_members=True)
     table = pq.read_table(pa.BufferReader(made))
     assert table.column("flagged").to_pylist() == [True] * ROWS
     np.testing.assert_array_equal(table.column("mean_2"), TABLE.mean[2])
@@ -125,28 +126,48 @@ def test_the_scored_parquet_file_may_keep_the_members() -> None:
 
 
 def test_rows_left_out_are_left_out_of_the_file_too() -> None:
-    made = scored_file(TABLE.with_bad_variance(0), Choice(on_bad="drop"), np.zeros(ROWS - 1, dtype=bool), ".parquet")
+    made = scored_file(TABLE.with_bad_variance(0), ScoringChoice(on_bad="drop"), np.zeros(ROWS - 1, dtype=bool), ".parquet")
     assert pq.read_table(pa.BufferReader(made)).column("y").to_pylist() == list(TABLE.target[1:])
 
 
 def test_what_cannot_be_written_says_so_beforehand(tmp_path: Path) -> None:
-    assert score(TABLE.upload(), Choice()).refusal(".csv") is None
-    taken = score(TABLE.upload(flagged=[1] * ROWS), Choice())
+    assert score(TABLE.upload(), ScoringChoice()).refusal(".csv") is None
+    taken = score(TABLE.upload(flagged=[1] * ROWS), ScoringChoice())
     assert taken.refusal(".parquet") == "column 'flagged' is there already; rename it"
     pq.write_table(pa.table({"mean_0": [1.0], "variance_0": [1.0], "tags": [["a", "b"]]}), tmp_path / "mine.parquet")
-    nested = score(Upload("mine.parquet", (tmp_path / "mine.parquet").read_bytes()), Choice())
+    nested = score(Upload("mine.parquet", (tmp_path / "mine.parquet").read_bytes()), ScoringChoice())
     assert nested.refusal(".csv") == "column 'tags' is nested, which CSV cannot hold"
     assert nested.refusal(".parquet") is None
 
 
-def test_nothing_stays_on_disk() -> None:
-    with TABLE.upload().on_disk() as path:
-        assert path.read_bytes() == TABLE.csv()
-        assert path.name == "mine.csv"
-    assert not path.parent.exists()
+def test_the_summary_is_in_the_sentences_of_the_report() -> None:
+    split = up.decompose(TABLE.ensemble)
+    text = summary(score(TABLE.upload(), ScoringChoice()), ScoringChoice())
+    assert f"({percent(split.bayes.mean() / split.total.mean())}) is noise" in text
+    assert f"In {count((split.excess > split.bayes).sum(), 'row')} (" in text
+    assert "predicting with one of the models, picked at random" in text
+    average = ScoringChoice(prediction="mixture")
+    assert "predicting with the average of all models" in summary(score(TABLE.upload(), average), average)
 
 
-def test_the_name_of_a_file_cannot_lead_out_of_its_folder() -> None:
-    with Upload("../../mine.csv", b"x").on_disk() as path:
-        assert path.name == "mine.csv"
-        assert path.parent.name.startswith("uqprism-app-")
+@pytest.mark.parametrize(
+    ("upload", "choice", "expected"),
+    [
+        (TABLE.upload(), ScoringChoice("quadratic"), "so these are not shares of a whole"),
+        (TABLE.upload(), ScoringChoice(prediction="pooled", truth="matched"), "do not show how far the models disagree"),
+        (Upload("one.csv", b"mean_0,variance_0\n0,1\n1,4\n"), ScoringChoice(), ONE_MODEL),
+    ],
+    ids=["negative penalties", "single distributions", "one model"],
+)
+def test_without_shares_the_summary_says_why(upload: Upload, choice: ScoringChoice, expected: str) -> None:
+    text = summary(score(upload, choice), choice)
+    assert expected in text
+    assert "%) is noise" not in text
+
+
+def test_rows_without_a_target_are_counted_and_left_out_of_the_curve() -> None:
+    upload = TABLE.upload(y=["", *TABLE.target[1:]])
+    found = retention(score(upload, ScoringChoice()), error(upload, ScoringChoice(), "y"))
+    assert (found.n_rows, found.without_target) == (ROWS - 1, 1)
+    squared = (TABLE.mean.mean(axis=0) - TABLE.target)[1:] ** 2
+    assert found.curves["total"][-1] == pytest.approx(squared.mean())

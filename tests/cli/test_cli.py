@@ -8,8 +8,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from uqprism.cli import app
-from uqprism.cli.demo import trained
+from uqprism.cli import app, demo_trained
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess:
@@ -70,5 +69,5 @@ def test_help_speaks_of_files_not_of_arguments(command: str) -> None:
 
 
 def test_a_quiet_demo_prints_only_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trained, "run", lambda output, **_: trained.Demo(output, (), trained.Sizes()))
+    monkeypatch.setattr(demo_trained, "run", lambda output, **_: demo_trained.Demo(output, (), demo_trained.Sizes()))
     assert CliRunner().invoke(app, ["demo", "-q", "-o", "page.html"]).output == "page.html\n"

@@ -7,14 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from uqprism.cli.demo import trained
+from uqprism.cli import demo_trained
 
 README = Path(__file__).parent.parent.parent / "README.md"
 
 
 def test_the_readme_shows_what_the_trained_demo_tells(tmp_path: Path) -> None:
     """The words, since numbers of trained networks differ in the last digits from machine to machine."""
-    told = str(trained.run(tmp_path / "demo" / "report.html", measures=None))
+    told = str(demo_trained.run(tmp_path / "demo" / "report.html", measures=None))
     told = told.replace(f"{tmp_path}/", "")
     (shown,) = re.findall(r"\$ make demo [^\n]*\n(\d.*?)```", README.read_text(), flags=re.DOTALL)
     assert _words(told) == _words(shown)

@@ -1,1 +1,1 @@
-"""The page of `uqprism app`: what it computes is here and knows nothing of Streamlit, what it shows is in `screens`."""
+"""The page of `uqprism app`: `page`, `predictions`, `explorer` and `charts` show, with Streamlit; the other modules compute."""

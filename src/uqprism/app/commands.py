@@ -1,59 +1,69 @@
-"""The same from the shell and in Python: what to type for what is on the screen."""
+"""What to type in the shell and in Python for what the page shows, and the report that such a command writes."""
 
 from __future__ import annotations
 
+import html
+import os
 import re
 import shlex
+from contextlib import ExitStack
 
-from uqprism.app.choices import Choice
-from uqprism.app.scored import Scored
+from uqprism.app.inputs import ScoringChoice, Upload
+from uqprism.app.scored import ScoredFile
+from uqprism.errors import UqprismError
 from uqprism.files.options import OnBad
+from uqprism.files.points import Points
+from uqprism.report.page import write_page
+from uqprism.report.readers import read_subject
 
 OUTPUT = "scored.parquet"
 USUAL_MEANS = "^mean_[0-9]+$"
+REFUSED = "<!doctype html><meta charset='utf-8'><title>No report</title><p>No report could be written:</p><pre>{}</pre>"
 
 
-def shell(name: str, choice: Choice, target: str | None = None, outside: str | None = None, *, keep_members: bool = False) -> str:
-    """The commands: one that scores, with a target one for the retention curve, and one for the report."""
+def shell(
+    name: str, choice: ScoringChoice, target: str | None = None, ood: str | None = None, *, keep_members: bool = False
+) -> str:
+    """The commands that score, that compute the retention curve if there is a target, and that write the report."""
     measures = ",".join(choice.measures.values())
     keep = ["--keep-members"] if keep_members else []
     lines = [shlex.join(["uqprism", "score", name, "-o", OUTPUT, "--measures", measures, *_how(choice, None), *keep])]
     if target is not None:
         how = _how(choice, target)
         lines.append(shlex.join(["uqprism", "selective", name, "--target", target, "--measures", measures, *how]))
-    return "\n".join([*lines, report(name, choice, target, outside)])
+    return "\n".join([*lines, report(name, choice, target, ood)])
 
 
-def report(name: str, choice: Choice, target: str | None = None, outside: str | None = None) -> str:
+def report(name: str, choice: ScoringChoice, target: str | None = None, ood: str | None = None) -> str:
     """The command that writes the report."""
-    rule = [] if choice.rule == Choice.rule else ["--rule", choice.rule]
+    rule = [] if choice.rule == ScoringChoice.rule else ["--rule", choice.rule]
     known = [] if target is None else ["--target", target]
-    ood = [] if outside is None else ["--ood", outside]
-    return shlex.join(["uqprism", "report", name, *known, *ood, *rule, *_how(choice, target)])
+    unfamiliar = [] if ood is None else ["--ood", ood]
+    return shlex.join(["uqprism", "report", name, *known, *unfamiliar, *rule, *_how(choice, target)])
 
 
-def on_bad(choice: Choice, target: str | None) -> OnBad:
-    """What is done with rows that lack something; with a target those without one are left out."""
+def on_bad(choice: ScoringChoice, target: str | None) -> OnBad:
+    """How bad rows are treated; with a target, rows without one are left out."""
     return choice.on_bad if target is None else "drop"
 
 
-def _how(choice: Choice, target: str | None) -> list[str]:
-    """The options for columns with other names and for bad rows."""
+def _how(choice: ScoringChoice, target: str | None) -> list[str]:
+    """The options for other column names and for bad rows."""
     columns = [text for option, given in choice.named_columns.items() for text in (f"--{option.replace('_', '-')}", given)]
     bad = on_bad(choice, target)
     return columns if bad == "error" else [*columns, "--on-bad", bad]
 
 
-def python(name: str, choice: Choice, scored: Scored, *, by: str, percent: int, target: str | None = None) -> str:
-    """The lines: a frame with the measures and flags, and with a target the retention ratio of each measure.
+def python(name: str, choice: ScoringChoice, scored: ScoredFile, *, by: str, percent: int, target: str | None = None) -> str:
+    """The lines that make a frame with measures and flags, and with a target the prediction rejection ratio of each measure.
 
     Args:
-        name: of the file, with the folders it was given with.
+        name: the path of the file.
         choice: how it is scored.
-        scored: what came out.
+        scored: the scored file.
         by: the part that rows are flagged by.
         percent: how many rows are flagged.
-        target: the column of what happened.
+        target: the column of the target.
     """
     arguments = {"measures": "measures", "keep_members": "True"}
     arguments |= {} if choice.on_bad == "error" else {"on_bad": repr(choice.on_bad)}
@@ -74,7 +84,7 @@ def python(name: str, choice: Choice, scored: Scored, *, by: str, percent: int, 
     return "\n".join(lines)
 
 
-def _retention(scored: Scored, target: str) -> list[str]:
+def _retention(scored: ScoredFile, target: str) -> list[str]:
     usual = all(re.fullmatch(USUAL_MEANS, name) for name in scored.layout.mean)
     means = f"known.filter(regex={USUAL_MEANS!r})" if usual else f"known[{list(scored.layout.mean)!r}]"
     predicted = f"{means}.mean(axis=1)" if scored.weights is None else f"{means} @ {list(scored.weights)!r}"
@@ -84,3 +94,25 @@ def _retention(scored: Scored, target: str) -> list[str]:
         "result = up.selective_prediction(known[measures], error=error)",
         "result.to_pandas()  # 0: finds all large errors first, 1: no better than chance",
     ]
+
+
+def report_page(upload: Upload, choice: ScoringChoice, target: str | None = None, ood: Upload | None = None) -> bytes:
+    """The HTML page that `uqprism report` writes; where the command would fail, a page with its message.
+
+    Args:
+        upload: the file.
+        choice: how it is scored; the page splits by its rule, with the models in both roles.
+        target: the column of the target.
+        ood: predictions for unfamiliar inputs.
+    """
+    with ExitStack() as stack:
+        path = stack.enter_context(upload.on_disk())
+        unfamiliar = None if ood is None else stack.enter_context(ood.on_disk())
+        output = path.parent / "out.html"
+        try:
+            points = Points.of(path, choice.columns, on_bad(choice, target))
+            command = report(upload.path, choice, target, ood.path if ood else None)
+            write_page(read_subject(points, target=target, ood=unfamiliar, rule=choice.rule), output, command=command)
+        except UqprismError as error:  # it runs when the button is pressed, and its result is downloaded
+            return REFUSED.format(html.escape(str(error).replace(f"{path.parent}{os.sep}", ""))).encode()
+        return output.read_bytes()

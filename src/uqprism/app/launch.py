@@ -1,4 +1,4 @@
-"""Start Streamlit on the page: on this machine only, with nothing sent anywhere."""
+"""Serve the page with Streamlit, on this machine only; nothing is sent anywhere."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from uqprism.files.paths import find_files
 from uqprism.support.optional import require
 
 ADDRESS, FIRST_PORT, PORTS = "localhost", 8501, 100
-PAGE = Path(__file__).parent / "screens" / "main.py"
+PAGE = Path(__file__).parent / "page.py"
 SETTINGS = {
     "server.address": ADDRESS,
-    "server.headless": "true",  # no question for an e-mail address, and no address looked up
+    "server.headless": "true",  # ask for no e-mail address, and look up no network address
     "server.fileWatcherType": "none",
     "server.maxUploadSize": "1000",  # MB
     "browser.gatherUsageStats": "false",
@@ -41,7 +41,7 @@ def serve(file: str | None = None, *, port: int | None = None, browser: bool = T
         file: shown first, in place of the example.
         port: to serve on; by default the first free one from 8501 on.
         browser: open the page in one, if there is a screen.
-        say: is told the address once the page answers.
+        say: receives the address once the page answers.
     """
     streamlit = require("streamlit.web.cli", extra="app")
     if file is not None:
@@ -54,13 +54,13 @@ def serve(file: str | None = None, *, port: int | None = None, browser: bool = T
 
 
 def check_file(file: str) -> None:
-    """Refuse what is no single file, in the words of every other command."""
+    """Refuse anything but a single file, with the errors of the other commands."""
     if len(find_files(file)) > 1 or Path(file).is_dir():
         raise ArgumentError(f"FILE must be one file, {file} stands for several; name one of them")
 
 
 def free_port() -> int:
-    """The first port from 8501 on that nobody uses."""
+    """The first free port from 8501 on."""
     for port in range(FIRST_PORT, FIRST_PORT + PORTS):
         if _is_free(port):
             return port
@@ -68,7 +68,7 @@ def free_port() -> int:
 
 
 def check_port(port: int) -> int:
-    """The port, if nobody uses it."""
+    """The port, if it is free."""
     if not _is_free(port):
         raise ArgumentError(f"port {port} (--port) is in use; name another, or leave it out")
     return port
@@ -77,7 +77,7 @@ def check_port(port: int) -> int:
 def _is_free(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         if os.name == "posix":
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that just ended does not count
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # the port of a server that just ended is free
         try:
             probe.bind((ADDRESS, port))
         except OSError:
@@ -86,7 +86,7 @@ def _is_free(port: int) -> bool:
 
 
 def _announce(port: int, browser: bool, say: Callable[[str], None]) -> None:
-    """Wait until the page answers, then tell where it is."""
+    """Wait until the page answers, then print its address."""
     while not answers(port):
         time.sleep(0.1)
     url = f"http://{ADDRESS}:{port}"
@@ -96,7 +96,7 @@ def _announce(port: int, browser: bool, say: Callable[[str], None]) -> None:
 
 
 def answers(port: int) -> bool:
-    """Whether the page on this port is ready; asked directly, whatever proxy the environment names."""
+    """Whether the page on this port is ready; a proxy that the environment names is not asked."""
     connection = HTTPConnection(ADDRESS, port, timeout=5.0)
     try:
         connection.request("GET", "/_stcore/health")
@@ -108,5 +108,5 @@ def answers(port: int) -> bool:
 
 
 def has_screen() -> bool:
-    """Whether a browser would have somewhere to open: a text browser would only take over the terminal."""
+    """Whether there is a screen; without one, a text browser would take over the terminal."""
     return platform.system() != "Linux" or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))

@@ -1,46 +1,49 @@
-"""Active learning on a table whose targets are all known: which way to pick points would have learned fastest?"""
+"""Active learning on a table whose targets are all known: compare ways of choosing which points to label."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import numpy as np
 import typer
 
-from uqprism.cli.application import Progress, Quiet, app, interruptible
+from uqprism.cli.application import Progress, Quiet, command, interruptible
 from uqprism.cli.output import Format, Output, Plot, check, draw, write
 from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.tasks.active_learning import LoopSettings, Pool, compare_acquisitions
-from uqprism.tasks.task import recommend
+from uqprism.tasks.active_learning.picking import Picking, Scaling
+from uqprism.tasks.task import TASKS, recommend
+
+TASK = TASKS.get("active_learning")
 
 MODELS = ("forest", "deep")
 ACQUISITION = (
-    "A measure, or random; may be repeated or have commas. By default what `uqprism recommend active` names, and random."
+    "A measure, or random; may be repeated or have commas. By default the paper's advice (uqprism recommend), and random."
 )
-FILE = "A Parquet, CSV or NPZ file: numbers, a row per point."
+FILE = "A Parquet, CSV or NPZ file of numbers, a row per point."
+FOLDER = "Keep finished rounds in this folder; the same command continues from them."
+MODEL = "A random forest, or an ensemble of ten networks."
+SCORES = "What softmax takes the scores as; the paper's are raw."
 File = Annotated[str, typer.Argument(metavar="FILE", help=FILE)]
-Target = Annotated[str, typer.Option(metavar="COLUMN", help="What to learn. All other columns of numbers are inputs.")]
-Inputs = Annotated[str | None, typer.Option(metavar="COLUMN,...", help="Inputs, if not all other columns.")]
+Target = Annotated[str, typer.Option(metavar="COLUMN", help="What to learn. By default all other columns of numbers are inputs.")]
+Inputs = Annotated[str | None, typer.Option(metavar="COLUMN,...", help="The inputs, if not all other columns.")]
 Acquisitions = Annotated[list[str] | None, typer.Option("--acquisition", "-a", metavar="NAME", help=ACQUISITION)]
-Model = Annotated[str, typer.Option(metavar="forest|deep", help="A random forest, or an ensemble of ten networks.")]
+Model = Annotated[str, typer.Option(metavar="|".join(MODELS), help=MODEL)]
 Initial = Annotated[int, typer.Option(min=2, help="Points to start from.")]
 BatchSize = Annotated[int, typer.Option(min=1, help="Points to pick in each round.")]
 Rounds = Annotated[int, typer.Option(min=1, help="How often to train and pick.")]
-Seeds = Annotated[int, typer.Option(min=1, help="Repetitions, each with points of its own to start from.")]
-TestShare = Annotated[float, typer.Option(min=0.01, max=0.9, help="Of the rows, held back to compare on.")]
-Selection = Annotated[str, typer.Option(metavar="softmax|top|diverse", help="How a batch is picked by scores.")]
-Temperature = Annotated[float, typer.Option(help="Of softmax.")]
-SCORES = "What softmax sees of the scores: raw is the paper's."
-Scores = Annotated[str, typer.Option(metavar="raw|standardised|rank", help=SCORES)]
-Folder = Annotated[
-    str | None, typer.Option(metavar="DIR", help="Keep finished rounds there; the same command goes on from them.")
-]
+Seeds = Annotated[int, typer.Option(min=1, help="Repetitions, each from other points.")]
+TestShare = Annotated[float, typer.Option(min=0.01, max=0.9, help="Share of the rows held back to compare on.")]
+Selection = Annotated[str, typer.Option(metavar="|".join(get_args(Picking)), help="How a batch is picked by scores.")]
+Temperature = Annotated[float, typer.Option(help="Temperature of softmax.")]
+Scores = Annotated[str, typer.Option(metavar="|".join(get_args(Scaling)), help=SCORES)]
+Folder = Annotated[str | None, typer.Option(metavar="DIR", help=FOLDER)]
 
 
-@app.command()
+@command(TASK.place, TASK.summary)
 def active(
     *,
     file: File,
@@ -70,7 +73,7 @@ def active(
     order = np.random.default_rng(0).permutation(len(targets))
     held = max(2, round(test_share * len(targets)))
     test, pool = order[:held], order[held:]
-    with interruptible("finished rounds stay with --folder, the same command goes on from there"):
+    with interruptible("finished rounds stay with --folder, the same command continues from there"):
         result = compare_acquisitions(
             fit,
             Pool.of(rows[pool], targets[pool], (rows[test], targets[test])),

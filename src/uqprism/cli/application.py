@@ -1,53 +1,47 @@
-"""The application that all commands belong to, and how they end when they are stopped."""
+"""The application that all commands belong to, and the options that several of them have."""
 
 from __future__ import annotations
 
+import inspect
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
 from uqprism.errors import ArgumentError, UnknownNameError
+from uqprism.measures import select_measures
 from uqprism.support.versions import __version__
-from uqprism.tasks.task import all_tasks
+from uqprism.tasks.prediction_error import Kind as ErrorKinds
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 app = typer.Typer(
-    name="uqprism",
-    help="Split the uncertainty of a regression ensemble into noise and what more data would remove.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+    name="uqprism", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
 )
+_PLACES: dict[str, int] = {}
 
 
-# In the order in which people meet them, each in a line of a terminal; commands that are not here come last.
-OVERVIEW = {
-    "demo": "See it at work: train an ensemble, write a report on it.",
-    "score": "Add measures of uncertainty to every row of files.",
-    "report": "Write a page on how uncertain predictions are, and why.",
-    "app": "Open a local page to drop a file of predictions on.",
-    "recommend": "Say which measure the paper advises for a task.",
-    **{task.command: task.summary for task in all_tasks()},
-    "catalogue": "List the measures, with their labels in the paper.",
-    "reproduce": "Run an experiment of the paper, check its statements.",
-    "cite": "Print how to cite the paper and this package.",
-}
+def command(place: int, summary: str, *, name: str | None = None, **how: Any) -> Callable[[Function], Function]:
+    """Add a command.
 
+    Args:
+        place: where it stands in the list of commands; equal ones by name. Tasks have 0 to 99.
+        summary: its line in the list.
+        name: by default the function's.
+        how: further arguments of Typer's `command`.
+    """
 
-def put_in_order() -> None:
-    """List the commands as `OVERVIEW` does."""
-    names = list(OVERVIEW)
+    def add(function: Function) -> Function:
+        called = name or function.__name__
+        _PLACES[called] = place
+        app.command(called, short_help=summary, **how)(function)
+        app.registered_commands.sort(key=lambda each: (_PLACES[str(each.name)], str(each.name)))
+        return function
 
-    def place(command: Any) -> int:
-        name = command.name or command.callback.__name__
-        command.short_help = OVERVIEW.get(name)
-        return names.index(name) if name in names else len(names)
-
-    app.registered_commands.sort(key=place)
+    return add
 
 
 def _show_version(wanted: bool) -> None:
@@ -62,17 +56,12 @@ def _main(
         bool, typer.Option("--version", help="Print the version and exit.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Split the uncertainty of a regression ensemble into noise and what more data would remove."""
-
-
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
-Progress = Annotated[bool, typer.Option("--progress", help="Draw a progress bar also where there is no terminal.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")]
+    """Split the uncertainty of a regression ensemble into noise and disagreement, which more data could reduce."""
 
 
 @contextmanager
 def interruptible(advice: str) -> Iterator[None]:
-    """Ctrl-C and the end a batch system sets leave as an error would, temporary files removed, with their own exit codes."""
+    """On Ctrl-C or SIGTERM, remove temporary files as after an error, and exit with 130 or 143; Ctrl-C prints the advice."""
 
     def terminate(*_: Any) -> None:
         raise SystemExit(143)
@@ -85,3 +74,53 @@ def interruptible(advice: str) -> Iterator[None]:
     except KeyboardInterrupt:
         print(f"uqprism: interrupted; {advice}", file=sys.stderr)
         raise typer.Exit(130) from None
+
+
+# Options of several commands -----------------------------------------------------------------------------------------
+
+
+def default_of(function: Callable[..., Any], argument: str) -> Any:
+    """The default of an argument in Python."""
+    return inspect.signature(function).parameters[argument].default
+
+
+def measures_option(default: str, *, columns: bool = False) -> Any:
+    """The option `--measures`, of type `list[str] | None`.
+
+    Args:
+        default: the set that the command takes by default, `all` or `usual`.
+        columns: whether other columns of the file can be named too.
+    """
+    all_measures, usual = (len(select_measures(name)) for name in ("all", "usual"))
+    text = (
+        f"A measure{', another column' if columns else ''}, a pattern such as 'crps.*', 'all' ({all_measures}) or 'usual' "
+        f"({usual}: total, bayes and excess with members in both roles); may be repeated or have commas. By default {default}."
+    )
+    return typer.Option(metavar="NAME", help=text)
+
+
+def _columns(what: str, usual: str) -> Any:
+    text = f"Columns of {what}: a pattern such as my_{usual}_{{i}}, or names with commas. By default {usual}_{{i}}."
+    return typer.Option(metavar="PATTERN", help=text)
+
+
+FILE = "A Parquet, CSV or NPZ file, a folder or a pattern, with columns of measures (uqprism score) or of members."
+OOD = "Files of predictions for unfamiliar inputs, each a data set of its own."
+ON_BAD = "What to do with rows that lack a number or have bad members."
+ERROR = "Which error to compute from the target; nll and crps need members."
+
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing output.")]
+Progress = Annotated[bool, typer.Option("--progress", help="Draw a progress bar also where there is no terminal.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")]
+File = Annotated[str, typer.Argument(metavar="FILE", help=FILE)]
+MeanColumns = Annotated[str | None, _columns("means", "mean")]
+VarianceColumns = Annotated[str | None, _columns("variances", "variance")]
+ScaleColumns = Annotated[str | None, _columns("standard deviations", "scale")]
+OnBad = Annotated[str, typer.Option(metavar="error|drop", help=ON_BAD)]
+Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="The target, to compute errors from.")]
+Prediction = Annotated[str | None, typer.Option(metavar="COLUMN", help="What was predicted. By default the members' mean.")]
+ErrorColumn = Annotated[str | None, typer.Option(metavar="COLUMN", help="The error of each row.")]
+ErrorKind = Annotated[str, typer.Option(metavar="|".join(get_args(ErrorKinds)), help=ERROR)]
+Ood = Annotated[list[str] | None, typer.Option(metavar="FILE", help=f"{OOD} May be repeated.")]
+Resamples = Annotated[int, typer.Option(min=0, help="How many resamples of the rows give the spreads; 0 for none.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the resamples.")]

@@ -1,4 +1,4 @@
-"""How results leave: a table for people, JSON or CSV for programs, a picture."""
+"""Write results: a table for people, JSON or CSV for programs, a picture."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ from uqprism.support.storage import write_text
 FORMATS = ("table", "json", "csv")
 PICTURES = (".png", ".svg", ".pdf")
 FORMAT_HELP = "How to write the result. By default a table, or what the ending of --output says."
-Format = Annotated[str | None, typer.Option("--format", "-f", metavar="table|json|csv", help=FORMAT_HELP)]
-Output = Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of printing.")]
-Plot = Annotated[str | None, typer.Option(metavar="FILE", help="Draw it too, into a .png, .svg or .pdf file.")]
+Format = Annotated[str | None, typer.Option("--format", "-f", metavar="|".join(FORMATS), help=FORMAT_HELP)]
+Output = Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of printing.")]
+Plot = Annotated[
+    str | None, typer.Option(metavar="FILE", help=f"Draw the result, into a file that ends in {', '.join(PICTURES)}.")
+]
 Top = Annotated[int, typer.Option(min=0, metavar="N", help="Rows of a table to print, the best first; 0 for all.")]
 
 
 class Writable(Protocol):
-    """What a task gives back."""
+    """A result that can be written."""
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows with the same columns."""
 
     def to_json(self) -> str:
-        """All of it as JSON."""
+        """The whole result as JSON."""
 
 
 def check(kind: str | None, output: str | None, plot: str | None) -> str:
-    """The format to write, or an error if something cannot be written: before any work is done."""
+    """The format to write; an error, before any work is done, if something cannot be written."""
     if kind is not None and kind not in FORMATS:
         raise ArgumentError(str(unknown("format (--format)", kind, FORMATS)))
     ending = Path(output).suffix.removeprefix(".") if output is not None else ""
@@ -47,14 +49,20 @@ def check(kind: str | None, output: str | None, plot: str | None) -> str:
             raise ArgumentError(f"--plot must end in {', '.join(PICTURES)}, got {plot!r}")
         require("matplotlib", extra="report")
     for option, path in (("--output", output), ("--plot", plot)):
-        if path is not None and (Path(path).is_dir() or not Path(path).absolute().parent.is_dir()):
-            what = "is a folder" if Path(path).is_dir() else "lies in a folder that does not exist"
-            raise FileError(f"{option} {path}: {what}; name a file in a folder that is there")
+        if path is not None:
+            check_place(option, path)
     return kind or (ending if ending in FORMATS else "table")
 
 
+def check_place(option: str, path: str) -> None:
+    """Refuse a path that no file can be written to."""
+    if Path(path).is_dir() or not Path(path).absolute().parent.is_dir():
+        what = "is a folder" if Path(path).is_dir() else "lies in a folder that does not exist"
+        raise FileError(f"{option} {path}: {what}; name a file in an existing folder")
+
+
 def write(result: Writable, kind: str, output: str | None, *, top: int = 0, note: str = "") -> None:
-    """The result in this format, printed or into a file; the note comes with a table, and tells what a file holds."""
+    """Print the result in this format, or write it to a file; the note is printed above a table, and when a file is written."""
     rows = getattr(result, "summary", result.rows)() if kind == "table" else result.rows()
     if kind == "table":
         shown = rows[:top] if top and output is None else rows
@@ -70,7 +78,7 @@ def write(result: Writable, kind: str, output: str | None, *, top: int = 0, note
 
 
 def draw(result: Any, plot: str | None) -> None:
-    """The picture of the result, if one was asked for."""
+    """Draw the result, if a picture was asked for."""
     if plot is not None:
         from uqprism.plots import style
 

@@ -1,61 +1,69 @@
-"""A page that shows how uncertain predictions are, and why; and how to cite it."""
+"""Pages for people: the report, and the local page of `uqprism app`."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from uqprism.cli.application import Quiet, app, interruptible
-from uqprism.cli.columns import (
+from uqprism.cli.application import (
     ErrorColumn,
     ErrorKind,
     File,
     MeanColumns,
     OnBad,
-    Outside,
+    Ood,
     Prediction,
+    Quiet,
     Resamples,
     ScaleColumns,
     Seed,
     Target,
     VarianceColumns,
+    command,
+    default_of,
+    interruptible,
+    measures_option,
 )
-from uqprism.errors import ArgumentError, FileError
+from uqprism.cli.output import check_place
+from uqprism.errors import ArgumentError
 from uqprism.support.optional import require
+from uqprism.tasks.prediction_error import prediction_error
 from uqprism.tasks.resampling import RESAMPLES
 
-MEASURES = (
-    "Measures to compare, or patterns such as 'crps.*', or all; may be repeated or have commas. By default total, bayes and "
-    "excess with members in both roles, under four rules."
-)
 Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The page to write, an .html file.")]
-Measures = Annotated[list[str] | None, typer.Option(metavar="NAME", help=MEASURES)]
+Measures = Annotated[list[str] | None, measures_option("usual", columns=True)]
 Rule = Annotated[str, typer.Option(metavar="NAME", help="The rule to split the uncertainty by.")]
-Unit = Annotated[str, typer.Option(metavar="WORD", help="Of the target, such as minutes.")]
-Title = Annotated[str | None, typer.Option(metavar="TEXT", help="Of the page. By default the name of the file.")]
-SHOW = "Columns to tell rows apart by, with commas between. By default the first four that are nothing else."
+Unit = Annotated[str, typer.Option(metavar="WORD", help="The unit of the target, such as minutes.")]
+Title = Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page. By default the name of the file.")]
+SHOW = "Columns to tell rows apart by, with commas between. By default the first four with no other use."
 Show = Annotated[str | None, typer.Option(metavar="COLUMN,...", help=SHOW)]
 CONTENTS = (
-    "The page is one file that needs no network. It has a summary in sentences, the two kinds of uncertainty of each row, and "
+    "The page is one file that needs no network. It has a summary in sentences, noise and disagreement of each row, and "
     "the rows with the most of each; with --target (or --error-column) whether the uncertainty finds the errors; with "
-    "--target also calibration; with --ood how well points from outside are told apart."
+    "--target also calibration; with --ood how well unfamiliar inputs are noticed."
 )
+PREDICTIONS = "A Parquet, CSV or NPZ file with columns of members, shown first. By default an example."
+Predictions = Annotated[str | None, typer.Argument(metavar="FILE", help=PREDICTIONS)]
+ERROR = default_of(prediction_error, "kind")
+Port = Annotated[int | None, typer.Option(min=1, max=65535, help="By default the first free one from 8501 on.")]
+NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address only.")]
 
 
-@app.command(epilog=CONTENTS)
+@command(-30, "Write a page on how uncertain predictions are, and why.", epilog=CONTENTS)
 def report(
     *,
     file: File,
     output: Output = "report.html",
     target: Target = None,
     prediction: Prediction = None,
-    error: ErrorKind = "squared",
+    error: ErrorKind = ERROR,
     error_column: ErrorColumn = None,
-    ood: Outside = None,
+    ood: Ood = None,
     unit: Unit = "",
     title: Title = None,
     show: Show = None,
@@ -107,9 +115,7 @@ def _check(output: str) -> None:
     """Refuse what cannot be written or drawn before any work is done."""
     if Path(output).suffix not in {".html", ".htm"}:
         raise ArgumentError(f"--output must end in .html, got {output!r}")
-    if Path(output).is_dir() or not Path(output).absolute().parent.is_dir():
-        what = "is a folder" if Path(output).is_dir() else "lies in a folder that does not exist"
-        raise FileError(f"--output {output}: {what}; name a file in a folder that is there")
+    check_place("--output", output)
     for package in ("jinja2", "matplotlib"):
         require(package, extra="report")
 
@@ -119,9 +125,11 @@ def _command() -> str:
     return shlex.join(["uqprism", *sys.argv[1:]])
 
 
-@app.command()
-def cite() -> None:
-    """Print how to cite the paper and this package, as BibTeX."""
-    from uqprism.support.citation import citation
+@command(-20, "Open a local page to drop a file of predictions on.")
+def app(*, file: Predictions = None, port: Port = None, no_browser: NoBrowser = False) -> None:
+    """Open a local page: drop a file of predictions, see its uncertainty split, flag rows, download the scores."""
+    require("streamlit", extra="app")
+    from uqprism.app.launch import serve
 
-    print(citation(), end="")
+    with interruptible("the page is closed"):
+        serve(file, port=port, browser=not no_browser, say=partial(print, flush=True))

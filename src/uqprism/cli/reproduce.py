@@ -1,4 +1,4 @@
-"""Reproduce the paper."""
+"""Reproduce the paper, and cite it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from uqprism.cli.application import Overwrite, Progress, Quiet, app, interruptible
+from uqprism.cli.application import Overwrite, Progress, Quiet, command, interruptible
 from uqprism.errors import ArgumentError, UnknownNameError, UqprismError
 
 WROTE = (
@@ -58,7 +58,7 @@ class Listing(TyperCommand):
         super().format_epilog(ctx, formatter)
 
 
-@app.command(cls=Listing)
+@command(110, "Run an experiment of the paper, check its statements.", cls=Listing)
 def reproduce(
     *,
     name: Name,
@@ -138,3 +138,11 @@ class Failures:
             names = ", ".join(self.codes)
             print(f"uqprism: {len(self.codes)} of {self.count} experiments failed: {names}", file=sys.stderr)
             raise typer.Exit(min(self.codes.values()))
+
+
+@command(120, "Print how to cite the paper and this package.")
+def cite() -> None:
+    """Print how to cite the paper and this package, as BibTeX."""
+    from uqprism.support.citation import citation
+
+    print(citation(), end="")

@@ -1,4 +1,4 @@
-"""The tasks as commands: each is made from the task's description."""
+"""The tasks as commands: each command is made from the description of its task."""
 
 from __future__ import annotations
 
@@ -10,34 +10,37 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from uqprism.cli.application import app, interruptible
-from uqprism.cli.columns import (
-    MEASURES,
-    OUTSIDE,
+from uqprism.cli.application import (
+    OOD,
     ErrorColumn,
     ErrorKind,
     File,
     MeanColumns,
     OnBad,
-    Outside,
+    Ood,
     Prediction,
     Resamples,
     ScaleColumns,
     Seed,
     Target,
     VarianceColumns,
+    command,
+    default_of,
+    interruptible,
+    measures_option,
 )
 from uqprism.cli.output import Format, Output, Plot, Top, check, draw, write
 from uqprism.errors import ArgumentError
-from uqprism.tasks.resampling import RESAMPLES
+from uqprism.tasks.prediction_error import prediction_error
 from uqprism.tasks.task import Kind, Task, all_tasks
 
 Parameter = tuple[Any, Any]  # its annotation and its default
-ALIKE = "Of measures that are not worse and rank the points alike one is shown; `rank alike` counts them."
+ALIKE = "Among measures that are not worse and rank the points alike, one is shown; `rank alike` counts them."
 MANY = 100_000  # values, beyond which a comparison may take more than a moment
 REQUIRED = inspect.Parameter.empty
 
-# How each kind of input is asked for.
+
+# The options for each kind of input.
 READS: dict[Kind, dict[str, Parameter]] = {
     "table": {
         "file": (File, REQUIRED),
@@ -46,26 +49,26 @@ READS: dict[Kind, dict[str, Parameter]] = {
         "scale_columns": (ScaleColumns, None),
         "on_bad": (OnBad, "error"),
     },
-    "tables": {"outside": (Annotated[list[str], typer.Argument(metavar="OUTSIDE", help=OUTSIDE)], REQUIRED)},
-    "tables?": {"ood": (Outside, None)},
+    "tables": {"ood": (Annotated[list[str], typer.Argument(metavar="OOD", help=OOD)], REQUIRED)},
+    "tables?": {"ood": (Ood, None)},
     "error": {
         "error_column": (ErrorColumn, None),
         "target": (Target, None),
         "prediction": (Prediction, None),
-        "error": (ErrorKind, "squared"),
+        "error": (ErrorKind, default_of(prediction_error, "kind")),
     },
 }
 READS["error?"] = READS["error"]
 
-# Every other argument that a task may have.
-OPTIONS: dict[str, Parameter] = {
-    "metric": (Annotated[str | None, typer.Option(metavar="NAME", help="What to rank by. By default the task's.")], None),
-    "margin": (Annotated[float, typer.Option(min=0.0, help="Leads up to this do not count, however certain.")], 0.0),
-    "resamples": (Resamples, RESAMPLES),
-    "seed": (Seed, 0),
+# Every other argument that a task may have; the defaults are those of its function.
+OPTIONS: dict[str, Any] = {
+    "metric": Annotated[str | None, typer.Option(metavar="NAME", help="What to rank by. By default the task's own.")],
+    "margin": Annotated[float, typer.Option(min=0.0, help="Differences up to this do not count, however certain.")],
+    "resamples": Resamples,
+    "seed": Seed,
 }
 COMMON: dict[str, Parameter] = {
-    "measures": (Annotated[list[str] | None, typer.Option(metavar="NAME", help=MEASURES)], None),
+    "measures": (Annotated[list[str] | None, measures_option("all", columns=True)], None),
     "format": (Format, None),
     "output": (Output, None),
     "plot": (Plot, None),
@@ -78,7 +81,7 @@ def _add(task: Task, reads: Mapping[str, Kind]) -> None:
     if task.metrics:
         choice = typer.Option(metavar="NAME", help=f"What to rank measures by: {', '.join(each.name for each in task.metrics)}.")
         parameters["metric"] = (Annotated[str, choice], task.metrics[0].name)
-    parameters |= {name: OPTIONS[name] for name in task.options} | COMMON
+    parameters |= {name: (OPTIONS[name], default_of(task.function, name)) for name in task.options} | COMMON
 
     def run(**given: Any) -> None:
         kind = check(given["format"], given["output"], given["plot"])
@@ -97,14 +100,14 @@ def _add(task: Task, reads: Mapping[str, Kind]) -> None:
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=d, annotation=k) for name, (k, d) in parameters.items()]
     )
-    app.command(task.command)(run)
+    command(task.place, task.summary)(run)
 
 
 def _check_choice(reads: Mapping[str, Kind], given: dict[str, Any]) -> None:
-    """Where errors and points from outside are both optional, one of them decides what is compared."""
+    """Refuse both errors and unfamiliar inputs, or neither, where either is optional."""
     if {"error?", "tables?"} <= set(reads.values()):
-        by_error, by_outside = bool(given["error_column"] or given["target"]), bool(given["ood"])
-        if by_error == by_outside:
+        by_error, by_ood = bool(given["error_column"] or given["target"]), bool(given["ood"])
+        if by_error == by_ood:
             raise ArgumentError(
                 "choosing needs either --target (or --error-column), for selective prediction, or --ood, for detection; "
                 f"got {'both' if by_error else 'neither'}"
@@ -112,14 +115,14 @@ def _check_choice(reads: Mapping[str, Kind], given: dict[str, Any]) -> None:
 
 
 def _announce(table: dict[str, Any]) -> None:
-    """Say what is being done where it may take more than a moment."""
+    """Print what is computed, if it may take more than a moment."""
     n_rows = len(next(iter(table.values()), ()))
     if n_rows * len(table) >= MANY:
         print(f"uqprism: comparing {len(table)} measures on {n_rows:,} rows ...", file=sys.stderr)
 
 
 def _note(result: Any) -> str:
-    """What to say above a table."""
+    """The line above a table."""
     reason = getattr(result, "reason", None)
     if reason:
         return f"Use {result.measure}. {reason}" + (f" {ALIKE}" if getattr(result, "duplicates", None) else "")
@@ -140,7 +143,7 @@ def _table(given: dict[str, Any]) -> Any:
     return _points(given["file"], given).measures(given["measures"])
 
 
-def _outside(paths: list[str], given: dict[str, Any]) -> Any:
+def _ood(paths: list[str], given: dict[str, Any]) -> Any:
     from uqprism.files import named_by_stem
 
     tables = {name: _points(path, given).measures(given["measures"]) for name, path in named_by_stem(paths).items()}
@@ -158,7 +161,7 @@ def _error_if_given(given: dict[str, Any]) -> Any:
 
 
 def _complete(arguments: dict[str, Any], reads: Mapping[str, Kind]) -> dict[str, Any]:
-    """The same without rows in which a number is missing; the rows of a table and of its errors are the same."""
+    """The arguments without rows in which a number is missing; a table and its errors keep the same rows."""
     found = dict(arguments)
     own = {name: kind for name, kind in reads.items() if arguments[name] is not None}
     for name, kind in own.items():
@@ -174,7 +177,7 @@ def _complete(arguments: dict[str, Any], reads: Mapping[str, Kind]) -> dict[str,
 
 
 def _whole_rows(table: dict[str, Any], error: Any = None) -> tuple[dict[str, Any], Any]:
-    """The rows that have all numbers, and which they are; says on standard error how many have not."""
+    """The rows that have all numbers, and which they are; prints how many are left out."""
     columns = [*table.values(), *([] if error is None else [error])]
     good = ~np.any(np.isnan(columns), axis=0)
     if not good.all():
@@ -184,8 +187,8 @@ def _whole_rows(table: dict[str, Any], error: Any = None) -> tuple[dict[str, Any
 
 READERS: dict[Kind, Callable[[dict[str, Any]], Any]] = {
     "table": _table,
-    "tables": lambda given: _outside(given["outside"], given),
-    "tables?": lambda given: _outside(given["ood"], given) if given["ood"] else None,
+    "tables": lambda given: _ood(given["ood"], given),
+    "tables?": lambda given: _ood(given["ood"], given) if given["ood"] else None,
     "error": _error,
     "error?": _error_if_given,
 }
@@ -195,14 +198,14 @@ for _each in all_tasks():
         _add(_each, _each.reads)
 
 
-@app.command()
+@command(-10, "Print which measure the paper advises for a task.")
 def recommend(
     *,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="selective_prediction, ood_detection or active_learning.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help=", ".join(each.name for each in all_tasks() if each.advice) + ".")],
     format: Format = None,
     output: Output = None,
 ) -> None:
-    """Say which measure the paper advises for a task, and on what evidence."""
+    """Print which measure the paper advises for a task, and the evidence."""
     from uqprism.tasks import recommend as advise
 
     kind = check(format, output, None)

@@ -60,7 +60,7 @@ class MeasurePair:
             for excess in sorted(name for name in names if name.startswith(f"{each}.excess.")):
                 measure = Measure.parse(excess)
                 bayes = f"{each}.bayes.{measure.truth}"
-                if bayes in names and _shows_disagreement(measure):
+                if bayes in names and shows_disagreement(measure):
                     wanted = cls.of(each)
                     return wanted if {wanted.bayes, wanted.excess} <= set(names) else cls(each, bayes, excess)
         raise InvalidValueError(
@@ -69,7 +69,7 @@ class MeasurePair:
         )
 
 
-def _shows_disagreement(measure: Measure) -> bool:
+def shows_disagreement(measure: Measure) -> bool:
     """Whether an excess risk depends on how much the members disagree; between equal approximations it is always zero."""
     roles = {measure.prediction, measure.truth}
     return roles == {"members"} or (len(roles) == 2 and not roles <= SINGLE)

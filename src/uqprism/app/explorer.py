@@ -8,29 +8,28 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from uqprism.app import posterior
-from uqprism.app.choices import RULES, Choice
+from uqprism.app import charts, posterior
+from uqprism.app.inputs import RULES, ScoringChoice
 from uqprism.app.posterior import Answer, Shift
-from uqprism.app.screens import charts, remembered
 from uqprism.ensemble.approximations import approximations
 
 ABOUT = (
     "The range of models that the data leave open is called a **posterior**. Here is one, for one prediction: means lie evenly "
-    "between -1 and 1, variances between 1 and 2. Move or spread them, and see what every measure makes of it."
+    "between -1 and 1, variances between 1 and 2. Move or spread them, and see how every measure changes."
 )
 SLIDERS = {
-    "mean_shift": ("Move all means by", -3.0, 3.0, "Every model predicts so much more. No measure should care."),
+    "mean_shift": ("Move all means by", -3.0, 3.0, "Every model predicts so much more. No measure should change."),
     "mean_spread": ("Spread the means, times", 0.0, 3.0, "1 as they were; 2 twice as far apart; 0 all models agree on the mean."),
     "variance_shift": ("Move all variances by", -0.4, 3.0, "Every model expects more noise."),
     "variance_spread": ("Spread the variances, times", 0.0, 2.0, "How much the models disagree about the noise."),
 }
-PART_OF = {"total": "total", "bayes": "noise", "excess": "removable"}
-SMALL = 0.01  # changes below are nothing to speak of, as in the paper
+PART_OF = {"total": "total", "bayes": "noise", "excess": "disagreement"}
+SMALL = 0.01  # smaller changes count as none, as in the paper
 
 
 @st.fragment
 def show() -> None:
-    """The whole tab; its sliders redraw nothing else."""
+    """Draw the tab; its sliders redraw nothing else."""
     st.markdown(ABOUT)
     st.markdown("Changes of the paper's first figure:")
     with st.container(horizontal=True):
@@ -46,9 +45,9 @@ def show() -> None:
         st.caption("Thin: what 16 of the models predict. The higher a curve, the more likely the target lies there.")
     first, second = st.columns(2)
     roles = {"options": list(approximations), "format_func": lambda role: approximations.get(role).label}
-    prediction = first.selectbox("Stands in for the prediction", **roles, key="explorer prediction")
-    truth = second.selectbox("Stands in for the truth", **roles, key="explorer truth")
-    _show_answers(remembered.answers(shift), prediction, truth)
+    prediction = first.selectbox("Prediction", **roles, key="explorer prediction")
+    truth = second.selectbox("Truth", **roles, key="explorer truth")
+    _show_answers(_answers(shift), prediction, truth)
 
 
 def _set(shift: Shift) -> None:
@@ -65,10 +64,15 @@ def _sliders() -> Shift:
     return Shift(**values)
 
 
+@st.cache_resource(max_entries=500, show_spinner=False)
+def _answers(shift: Shift) -> dict[str, Answer]:
+    return posterior.answers(shift)
+
+
 def _show_answers(answers: dict[str, Answer], prediction: str, truth: str) -> None:
     rows = []
     for column, rule in zip(st.columns(4), RULES, strict=True):
-        measures = Choice(rule, prediction, truth).measures
+        measures = ScoringChoice(rule, prediction, truth).measures
         found = {part: answers[name] for part, name in measures.items()}
         column.altair_chart(charts.bars(found, RULES[rule]), width="stretch")
         rows += [_row(part, measures[part], answer) for part, answer in found.items()]

@@ -1,4 +1,4 @@
-"""The pictures, in Altair, which Streamlit draws in the colours of the reader's theme."""
+"""Figures in Altair, which Streamlit draws in the colours of the reader's theme."""
 
 from __future__ import annotations
 
@@ -8,18 +8,32 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from uqprism.app.choices import PARTS
-from uqprism.app.findings import Retention
+from uqprism.app.inputs import PARTS
 from uqprism.app.posterior import GRID, Answer, Densities
+from uqprism.app.scored import RetentionByPart
 
-# Near Okabe and Ito's blue, vermilion and green: all are seen on white and on black, and told apart by everybody.
+# Near Okabe and Ito's blue, vermilion and green: visible on white and on black, also to the colour-blind.
 BLUE, ORANGE, GREEN, GREY = "#2F8AC4", "#E0660A", "#009E73", "#8A8A8A"
-PART_COLOURS = {"total": BLUE, "noise": GREEN, "removable": ORANGE}
-STEEP = 30.0  # from the median to the highest: then most points would be a heap in the corner
+PART_COLOURS = {"total": BLUE, "noise": GREEN, "disagreement": ORANGE}
+STEEP = 30.0  # the highest over the median: beyond it, linear axes would heap most points in a corner
+DRAWN = 3000  # points in a figure: more would lie on top of each other, and take seconds to draw
+EXTREMES = 300  # of them, the highest of each part
+
+
+def drawn_rows(frame: Any, most: int = DRAWN) -> np.ndarray:
+    """The places of the rows to draw, sorted: all, or the highest of each part and others at random."""
+    count = len(frame)
+    if count <= most:
+        return np.arange(count)
+    extreme = min(EXTREMES, most // (2 * len(PARTS)))
+    highest = np.unique([np.argsort(-frame[part].to_numpy(), kind="stable")[:extreme] for part in PARTS])
+    others = np.setdiff1d(np.arange(count), highest)
+    picked = np.random.default_rng(0).choice(others, size=most - len(highest), replace=False)
+    return np.sort(np.concatenate([highest, picked]))
 
 
 def scatter(frame: Any, *, logarithmic: bool) -> Any:
-    """Noise against the removable part, a dot for each row; flagged ones in another colour and shape."""
+    """Noise against the disagreement, a dot for each row; flagged ones in another colour and shape."""
     scale = alt.Scale(type="log" if logarithmic else "linear", zero=False, nice=not logarithmic)
     axis = alt.Axis(tickCount=5, labelFlush=False)
     about = [alt.Tooltip("row:Q", title="row"), *(alt.Tooltip(f"{part}:Q", format=".4g") for part in PARTS)]
@@ -29,7 +43,7 @@ def scatter(frame: Any, *, logarithmic: bool) -> Any:
         .mark_point(filled=True, opacity=0.75)
         .encode(
             x=alt.X("noise:Q", scale=scale, axis=axis, title="noise"),
-            y=alt.Y("removable:Q", scale=scale, axis=axis, title="removable by more data"),
+            y=alt.Y("disagreement:Q", scale=scale, axis=axis, title="disagreement"),
             color=alt.Color("kind:N", scale=kinds, title=None, legend=alt.Legend(orient="top")),
             shape=alt.Shape("kind:N", scale=alt.Scale(domain=["flagged", "others"], range=["diamond", "circle"]), title=None),
             size=alt.Size("kind:N", scale=alt.Scale(domain=["flagged", "others"], range=[60, 28]), title=None),
@@ -40,17 +54,17 @@ def scatter(frame: Any, *, logarithmic: bool) -> Any:
 
 
 def suits_logarithms(frame: Any) -> bool:
-    """Whether noise and removable part can have logarithmic axes."""
-    return bool((frame[["noise", "removable"]] > 0.0).all().all())
+    """Whether noise and disagreement fit on logarithmic axes: all are above zero."""
+    return bool((frame[["noise", "disagreement"]] > 0.0).all().all())
 
 
 def wants_logarithms(frame: Any) -> bool:
-    """Whether they should."""
-    steep = [frame[part].max() > STEEP * frame[part].median() for part in ("noise", "removable")]
+    """Whether logarithmic axes show the rows better."""
+    steep = [frame[part].max() > STEEP * frame[part].median() for part in ("noise", "disagreement")]
     return suits_logarithms(frame) and any(steep)
 
 
-def retention(found: Retention) -> Any:
+def retention(found: RetentionByPart) -> Any:
     """The mean error of the rows kept, a line for each part, between the best order and chance."""
     names = {part: f"by {part}" for part in PARTS} | {"oracle order": "best possible", "random order": "at random"}
     lines = pd.concat(
@@ -79,7 +93,7 @@ def retention(found: Retention) -> Any:
 
 
 def densities(found: Densities) -> Any:
-    """What the members predict, thin; their average, thick; and that before the change, dashed."""
+    """The densities of some members, thin; the average of all, thick; the average before the change, dashed."""
     thin = pd.DataFrame({"value": np.tile(GRID, len(found.members)), "density": found.members.ravel()})
     thin["member"] = np.repeat(np.arange(len(found.members)), len(GRID))
     names = ("average of all models", "the same before the change")
@@ -104,7 +118,7 @@ def densities(found: Densities) -> Any:
 
 
 def bars(answers: dict[str, Answer], title: str) -> Any:
-    """Total, noise and removable part of one rule as bars, with a stroke where each was before."""
+    """Total, noise and disagreement of one rule as bars, with a stroke where each was before."""
     frame = pd.DataFrame(
         {"part": list(answers), "before": [a.before for a in answers.values()], "now": [a.after for a in answers.values()]}
     )

@@ -6,16 +6,16 @@ import sys
 
 import streamlit as st
 
-from uqprism.app.screens import explorer, predictions
+from uqprism.app import explorer, predictions
 
 INTRODUCTION = (
     "An **ensemble** is several models that predict the same thing, each with a mean and a variance. What is a wrong prediction "
     "expected to cost? That **penalty** has two parts. **Noise** (also called *aleatoric*) stays however much data you collect. "
-    "The **removable** part (*epistemic*) is where the models disagree, and more data would settle it. Unless you choose "
-    "otherwise, the penalty is that of predicting with one of the models, picked at random; their average costs less."
+    "**Disagreement** between the models (*epistemic*) is what more data could reduce, according to these models. Unless you "
+    "choose otherwise, the penalty is that of predicting with one of the models, picked at random; their average costs less."
 )
 
-# A prism. Streamlit would fetch the pictures of its own icons from the network.
+# A prism, as text: Streamlit would fetch its own icons from the network.
 ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="32" height="32" viewBox="0 0 32 32">'
     '<path d="M16 4 30 28H2Z" fill="none" stroke="#2F8AC4" stroke-width="3" stroke-linejoin="round"/>'
@@ -24,7 +24,7 @@ ICON = (
 
 
 def main(files: list[str]) -> None:
-    """Draw the page, once for every change on it."""
+    """Draw the page; Streamlit calls this after every change."""
     st.set_page_config(page_title="uqprism", page_icon=ICON, layout="wide")
     st.title("How far can each prediction be trusted?")
     st.markdown(INTRODUCTION)

@@ -1,4 +1,4 @@
-"""An ensemble from nothing: train on the paper's synthetic set, predict inside and outside of it, write files and a report."""
+"""Train an ensemble on the paper's synthetic set, predict inside and outside of its inputs, and write files and a report."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ REGIONS = {"predictions": TWO_CURVES_REGION, "left": OUTSIDE[0], "right": OUTSID
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of it: rows to train on and to predict in each region, networks, passes over the rows."""
+    """The sizes of data and networks: rows to train on, rows to predict in each region, networks, passes over the rows."""
 
     n_training: int = 1200
     n_test: int = 750
-    n_outside: int = 250
+    n_ood: int = 250
     n_members: int = 10
     epochs: int = 100
 
 
 @dataclass(frozen=True)
 class Demo:
-    """What came of it.
+    """The files that were written.
 
     Attributes:
         report: the page.
-        files: the predictions it is about, to try other commands on.
+        files: the predictions, to try other commands on.
         sizes: of data and networks.
     """
 
@@ -60,15 +60,15 @@ class Demo:
 
 
 def run(
-    output: Path, *, sizes: Sizes | None = None, measures: str | None = "all", tell: Callable[[str], None] = lambda _: None
+    output: Path, *, sizes: Sizes | None = None, measures: str | None = "all", progress: Callable[[str], None] = lambda _: None
 ) -> Demo:
-    """Train, predict, evaluate, write; a minute at most on two cores.
+    """Train, predict, evaluate and write; this takes a minute at most on two cores.
 
     Args:
         output: the page; the predictions are written beside it.
         sizes: of data and networks.
         measures: to compare on the page, by default all 144.
-        tell: hears what is being done.
+        progress: receives the name of each step.
     """
     for package, extra in (("torch", "deep"), ("pyarrow", "cli"), ("jinja2", "report"), ("matplotlib", "report")):
         _require(package, extra)
@@ -80,13 +80,13 @@ def run(
         output.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"--output {output}: its folder cannot be made: {error.strerror}") from None
-    files = _files(output.parent, sizes, tell)
-    known, *outside = map(str, files)
-    arguments = ["report", known, "--target", "y", *(part for file in outside for part in ("--ood", file))]
+    files = _files(output.parent, sizes, progress)
+    known, *ood = map(str, files)
+    arguments = ["report", known, "--target", "y", *(part for file in ood for part in ("--ood", file))]
     command = shlex.join(["uqprism", *arguments, *(("--measures", measures) if measures else ())])
-    tell("reading")
-    subject = read_subject(known, target="y", ood=outside, measures=measures, title="the paper's synthetic set")
-    page = write_page(subject, output, command=command, progress=tell)
+    progress("reading")
+    subject = read_subject(known, target="y", ood=ood, measures=measures, title="the paper's synthetic set")
+    page = write_page(subject, output, command=command, progress=progress)
     return Demo(page, files, sizes)
 
 
@@ -98,24 +98,24 @@ def _require(package: str, extra: str) -> None:
 
 
 class MissingDemoError(MissingExtraError):
-    """The same, with a way that needs no extra."""
+    """The same error, with a demo that needs no extra."""
 
     def __str__(self) -> str:
-        return f"{self.args[0]}; or see a smaller demo, which needs nothing more: uqprism demo deliveries"
+        return f"{self.args[0]}; or run the demo that needs no extra: uqprism demo deliveries"
 
 
-def _files(folder: Path, sizes: Sizes, tell: Callable[[str], None]) -> tuple[Path, ...]:
-    """Predictions of one ensemble in each region, as CSV files."""
+def _files(folder: Path, sizes: Sizes, progress: Callable[[str], None]) -> tuple[Path, ...]:
+    """Write the predictions of one ensemble in each region to CSV files."""
     trial = jobs(Config())[0].key  # the first data set of `uqprism reproduce synthetic`
     trial = replace(
         trial, config=replace(trial.config, n_training=sizes.n_training, n_members=sizes.n_members, epochs=sizes.epochs)
     )
-    tell(f"training {sizes.n_members} networks on {sizes.n_training} points")
+    progress(f"training {sizes.n_members} networks on {sizes.n_training} points")
     model = trained_now(*trial.training_data(), **trial.settings())
-    tell("predicting")
+    progress("predicting")
     found = []
     for number, (name, region) in enumerate(REGIONS.items()):
-        count = sizes.n_test if name == "predictions" else sizes.n_outside
+        count = sizes.n_test if name == "predictions" else sizes.n_ood
         inputs, targets = two_curves(count, trial.seeds.test + number, regions=(region,))
         path = folder / f"{name}.csv"
         _write(path, inputs[:, 0], model.predict_ensemble(inputs), targets)
@@ -124,7 +124,7 @@ def _files(folder: Path, sizes: Sizes, tell: Callable[[str], None]) -> tuple[Pat
 
 
 def _write(path: Path, x: Any, prediction: EnsemblePrediction, y: Any) -> None:
-    """Columns x, mean_0 ..., variance_0 ..., y: what a user of any model would have."""
+    """Write the columns x, mean_0 ..., variance_0 ..., y: what a user of any model would have."""
     import pyarrow as pa
     from pyarrow import csv
 
