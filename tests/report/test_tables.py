@@ -1,4 +1,4 @@
-"""Tables show the numbers of the rows, and thresholds that hand over the rows they say."""
+"""Tables show the numbers of the rows in few digits, and thresholds that hand over the rows they say."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import uqprism as up
-from tests.report.pages import Page, far, near, table
+from tests.report.pages import Page, far, near, plain, table
 from tests.tasks.problems import ensemble
+from uqprism.report.formatting import count, number, percent, same_decimals
 from uqprism.report.page import Report
 from uqprism.tasks import prediction_error
 
@@ -53,8 +55,8 @@ def test_a_threshold_is_the_value_that_a_share_of_the_rows_reaches(written: Repo
     error = prediction_error(ens, y)
     cells = table(written, THRESHOLDS)
     assert [row[:3:2] for row in cells[1:]] == [["10 %", "15"], ["5 %", "8"], ["1 %", "2"]]
-    for row, count in zip(cells[1:], (15, 8, 2), strict=True):
-        least = np.sort(total)[-count]
+    for row, n_flagged in zip(cells[1:], (15, 8, 2), strict=True):
+        least = np.sort(total)[-n_flagged]
         kept, handed = (np.sqrt(error[rows].mean()) for rows in (total < least, total >= least))
         np.testing.assert_allclose([float(cell) for cell in (row[1], *row[3:5])], [least, kept, handed], atol=0.01)
         assert row[-1].startswith(f"{100 * (far_total >= least).mean():.3g}"[:2])
@@ -90,3 +92,41 @@ def test_each_line_of_a_table_of_measures_is_another_order(undrawn: None, tmp_pa
     assert len(groups) == len(set(ranks.values())) < len(measures)
     for group in groups:
         assert len({ranks[name] for name in group}) == 1, group
+
+
+def test_numbers_are_short_and_never_rounded_to_all_or_nothing() -> None:
+    shown = {
+        0.0: "0",
+        12345.6: "12,346",
+        0.00576: "0.00576",
+        1e-7: "1.0\u00d710⁻⁷",
+        999.6: "1,000",
+        -2.5: "\u22122.5",
+        np.inf: "infinite",
+    }
+    assert {value: number(value) for value in shown} == shown
+    shares = {0.0: "0 %", 1.0: "100 %", 1e-5: "less than 0.1 %", 0.9999: "more than 99.9 %", 0.0421: "4.2 %", 0.997: "99.7 %"}
+    assert {share: plain(percent(share)) for share in shares} == shares
+    assert plain(percent(0.0996)) == "10 %"
+    assert [plain(count(n, "row")) for n in (0, 1, 1200)] == ["0 rows", "1 row", "1,200 rows"]
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([0.4, 0.401, -0.25], ["0.400", "0.401", "\u22120.250"]),
+        ([-1.43, 1.0, 0.997], ["\u22121.43", "1.00", "1.00"]),
+        ([0.0167, 0.00661, 0.0], ["0.0167", "0.0066", "0.0000"]),
+        ([9.999, 1.0], ["10.0", "1.0"]),
+        ([12345.6, 3.0], ["12,346", "3"]),
+        ([5.0, 0.02, 0.03], ["5.000", "0.020", "0.030"]),
+        ([5.0, 2e-4, 3e-4], ["5.0000", "0.0002", "0.0003"]),
+        ([5.0, 4.0, 1e-9, -1e-9], ["5.00", "4.00", "< 0.01", "> \u22120.01"]),
+        ([3e-8, 2e-9, 0.0], ["3.0\u00d710⁻⁸", "2.0\u00d710⁻⁹", "0"]),
+        ([np.nan, np.inf, 2.0], ["unknown", "infinite", "2.00"]),
+        ([0.0, 0.0], ["0", "0"]),
+        ([], []),
+    ],
+)
+def test_numbers_of_a_column_share_their_decimals(values: list[float], shown: list[str]) -> None:
+    assert [plain(text) for text in same_decimals(values)] == shown

@@ -87,7 +87,7 @@ def amount(value: float, unit: str) -> str:
 
 def amounts(values: Sequence[float], unit: str) -> list[str]:
     """Numbers to compare, with one number of decimals and their unit."""
-    told = same_decimals(values, at=0.0)
-    while all("." in text and text[-1] in "0." for text in told):
-        told = [text[:-1] for text in told]
-    return [f"{text}{SPACE}{unit}" if unit else text for text in told]
+    texts = same_decimals(values, at=0.0)
+    while all("." in text and text[-1] in "0." for text in texts):
+        texts = [text[:-1] for text in texts]
+    return [f"{text}{SPACE}{unit}" if unit else text for text in texts]
