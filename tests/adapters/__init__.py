@@ -1,1 +1,0 @@
-"""Tests of what other libraries bring."""

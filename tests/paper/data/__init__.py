@@ -1,1 +1,0 @@
-"""Checks of uqprism.paper.data, and the stored values that other checks compare with."""

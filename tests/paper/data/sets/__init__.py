@@ -1,1 +1,0 @@
-"""Tests of the data sets, one file for each module."""
