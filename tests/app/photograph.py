@@ -51,7 +51,7 @@ def smaller(picture: bytes) -> bytes:
     from PIL import Image
 
     stream = io.BytesIO()
-    Image.open(io.BytesIO(picture)).convert("RGB").quantize(112, dither=Image.Dither.NONE).save(stream, "png", optimize=True)
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(80, dither=Image.Dither.NONE).save(stream, "png", optimize=True)
     return stream.getvalue()
 
 

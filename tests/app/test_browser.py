@@ -20,7 +20,10 @@ from uqprism.errors import UqprismError
 
 pytest.importorskip("streamlit", reason="Streamlit is not installed (extra app)")
 pytest.importorskip("playwright", reason="Playwright is not installed (extra test)")
-pytestmark = pytest.mark.skipif(found_browser() is None, reason="no Chromium here: apt-get install chromium")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(found_browser() is None, reason="no Chromium here: apt-get install chromium"),
+]
 
 
 def saved(page, label: str, folder: Path) -> Path:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -59,10 +57,3 @@ def test_no_browser_is_opened_where_there_is_no_screen(monkeypatch) -> None:
     assert not launch.has_screen()
     monkeypatch.setenv("DISPLAY", ":0")
     assert launch.has_screen()
-
-
-def test_without_streamlit_the_extra_is_named() -> None:
-    code = "import sys; sys.modules['streamlit'] = None; sys.argv = ['uqprism', 'app']; from uqprism.__main__ import main; main()"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert "pip install 'uqprism[app]'" in result.stderr

@@ -1,31 +1,22 @@
-"""The command line, as a script sees it."""
+"""The command line: its list of commands, its help, its errors."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from uqprism.cli import app, demo_trained
+import uqprism
+from tests.cli.command import run
+from uqprism.cli import app
 
-
-def run(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "uqprism", *arguments], capture_output=True, text=True, check=False)
-
-
-def test_demo_prints_a_row_for_each_rule_and_trip() -> None:
-    result = run("demo", "deliveries")
-    assert result.returncode == 0
-    rows = [line for line in result.stdout.splitlines() if line.endswith(tuple("0123456789")) and "." in line]
-    assert len(rows) == 16
-    for row in rows:
-        total, noise, removable = (float(x) for x in row.split()[-3:])
-        assert abs(total - noise - removable) < 0.0016
+COMMANDS = ["demo", "score", "report", "app", "recommend", "select", "selective", "ood", "active", "correlation"]
+COMMANDS += ["catalogue", "reproduce", "cite"]
 
 
-def test_catalogue_lists_144_measures_with_both_labels() -> None:
+def test_the_catalogue_lists_144_measures_with_both_labels() -> None:
     lines = run("catalogue").stdout.splitlines()
     assert len(lines) == 145
     assert lines[3].split() == ["crps.total.members.matched", "R_tot^{1,3a}", "R_tot^{3a,1}"]
@@ -34,40 +25,61 @@ def test_catalogue_lists_144_measures_with_both_labels() -> None:
 
 def test_errors_are_one_line_and_an_exit_code() -> None:
     result = run("catalogue", "--rule", "crsp")
-    assert result.returncode == 1
-    assert result.stdout == ""
+    assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr == "uqprism: unknown rule 'crsp'; did you mean 'crps'?\n"
 
 
-def test_version_and_help() -> None:
-    import uqprism
-
-    assert run("--version").stdout == f"uqprism {uqprism.__version__}\n"
-    assert "catalogue" in run("--help").stdout
+def test_the_version_is_printed() -> None:
+    printed = subprocess.run([sys.executable, "-m", "uqprism", "--version"], capture_output=True, text=True, check=True).stdout
+    assert printed == f"uqprism {uqprism.__version__}\n"
 
 
-def test_without_typer_the_extra_is_named() -> None:
-    code = "import sys; sys.modules['typer'] = None; from uqprism.__main__ import main; main()"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert "pip install 'uqprism[cli]'" in result.stderr
-
-
-def test_the_list_of_commands_begins_with_the_demo_and_fits_a_terminal() -> None:
-    lines = CliRunner().invoke(app, ["--help"], terminal_width=80).output.split("Commands:")[1].strip().splitlines()
-    names = [line.split()[0] for line in lines]
-    assert names[:4] == ["demo", "score", "report", "app"]
-    assert names[-1] == "cite"
-    assert len(names) == len(app.registered_commands)
+def test_the_list_of_commands_begins_with_the_demo_and_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("--help").stdout.split("Commands:")[1].strip().splitlines()
+    assert [line.split()[0] for line in lines] == COMMANDS
+    assert len(lines) == len(app.registered_commands)
     assert not any("..." in line or len(line) > 80 for line in lines)
 
 
-@pytest.mark.parametrize("command", ["ood", "app", "score", "demo", "select"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_speaks_of_files_not_of_arguments(command: str) -> None:
-    text = CliRunner().invoke(app, [command, "--help"]).output
+    text = run(command, "--help").stdout
     assert not any(leak in text for leak in ("table_in", "table_out", "[[", "...}..."))
 
 
-def test_a_quiet_demo_prints_only_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo_trained, "run", lambda output, **_: demo_trained.Demo(output, (), demo_trained.Sizes()))
-    assert CliRunner().invoke(app, ["demo", "-q", "-o", "page.html"]).output == "page.html\n"
+@pytest.mark.parametrize(
+    ("command", "default"), [("score", "usual"), ("report", "usual"), ("selective", "all"), ("ood", "all"), ("select", "all")]
+)
+def test_help_states_the_default_set_of_measures(command: str, default: str) -> None:
+    text = " ".join(run(command, "--help").stdout.split())
+    assert "'all' (144) or 'usual' (12: total, bayes and excess with members in both roles)" in text
+    assert f"may be repeated or have commas. By default {default}." in text
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "arguments"),
+    [
+        ("typer", "cli", ["--help"]),
+        ("pyarrow", "cli", ["score", "x.csv", "-o", "y.csv"]),
+        ("streamlit", "app", ["app"]),
+        ("torch", "deep", ["demo"]),
+        ("torch", "deep", ["reproduce", "parameterization"]),
+        ("matplotlib", "report", ["reproduce", "parameterization"]),
+    ],
+)
+def test_a_missing_package_names_its_extra(package: str, extra: str, arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "x.csv").touch()
+    code = f"import sys; sys.modules[{package!r}] = None; from uqprism.__main__ import main; main()"
+    command = [sys.executable, "-c", code, *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1 or arguments[0] == "reproduce"  # which prints how its jobs go
+    assert f"pip install 'uqprism[{extra}]'" in result.stderr
+    assert "uqprism demo deliveries" in result.stderr or arguments != ["demo"]
+
+
+def test_starting_loads_no_heavy_package() -> None:
+    code = "import sys, uqprism.cli; print([m for m in ('torch', 'matplotlib', 'scipy', 'pyarrow') if m in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"

@@ -1,28 +1,28 @@
-"""The demo trains, writes and tells; the README shows what it tells."""
+"""The demos print what the README shows."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+import pytest
+
+from tests.cli.command import run
 from uqprism.cli import demo_trained
 
 README = Path(__file__).parent.parent.parent / "README.md"
 
 
-def test_the_readme_shows_what_the_trained_demo_tells(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_readme_shows_what_the_trained_demo_prints(tmp_path: Path) -> None:
     """The words, since numbers of trained networks differ in the last digits from machine to machine."""
-    told = str(demo_trained.run(tmp_path / "demo" / "report.html", measures=None))
-    told = told.replace(f"{tmp_path}/", "")
+    printed = str(demo_trained.run(tmp_path / "demo" / "report.html", measures=None)).replace(f"{tmp_path}/", "")
     (shown,) = re.findall(r"\$ make demo [^\n]*\n(\d.*?)```", README.read_text(), flags=re.DOTALL)
-    assert _words(told) == _words(shown)
+    assert _words(printed) == _words(shown)
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {"report.html", "predictions.csv", "left.csv", "right.csv"}
-    page = (tmp_path / "demo" / "report.html").read_text()
-    assert "uqprism report" in page
-    numbers = [float(number) for number in re.findall(r"AUROC\s+([\d.]+)", told)]
-    assert min(numbers) > 0.9, "points outside of the training data are noticed"
+    assert "uqprism report" in (tmp_path / "demo" / "report.html").read_text()
+    numbers = [float(number) for number in re.findall(r"AUROC\s+([\d.]+)", printed)]
+    assert min(numbers) > 0.9, "unfamiliar inputs are noticed"
 
 
 def _words(text: str) -> str:
@@ -30,15 +30,22 @@ def _words(text: str) -> str:
     return " ".join(plain.split())
 
 
-def test_without_torch_the_demo_names_the_extra_and_the_one_that_needs_none() -> None:
-    code = "import sys; sys.modules['torch'] = None; sys.argv = ['uqprism', 'demo']; from uqprism.__main__ import main; main()"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert "pip install 'uqprism[deep]'" in result.stderr
-    assert "uqprism demo deliveries" in result.stderr
+def test_deliveries_are_a_row_for_each_rule_and_trip() -> None:
+    printed = run("demo", "deliveries").stdout
+    assert printed in README.read_text()
+    rows = [line for line in printed.splitlines() if line.endswith(tuple("0123456789")) and "." in line]
+    assert len(rows) == 16
+    for row in rows:
+        total, noise, disagreement = (float(x) for x in row.split()[-3:])
+        assert abs(total - noise - disagreement) < 0.0016
 
 
 def test_an_unknown_demo_is_refused() -> None:
-    result = subprocess.run([sys.executable, "-m", "uqprism", "demo", "delivery"], capture_output=True, text=True, check=False)
+    result = run("demo", "delivery")
     assert result.returncode == 2
     assert "did you mean 'deliveries'" in result.stderr
+
+
+def test_a_quiet_demo_prints_only_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_trained, "run", lambda output, **_: demo_trained.Demo(output, (), demo_trained.Sizes()))
+    assert run("demo", "-q", "-o", "page.html").stdout == "page.html\n"

@@ -8,18 +8,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from tests.cli import command
+from tests.cli.command import Ran
 from uqprism import paper
-from uqprism.cli import app
 from uqprism.errors import FileError
 from uqprism.paper.experiment import Claim, Result, one_job
 from uqprism.paper.experiments import parameterization
 from uqprism.paper.store import Bundle, Store, as_data
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "uqprism", "reproduce", *arguments], capture_output=True, text=True, check=False)
+def run(*arguments: object) -> Ran:
+    return command.run("reproduce", *arguments)
 
 
 def found(config: parameterization.Config, store: Store) -> Result:
@@ -74,51 +74,36 @@ def test_wrong_usage_is_one_line_and_exit_code_2(arguments: list[str], message: 
     assert result.stderr == f"uqprism: {message}\n"
 
 
-def test_listing_loads_neither_torch_nor_matplotlib() -> None:
-    code = "import sys, uqprism.cli; print([m for m in ('torch', 'matplotlib', 'scipy', 'pyarrow') if m in sys.modules])"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout == "[]\n"
-
-
-@pytest.mark.parametrize(("package", "extra"), [("torch", "deep"), ("matplotlib", "report")])
-def test_missing_packages_name_their_extra(package: str, extra: str, tmp_path: Path) -> None:
-    code = f"import sys; sys.modules[{package!r}] = None; from uqprism.__main__ import main; main()"
-    command = [sys.executable, "-c", code, "reproduce", "parameterization", "--out", str(tmp_path)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert f"pip install 'uqprism[{extra}]'" in result.stderr
-
-
 @pytest.mark.usefixtures("instant")
 def test_it_prints_the_verdicts_and_where_the_report_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    first = CliRunner().invoke(app, ["reproduce", "parameterization"])
-    assert first.exit_code == 0
-    assert "1 of 2 of the paper's statements hold" in first.output
-    assert "  FALSE  second: it is 2" in first.output
-    assert f"report: {Path('runs', 'parameterization', 'report.md')}" in first.output
-    assert "read, not run again" in CliRunner().invoke(app, ["reproduce", "parameterization"]).output
-    assert "read, not" not in CliRunner().invoke(app, ["reproduce", "parameterization", "--overwrite"]).output
-    assert CliRunner().invoke(app, ["reproduce", "parameterization", "-q"]).output == ""
+    first = run("parameterization")
+    assert first.returncode == 0
+    assert "1 of 2 of the paper's statements hold" in first.stdout
+    assert "  FALSE  second: it is 2" in first.stdout
+    assert f"report: {Path('runs', 'parameterization', 'report.md')}" in first.stdout
+    assert "read, not run again" in run("parameterization").stdout
+    assert "read, not" not in run("parameterization", "--overwrite").stdout
+    assert run("parameterization", "-q").stdout == ""
 
 
 @pytest.mark.usefixtures("instant")
 def test_the_paper_follows_a_quick_look_as_is_advised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    advice = CliRunner().invoke(app, ["reproduce", "parameterization"]).output.splitlines()[-2]
-    command = advice.split("for verdicts: uqprism ")[1].split()
-    paper = CliRunner().invoke(app, command)
-    assert paper.exit_code == 0
-    assert f"report: {Path('runs', 'paper', 'parameterization', 'report.md')}" in paper.output
-    refused = CliRunner().invoke(app, [*command, "--out", "runs/parameterization", "--dry-run"])
-    assert refused.exit_code == 0
-    assert "It would be refused" in refused.output
+    advice = run("parameterization").stdout.splitlines()[-2]
+    words = advice.split("for verdicts: uqprism ")[1].split()
+    paper = command.run(*words)
+    assert paper.returncode == 0
+    assert f"report: {Path('runs', 'paper', 'parameterization', 'report.md')}" in paper.stdout
+    refused = command.run(*words, "--out", "runs/parameterization", "--dry-run")
+    assert refused.returncode == 0
+    assert "It would be refused" in refused.stdout
 
 
 @pytest.mark.usefixtures("instant")
 def test_all_gives_each_experiment_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paper, "summaries", lambda: {"parameterization": "the one that takes no time"})
-    assert CliRunner().invoke(app, ["reproduce", "all", "--out", str(tmp_path)]).exit_code == 0
+    assert run("all", "--out", str(tmp_path)).returncode == 0
     assert [path.name for path in tmp_path.iterdir()] == ["parameterization"]
     assert (tmp_path / "parameterization" / "report.md").exists()
 
@@ -148,8 +133,8 @@ def three(instant: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("three")
 def test_all_goes_on_after_a_failure_names_each_and_ends_with_its_code(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["reproduce", "all", "--out", str(tmp_path)])
-    assert result.exit_code == 1
+    result = run("all", "--out", str(tmp_path))
+    assert result.returncode == 1
     first, *_, last = result.stderr.splitlines()
     assert first.startswith("uqprism: active: 1 of 1 jobs failed")
     assert "there is no ccpp.parquet" in result.stderr
@@ -162,10 +147,10 @@ def test_all_goes_on_after_a_failure_names_each_and_ends_with_its_code(tmp_path:
 
 @pytest.mark.usefixtures("three")
 def test_all_with_nothing_but_refused_folders_is_wrong_usage(tmp_path: Path) -> None:
-    arguments = ["reproduce", "all", "--out", str(tmp_path), "--preset", "longer"]
-    assert CliRunner().invoke(app, [*arguments, "--quiet"]).exit_code == 0
-    refused = CliRunner().invoke(app, [*arguments, "--seed", "5"])
-    assert refused.exit_code == 2
+    arguments = ["all", "--out", str(tmp_path), "--preset", "longer"]
+    assert run(*arguments, "--quiet").returncode == 0
+    refused = run(*arguments, "--seed", "5")
+    assert refused.returncode == 2
     assert "uqprism: shifts: " in refused.stderr
     assert "seed is 0 there and 5 here" in refused.stderr
     assert refused.stderr.splitlines()[-1] == "uqprism: 1 of 1 experiments failed: shifts"
@@ -173,21 +158,21 @@ def test_all_with_nothing_but_refused_folders_is_wrong_usage(tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("three")
 def test_all_runs_the_experiments_that_have_the_preset_and_names_the_others(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["reproduce", "all", "--out", str(tmp_path), "--preset", "longer"])
-    assert result.exit_code == 0
+    result = run("all", "--out", str(tmp_path), "--preset", "longer")
+    assert result.returncode == 0
     assert result.stderr == "uqprism: no preset 'longer', so left out: active, ood\n"
     assert [path.name for path in tmp_path.iterdir()] == ["shifts"]
 
 
 def test_a_dry_run_of_all_adds_up_and_counts_shared_ensembles_once(tmp_path: Path) -> None:
     """`correlation` and `selective` have two jobs of 240 s each, on the same two ensembles; the second reads the first's."""
-    result = CliRunner().invoke(app, ["reproduce", "all", "--preset", "longer", "--dry-run", "--out", str(tmp_path)])
+    result = run("all", "--preset", "longer", "--dry-run", "--out", str(tmp_path))
     heads = [line for line in result.stdout.splitlines() if " jobs, " in line]
     assert heads[0].startswith("correlation, preset longer: 2 jobs, 0 done, about 8 min left on a GPU such as an H200")
     assert heads[1].startswith("selective, preset longer: 2 jobs, 0 done, about 2 s left on a GPU such as an H200")
     assert heads[2] == "all 2 experiments: 4 jobs, 0 done, about 8 min left with 1 process, with a GPU where one is named"
     assert "Most of 2 jobs is shared with an experiment above" in result.stdout
-    alone = CliRunner().invoke(app, ["reproduce", "selective", "--preset", "longer", "--dry-run", "--out", str(tmp_path / "s")])
+    alone = run("selective", "--preset", "longer", "--dry-run", "--out", str(tmp_path / "s"))
     assert alone.stdout.startswith("selective, preset longer: 2 jobs, 0 done, about 8 min left")
     assert list(tmp_path.iterdir()) == []
 
@@ -197,18 +182,16 @@ def test_an_interruption_is_exit_code_130_and_says_how_to_go_on(tmp_path: Path, 
         raise KeyboardInterrupt
 
     replaced(monkeypatch, dataclasses.replace(parameterization.EXPERIMENT, work=interrupted))
-    result = CliRunner().invoke(app, ["reproduce", "parameterization", "--out", str(tmp_path)])
-    assert result.exit_code == 130
-    assert "the same command goes on" in result.output
+    result = run("parameterization", "--out", str(tmp_path))
+    assert result.returncode == 130
+    assert "the same command goes on" in result.stderr
     assert not (tmp_path / "result.json").exists()
 
 
 def test_a_dry_run_prints_the_plan_and_writes_nothing(tmp_path: Path) -> None:
-    result = CliRunner().invoke(
-        app, ["reproduce", "parameterization", "--out", str(tmp_path / "run"), "--dry-run", "--jobs", "2"]
-    )
-    first, *lines = result.output.splitlines()
-    assert result.exit_code == 0
+    result = run("parameterization", "--out", str(tmp_path / "run"), "--dry-run", "--jobs", "2")
+    first, *lines = result.stdout.splitlines()
+    assert result.returncode == 0
     assert first.startswith("parameterization, preset quick: 2 jobs, 0 done, about ")
     assert first.endswith(" left with 2 processes")
     assert [line.split("  ")[-1] for line in lines] == ["standard, learning rate 0.001", "natural, learning rate 0.001"]
@@ -230,8 +213,8 @@ register(failing)
 from uqprism.__main__ import main
 main()
 """
-    command = [sys.executable, "-c", code, "reproduce", "parameterization", "--out", str(tmp_path)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    words = [sys.executable, "-c", code, "reproduce", "parameterization", "--out", str(tmp_path)]
+    result = subprocess.run(words, capture_output=True, text=True, check=False)
     assert result.returncode == 1
     assert result.stderr.startswith("uqprism: 2 of 2 jobs failed, all for the same reason")
     assert result.stderr.count("it cannot be") == 1

@@ -19,7 +19,6 @@ from uqprism.app.launch import check_file
 from uqprism.app.scored import RetentionByPart, ScoredFile
 from uqprism.ensemble.approximations import approximations
 from uqprism.errors import UqprismError
-from uqprism.measures.vocabulary import rule_words
 from uqprism.tasks.flagging import Flagged, flag
 
 ROWS_SHOWN = 500
@@ -99,7 +98,7 @@ def _choice() -> ScoringChoice:
     prediction = second.selectbox("Prediction", **roles, help=PREDICTION_HELP, key="prediction")
     truth = third.selectbox("Truth", **roles, help=TRUTH_HELP, key="truth")
     meaning = {role: approximations.get(role).meaning for role in (prediction, truth)}
-    st.caption(f"{RULES[rule]}: {rule_words(rule).cost}. Prediction: {meaning[prediction]}. Truth: {meaning[truth]}.")
+    st.caption(f"Prediction: {meaning[prediction]}. Truth: {meaning[truth]}.")
     with st.expander("Bad rows, and columns with other names"):
         drop = st.checkbox("Leave bad rows out", help=BAD_HELP, key="drop")
         columns = st.columns(3)

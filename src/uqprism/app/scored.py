@@ -117,18 +117,14 @@ def _free(name: str, taken: Sequence[str]) -> str:
 
 
 def summary(scored: ScoredFile, choice: ScoringChoice) -> str:
-    """The penalty and its parts, in the sentences of the report."""
+    """The parts of the penalty, and what the penalty is, in the sentences of the report."""
     pair = MeasurePair(choice.rule, choice.measures["noise"], choice.measures["disagreement"])
     if not shows_disagreement(Measure.parse(pair.excess)):
         return ONE_DISTRIBUTION
     columns = {name: scored.frame[part].to_numpy() for part, name in choice.measures.items()}
     parts = Parts.of(Rows.of(columns, pair), n_members=scored.n_models)
-    text = [
-        sentences.split(parts),
-        sentences.rows_of_each_kind(parts),
-        sentences.penalty(parts, pair.prediction, None, intervals=False),
-    ]
-    return " ".join(filter(None, text))
+    text = f"{sentences.split(parts)} {sentences.rows_of_each_kind(parts)}".rstrip()
+    return f"{text}\n\n{sentences.penalty(parts, pair.prediction, None, intervals=False)}"
 
 
 def error(upload: Upload, choice: ScoringChoice, target: str) -> np.ndarray:

@@ -1,0 +1,31 @@
+"""Run a command in this process, as a script sees it."""
+
+from __future__ import annotations
+
+import io
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from unittest.mock import patch
+
+from uqprism.__main__ import main
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command printed, and its exit code."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(*arguments: object) -> Ran:
+    """Run `uqprism` with these arguments."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with patch.object(sys, "argv", ["uqprism", *map(str, arguments)]), redirect_stdout(out), redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 0
+    return Ran(code, out.getvalue(), err.getvalue())
