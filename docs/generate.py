@@ -192,7 +192,7 @@ def _command(name: str, command: Any) -> list[str]:
     lines += ["```console", " ".join(["$ uqprism", name, *(["[OPTIONS]"] if len(rows) > len(usage) else []), *usage]), "```", ""]
     if rows:
         lines += ["| | | default |", "|---|---|---|", *rows, ""]
-    epilog = getattr(command.cls, "told", lambda: command.epilog or "")()  # some tell what takes an import to know
+    epilog = getattr(command.cls, "epilog_text", lambda: command.epilog or "")()  # some tell what takes an import to know
     return lines + [line for part in epilog.split("\n\n") if part for line in (*_paragraph(part), "")]
 
 

@@ -110,10 +110,10 @@ def test_rows_as_high_as_the_last_are_flagged_too(page) -> None:
 def test_the_explorer_answers_to_its_buttons(page) -> None:
     page.button(key="shift means spread").click().run()
     assert page.slider(key="mean_spread").value == 2.0
-    answers = page.dataframe[1].value.set_index("measure")
-    assert answers["now"]["squared_error.excess.members.members"] == pytest.approx(2.0 * 2.0**2 / 3.0)
-    assert answers["change"]["squared_error.bayes.members"] == "stays"
-    assert answers["change"]["squared_error.excess.members.members"] == "▲ +300%"
+    changes = page.dataframe[1].value.set_index("measure")
+    assert changes["now"]["squared_error.excess.members.members"] == pytest.approx(2.0 * 2.0**2 / 3.0)
+    assert changes["change"]["squared_error.bayes.members"] == "stays"
+    assert changes["change"]["squared_error.excess.members.members"] == "▲ +300%"
 
 
 def test_a_file_from_outside_is_part_of_the_report_unless_it_is_bad(page) -> None:

@@ -8,7 +8,10 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from unittest.mock import patch
 
+from typer.testing import CliRunner
+
 from uqprism.__main__ import main
+from uqprism.cli import app
 
 
 @dataclass(frozen=True)
@@ -29,3 +32,12 @@ def run(*arguments: object) -> Ran:
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 0
     return Ran(code, out.getvalue(), err.getvalue())
+
+
+def printed(*arguments: object) -> str:
+    """What `uqprism` prints with these arguments; errors are raised."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout

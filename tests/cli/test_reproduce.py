@@ -184,7 +184,7 @@ def test_an_interruption_is_exit_code_130_and_says_how_to_go_on(tmp_path: Path, 
     replaced(monkeypatch, dataclasses.replace(parameterization.EXPERIMENT, work=interrupted))
     result = run("parameterization", "--out", str(tmp_path))
     assert result.returncode == 130
-    assert "the same command goes on" in result.stderr
+    assert "the same command continues" in result.stderr
     assert not (tmp_path / "result.json").exists()
 
 

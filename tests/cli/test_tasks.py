@@ -12,12 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy.stats import kendalltau
-from typer.testing import CliRunner
 
 import uqprism as up
+from tests.cli.command import printed, run
 from tests.tasks.problems import ensemble
 from uqprism import tasks
-from uqprism.cli import app
 from uqprism.errors import UqprismError
 
 FEW = ["crps.total.members.members", "log.excess.members.members", "crps.bayes.members"]
@@ -38,16 +37,8 @@ def files(tmp_path_factory) -> dict[str, Path]:
     return {path.stem: path for path in folder.iterdir()}
 
 
-def run(*arguments: object, code: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result.stdout
-
-
 def test_selective_gives_what_the_function_gives(files) -> None:
-    found = json.loads(run("selective", files["scored"], "--error-column", "e", "--format", "json"))
+    found = json.loads(printed("selective", files["scored"], "--error-column", "e", "--format", "json"))
     table = pq.read_table(files["scored"]).to_pandas()
     expected = tasks.selective_prediction(table[FEW], error=table["e"])
     assert found == json.loads(expected.to_json())
@@ -55,7 +46,7 @@ def test_selective_gives_what_the_function_gives(files) -> None:
 
 
 def test_csv_has_a_row_per_measure(files, tmp_path) -> None:
-    run("selective", files["scored"], "--error-column", "e", "-f", "csv", "--metric", "prr", "-o", tmp_path / "out.csv")
+    printed("selective", files["scored"], "--error-column", "e", "-f", "csv", "--metric", "prr", "-o", tmp_path / "out.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
     assert {row["measure"] for row in rows} == set(FEW)
     values = [float(row["prr"]) for row in rows]
@@ -64,19 +55,19 @@ def test_csv_has_a_row_per_measure(files, tmp_path) -> None:
 
 
 def test_the_table_is_for_people(files) -> None:
-    lines = run("selective", files["scored"], "--error-column", "e", "--resamples", "0").splitlines()
+    lines = printed("selective", files["scored"], "--error-column", "e", "--resamples", "0").splitlines()
     assert lines[0].startswith("selective_prediction: prr_paper (lower is better), 3 measures, 200 points with mean error ")
     assert lines[2].split() == ["measure", "prr", "paper"]
     assert lines[3].startswith("crps.total.members.members")
-    shown = run("selective", files["scored"], "--error-column", "e", "--top", "1", "--resamples", "0")
+    shown = printed("selective", files["scored"], "--error-column", "e", "--top", "1", "--resamples", "0")
     assert shown.endswith("1 of 3 shown, --top 0 shows all.\n")
 
 
 def test_the_ending_of_the_output_decides_its_format(files, tmp_path) -> None:
-    told = run("select", files["scored"], "--error-column", "e", "-o", tmp_path / "out.json")
-    assert told.startswith("Use crps.total.members.members. Of 3 measures")
+    text = printed("select", files["scored"], "--error-column", "e", "-o", tmp_path / "out.json")
+    assert text.startswith("Use crps.total.members.members. Of 3 measures")
     assert json.loads((tmp_path / "out.json").read_text())["measure"] == "crps.total.members.members"
-    run("select", files["scored"], "--error-column", "e", "-o", tmp_path / "out.csv")
+    printed("select", files["scored"], "--error-column", "e", "-o", tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text().startswith("measure,prr_paper,spread")
 
 
@@ -90,12 +81,12 @@ def test_bad_rows_are_named_or_left_out(files, tmp_path) -> None:
     with pytest.raises(
         UqprismError, match=r"bad.csv: row 17: mean_3 must be finite, got null \(2 bad rows among rows 0 to 199\).*--on-bad drop"
     ):
-        run(*arguments)
-    found = json.loads(run(*arguments, "--on-bad", "drop"))
+        printed(*arguments)
+    found = json.loads(printed(*arguments, "--on-bad", "drop"))
     assert found["settings"]["points"] == 197
     table.drop([17, 40, 60]).to_csv(tmp_path / "good.csv", index=False)
     arguments[1] = tmp_path / "good.csv"
-    assert json.loads(run(*arguments)) == found
+    assert json.loads(printed(*arguments)) == found
 
 
 def test_a_column_of_ones_own_beside_measures_that_are_computed(files, tmp_path) -> None:
@@ -104,7 +95,7 @@ def test_a_column_of_ones_own_beside_measures_that_are_computed(files, tmp_path)
     table["id"] = "x"
     table.rename(columns=lambda name: name.replace("mean_", "mu")).to_csv(tmp_path / "mine.csv", index=False)
     arguments = ["selective", tmp_path / "mine.csv", "--target", "y", "--mean-columns", "mu{i}", "--resamples", 0, "-f", "json"]
-    found = json.loads(run(*arguments, "--measures", "mine,crps.total.members.*"))
+    found = json.loads(printed(*arguments, "--measures", "mine,crps.total.members.*"))
     assert {row["measure"] for row in found["measures"]} == {
         "mine",
         *(f"crps.total.members.{truth}" for truth in ("members", "mixture", "matched", "pooled")),
@@ -112,80 +103,74 @@ def test_a_column_of_ones_own_beside_measures_that_are_computed(files, tmp_path)
 
 
 def test_members_and_targets_need_no_scoring_first(files) -> None:
-    found = json.loads(
-        run("selective", files["members"], "--target", "y", "--measures", "crps.*", "-f", "json", "--resamples", 0)
-    )
+    arguments = ["selective", files["members"], "--target", "y", "-f", "json", "--resamples", 0]
+    found = json.loads(printed(*arguments, "--measures", "crps.*"))
     assert len(found["measures"]) == 36
-    nll = json.loads(
-        run(
-            "selective", files["members"], "--target", "y", "--error", "nll", "--measures", FEW[0], "-f", "json", "--resamples", 0
-        )
-    )
+    nll = json.loads(printed(*arguments, "--error", "nll", "--measures", FEW[0]))
     assert nll["settings"]["mean_error"] != found["settings"]["mean_error"]
 
 
 def test_ood_takes_several_sets(files) -> None:
-    found = json.loads(run("ood", files["scored"], files["near"], files["far"], "-f", "json"))
+    found = json.loads(printed("ood", files["scored"], files["near"], files["far"], "-f", "json"))
     assert found["best"] == "log.excess.members.members"
     assert {"auroc.near", "auroc.far"} <= set(found["measures"][0])
-    one = json.loads(run("ood", files["scored"], files["far"], "-f", "json"))
+    one = json.loads(printed("ood", files["scored"], files["far"], "-f", "json"))
     assert one["measures"][0]["auroc"] == found["measures"][0]["auroc.far"]
 
 
 def test_a_set_from_outside_counts_once(files) -> None:
     with pytest.raises(UqprismError, match="the OOD files must differ"):
-        run("ood", files["scored"], files["far"], files["far"])
+        printed("ood", files["scored"], files["far"], files["far"])
 
 
 def test_a_long_comparison_says_what_it_does(files, monkeypatch) -> None:
     monkeypatch.setattr("uqprism.cli.tasks.MANY", 3 * 200)
-    printed = CliRunner().invoke(app, ["correlation", str(files["scored"])])
-    assert "uqprism: comparing 3 measures on 200 rows ..." in printed.stderr
-    assert printed.stdout.startswith("rank correlation")
-    assert "comparing" not in CliRunner().invoke(app, ["correlation", str(files["scored"]), "--measures", FEW[0]]).stderr
+    result = run("correlation", files["scored"])
+    assert "uqprism: comparing 3 measures on 200 rows ..." in result.stderr
+    assert result.stdout.startswith("rank correlation")
+    assert "comparing" not in run("correlation", files["scored"], "--measures", FEW[0]).stderr
 
 
 def test_correlation_prints_groups_and_writes_the_matrix(files) -> None:
-    text = run("correlation", files["scored"])
+    text = printed("correlation", files["scored"])
     assert f"tau with {FEW[0]}" in text
     table = pq.read_table(files["scored"])
     for name in FEW[1:]:
         tau = kendalltau(table.column(FEW[0]), table.column(name)).statistic
         (line,) = (line for line in text.splitlines() if line.startswith(f"{name} "))
         assert line.split()[1:] == ["1", f"{tau:.4g}"]
-    grouped = run("correlation", files["members"], "--measures", "squared_error.*").splitlines()
+    grouped = printed("correlation", files["members"], "--measures", "squared_error.*").splitlines()
     assert [line.split()[1] for line in grouped if line.startswith("squared_error.total.members.members")] == ["3"]
-    rows = list(csv.DictReader(io.StringIO(run("correlation", files["scored"], "-f", "csv"))))
+    rows = list(csv.DictReader(io.StringIO(printed("correlation", files["scored"], "-f", "csv"))))
     assert [row["measure"] for row in rows] == FEW
     assert float(rows[0][FEW[0]]) == 1.0
     assert float(rows[0][FEW[1]]) == pytest.approx(float(rows[1][FEW[0]]))
 
 
 def test_select_says_which_and_why(files) -> None:
-    by_error = json.loads(run("select", files["scored"], "--error-column", "e", "-f", "json"))
+    by_error = json.loads(printed("select", files["scored"], "--error-column", "e", "-f", "json"))
     assert by_error["measure"] == "crps.total.members.members"
-    text = run("select", files["scored"], "--ood", files["far"])
+    text = printed("select", files["scored"], "--ood", files["far"])
     assert text.startswith("Use log.excess.members.members. ")
     assert text.splitlines()[3].split()[0] == "log.excess.members.members"
-    assert (
-        json.loads(run("select", files["scored"], "--ood", files["far"], "--metric", "fpr95", "-f", "json"))["metric"] == "fpr95"
-    )
+    found = json.loads(printed("select", files["scored"], "--ood", files["far"], "--metric", "fpr95", "-f", "json"))
+    assert found["metric"] == "fpr95"
     with pytest.raises(UqprismError, match=r"either --target \(or --error-column.*or --ood.*got neither"):
-        run("select", files["scored"])
+        printed("select", files["scored"])
 
 
 def test_recommend_prints_advice_and_evidence() -> None:
-    text = run("recommend", "ood")
+    text = printed("recommend", "ood")
     assert text.startswith("ood_detection: log.excess.members.members\n")
     assert "0.827 +- 0.011" in text
-    assert json.loads(run("recommend", "selective_prediction", "-f", "json"))["measure"] == "crps.total.members.members"
+    assert json.loads(printed("recommend", "selective_prediction", "-f", "json"))["measure"] == "crps.total.members.members"
     with pytest.raises(UqprismError, match="unknown task 'ood_detecton'; did you mean 'ood_detection'"):
-        run("recommend", "ood_detecton")
+        printed("recommend", "ood_detecton")
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_pictures_are_drawn_on_request(files, ending, tmp_path) -> None:
-    run("ood", files["scored"], files["far"], "--plot", tmp_path / f"roc.{ending}", "-o", tmp_path / "x.json", "-f", "json")
+    printed("ood", files["scored"], files["far"], "--plot", tmp_path / f"roc.{ending}", "-o", tmp_path / "x.json", "-f", "json")
     head = (tmp_path / f"roc.{ending}").read_bytes()[:5]
     assert head.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending])
 
@@ -206,12 +191,12 @@ def test_pictures_are_drawn_on_request(files, ending, tmp_path) -> None:
 )
 def test_bad_usage_is_one_clear_line(files, arguments, message) -> None:
     with pytest.raises(UqprismError, match=message):
-        run("selective", files["scored"], *arguments)
+        printed("selective", files["scored"], *arguments)
 
 
-def test_every_command_has_help() -> None:
-    for name in ("selective", "ood", "correlation", "select", "recommend", "active"):
-        assert "--format" in run(name, "--help")
+@pytest.mark.parametrize("name", ["selective", "ood", "correlation", "select", "recommend", "active"])
+def test_every_command_has_formats(name: str) -> None:
+    assert "--format" in printed(name, "--help")
 
 
 @pytest.fixture(scope="module")
@@ -226,27 +211,14 @@ def labelled(tmp_path_factory) -> Path:
 
 
 def test_active_compares_acquisitions_and_goes_on_from_its_folder(labelled, tmp_path) -> None:
-    arguments = [
-        "active",
-        labelled,
-        "--target",
-        "y",
-        "--initial",
-        20,
-        "--batch-size",
-        5,
-        "--rounds",
-        2,
-        "--seeds",
-        2,
-        "-f",
-        "json",
-    ]
-    found = json.loads(run(*arguments, "-a", "random,crps.excess.members.members", "--folder", tmp_path / "kept"))
+    how = ["--target", "y", "--initial", 20, "--batch-size", 5, "--rounds", 2, "--seeds", 2, "--format", "json"]
+    how += ["--acquisition", "random,crps.excess.members.members"]
+    arguments = ["active", labelled, *how, "--folder", tmp_path / "kept"]
+    found = json.loads(printed(*arguments))
     assert {row["measure"] for row in found["measures"]} == {"random", "crps.excess.members.members"}
     assert {"nll", "rmse", "crps", "rank"} <= set(found["measures"][0])
     assert len(list((tmp_path / "kept").rglob("*.npz"))) == 8
-    again = json.loads(run(*arguments, "-a", "random,crps.excess.members.members", "--folder", tmp_path / "kept"))
+    again = json.loads(printed(*arguments))
     assert again == found
 
 
@@ -262,4 +234,4 @@ def test_active_compares_acquisitions_and_goes_on_from_its_folder(labelled, tmp_
 )
 def test_bad_usage_of_active_is_one_clear_line(labelled, arguments, message) -> None:
     with pytest.raises(UqprismError, match=message):
-        run("active", labelled, *arguments)
+        printed("active", labelled, *arguments)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from uqprism.app.inputs import PARTS
-from uqprism.app.posterior import GRID, Answer, Densities
+from uqprism.app.posterior import GRID, Change, Densities
 from uqprism.app.scored import RetentionByPart
 
 # Near Okabe and Ito's blue, vermilion and green: visible on white and on black, also to the colour-blind.
@@ -33,7 +33,7 @@ def drawn_rows(frame: Any, most: int = DRAWN) -> np.ndarray:
 
 
 def scatter(frame: Any, *, logarithmic: bool) -> Any:
-    """Noise against the disagreement, a dot for each row; flagged ones in another colour and shape."""
+    """Noise against the disagreement, a dot for each row; flagged rows in another colour and shape."""
     scale = alt.Scale(type="log" if logarithmic else "linear", zero=False, nice=not logarithmic)
     axis = alt.Axis(tickCount=5, labelFlush=False)
     about = [alt.Tooltip("row:Q", title="row"), *(alt.Tooltip(f"{part}:Q", format=".4g") for part in PARTS)]
@@ -65,7 +65,7 @@ def wants_logarithms(frame: Any) -> bool:
 
 
 def retention(found: RetentionByPart) -> Any:
-    """The mean error of the rows kept, a line for each part, between the best order and chance."""
+    """The mean error of the rows kept, a line for each part, between the best order and a random one."""
     names = {part: f"by {part}" for part in PARTS} | {"oracle order": "best possible", "random order": "at random"}
     lines = pd.concat(
         pd.DataFrame({"kept": found.kept, "error": curve, "order": names[name]}) for name, curve in found.curves.items()
@@ -117,10 +117,10 @@ def densities(found: Densities) -> Any:
     return (members + average).properties(height=320)
 
 
-def bars(answers: dict[str, Answer], title: str) -> Any:
-    """Total, noise and disagreement of one rule as bars, with a stroke where each was before."""
+def bars(changes: dict[str, Change], title: str) -> Any:
+    """Total, noise and disagreement of one rule as bars, with a stroke at the value before."""
     frame = pd.DataFrame(
-        {"part": list(answers), "before": [a.before for a in answers.values()], "now": [a.after for a in answers.values()]}
+        {"part": list(changes), "before": [a.before for a in changes.values()], "now": [a.after for a in changes.values()]}
     )
     x = alt.X("part:N", sort=None, title=None, axis=alt.Axis(labelAngle=0))
     colour = alt.Color("part:N", scale=alt.Scale(domain=list(PART_COLOURS), range=list(PART_COLOURS.values())), legend=None)

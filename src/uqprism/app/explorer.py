@@ -10,7 +10,7 @@ import streamlit as st
 
 from uqprism.app import charts, posterior
 from uqprism.app.inputs import RULES, ScoringChoice
-from uqprism.app.posterior import Answer, Shift
+from uqprism.app.posterior import Change, Shift
 from uqprism.ensemble.approximations import approximations
 
 ABOUT = (
@@ -47,7 +47,7 @@ def show() -> None:
     roles = {"options": list(approximations), "format_func": lambda role: approximations.get(role).label}
     prediction = first.selectbox("Prediction", **roles, key="explorer prediction")
     truth = second.selectbox("Truth", **roles, key="explorer truth")
-    _show_answers(_answers(shift), prediction, truth)
+    _show_changes(_changes(shift), prediction, truth)
 
 
 def _set(shift: Shift) -> None:
@@ -65,35 +65,35 @@ def _sliders() -> Shift:
 
 
 @st.cache_resource(max_entries=500, show_spinner=False)
-def _answers(shift: Shift) -> dict[str, Answer]:
-    return posterior.answers(shift)
+def _changes(shift: Shift) -> dict[str, Change]:
+    return posterior.changes(shift)
 
 
-def _show_answers(answers: dict[str, Answer], prediction: str, truth: str) -> None:
+def _show_changes(changes: dict[str, Change], prediction: str, truth: str) -> None:
     rows = []
     for column, rule in zip(st.columns(4), RULES, strict=True):
         measures = ScoringChoice(rule, prediction, truth).measures
-        found = {part: answers[name] for part, name in measures.items()}
+        found = {part: changes[name] for part, name in measures.items()}
         column.altair_chart(charts.bars(found, RULES[rule]), width="stretch")
-        rows += [_row(part, measures[part], answer) for part, answer in found.items()]
+        rows += [_row(part, measures[part], change) for part, change in found.items()]
     st.caption("Bars: now; grey strokes: before the change. Each rule has units of its own, so compare within a rule.")
     _table(rows, height="content")
     with st.expander("All 144 measures"):
-        _table([_row(PART_OF[name.split(".")[1]], name, answer) for name, answer in answers.items()])
+        _table([_row(PART_OF[name.split(".")[1]], name, change) for name, change in changes.items()])
 
 
-def _row(part: str, name: str, answer: Answer) -> dict[str, Any]:
-    return {"measure": name, "change": _change(answer), "part": part, "before": answer.before, "now": answer.after}
+def _row(part: str, name: str, change: Change) -> dict[str, Any]:
+    return {"measure": name, "change": _change_text(change), "part": part, "before": change.before, "now": change.after}
 
 
-def _change(answer: Answer) -> str:
-    if abs(answer.after - answer.before) < 1e-12:
+def _change_text(change: Change) -> str:
+    if abs(change.after - change.before) < 1e-12:
         return "stays"
-    if not answer.before:
+    if not change.before:
         return "▲ from nothing"
-    if abs(answer.change) < SMALL:
+    if abs(change.relative) < SMALL:
         return "less than 1 %"
-    return f"{'▲' if answer.change > 0 else '▼'} {answer.change:+.0%}"
+    return f"{'▲' if change.relative > 0 else '▼'} {change.relative:+.0%}"
 
 
 def _table(rows: list[dict[str, Any]], height: Any = 380) -> None:

@@ -1,7 +1,7 @@
-"""The posterior explorer: members' means and variances moved and spread, and what every measure makes of it.
+"""The posterior explorer: how every measure changes when the members' means and variances are moved or spread.
 
-As in the paper's first figure the mean is uniform on one interval and the variance on another; nothing is drawn, see
-`uqprism.paper.experiments.shifts`.
+As in the paper's first figure, the mean is uniform on one interval and the variance on another. Integrals over them are computed
+as in `uqprism.paper.experiments.shifts`, not sampled.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from uqprism.evaluation import evaluate
 from uqprism.paper.experiments.shifts import POSTERIORS, Posterior, Quadrature, weighted
 from uqprism.paper.experiments.shifts.claims import ORIGINAL
 
-NODES = 16  # in mean and variance: exact to the digits shown wherever the sliders stand
-SHOWN_NODES = 4  # whose densities are drawn
+NODES = 16  # in mean and in variance: exact to the digits shown for every position of the sliders
+SHOWN_NODES = 4  # in mean and in variance, for the densities that are drawn
 GRID = np.linspace(-9.0, 9.0, 241)
 
 
 @dataclass(frozen=True)
 class Shift:
-    """How the posterior is changed: centres move by these, widths are multiplied by these."""
+    """A change of the posterior: shifts are added to the centres of the intervals, their widths are multiplied by spreads."""
 
     mean_shift: float = 0.0
     mean_spread: float = 1.0
@@ -53,22 +53,22 @@ def _changed(interval: tuple[float, float], shift: float, spread: float) -> tupl
 
 
 @dataclass(frozen=True)
-class Answer:
+class Change:
     """A measure before and after the change."""
 
     before: float
     after: float
 
     @property
-    def change(self) -> float:
-        """Relative to what it was; NaN where that was nothing."""
+    def relative(self) -> float:
+        """The change relative to `before`; NaN where that is zero."""
         return (self.after - self.before) / abs(self.before) if self.before else float("nan")
 
 
-def answers(shift: Shift) -> dict[str, Answer]:
+def changes(shift: Shift) -> dict[str, Change]:
     """Every measure of the paper before and after the change."""
     table = evaluate(weighted(Quadrature(NODES, (POSTERIORS[ORIGINAL], shift.posterior()))))
-    return {name: Answer(*map(float, table[name])) for name in table}
+    return {name: Change(*map(float, table[name])) for name in table}
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Densities:
 
 
 def densities(shift: Shift) -> Densities:
-    """What the members predict."""
+    """The densities that the members predict."""
     after, before = shift.posterior(), POSTERIORS[ORIGINAL]
     shown = weighted(Quadrature(SHOWN_NODES, (after,)))
     average, average_before = (np.exp(weighted(Quadrature(NODES, (each,))).mixture.log_density(GRID)) for each in (after, before))

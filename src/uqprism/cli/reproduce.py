@@ -18,30 +18,30 @@ from uqprism.cli.application import Overwrite, Progress, Quiet, command, interru
 from uqprism.errors import ArgumentError, UnknownNameError, UqprismError
 
 WROTE = (
-    "Into the folder go report.md, result.json with settings, seeds, versions and numbers, the pictures and the arrays they "
-    "show, the tables as Parquet, and _work with what each job made. A run that was stopped, however, goes on from there. A "
-    "folder with a finished result of the same settings is read, not run again; of other settings, or of other data files than "
-    "are there now, it is refused. With all, an experiment that fails is named and the others are run. Exit codes: 0 done, "
-    "whether or not the paper's statements hold; 1 a job that failed, a file that cannot be read or written, data files that are "
-    "others than before, or a package that is missing; 2 wrong usage; 130 interrupted."
+    "The folder receives report.md, result.json with settings, seeds, versions and numbers, the pictures and their arrays, the "
+    "tables as Parquet, and the results of each job in _work. A run that was stopped continues from there. A folder with a "
+    "finished result of the same settings is read, not run again; one of other settings, or made from other data files, is "
+    "refused. With all, an experiment that fails is named and the others are run. Exit codes: 0 done, whether or not the paper's "
+    "statements hold; 1 a failed job, a file that cannot be read or written, changed data files, or a missing package; 2 wrong "
+    "usage; 130 interrupted."
 )
 Name = Annotated[str, typer.Argument(metavar="NAME|all", help="What to reproduce; see below.")]
-PRESET = "Minutes at most, the size of the paper, or another that some experiments have; see below."
+PRESET = "quick takes minutes at most, paper has the size of the paper; some experiments have others, see below."
 Preset = Annotated[str, typer.Option(metavar="quick|paper|...", help=PRESET)]
 FOLDER = "By default runs/NAME, or runs/PRESET/NAME for presets other than quick; with all, DIR/NAME for each."
 Folder = Annotated[str | None, typer.Option(metavar="DIR", help=FOLDER)]
-Seed = Annotated[int | None, typer.Option(metavar="N", help="Of data and networks; by default the preset's.")]
-Jobs = Annotated[int, typer.Option(metavar="N", help="Processes to work at a time, each on a part of the experiment.")]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed of data and networks; by default the preset's.")]
+Jobs = Annotated[int, typer.Option(metavar="N", help="Jobs to run at a time, each in a process of its own.")]
 Data = Annotated[str | None, typer.Option(metavar="ROOT", help="The folder of the data sets; by default $UQPRISM_DATA.")]
-DRY_RUN = "Print the jobs, which are done, about how long the rest takes, and which data files are missing."
+DRY_RUN = "Print the jobs, which of them are done, about how long the others take, and which data files are missing."
 DryRun = Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)]
 
 
 class Listing(TyperCommand):
-    """A command whose help ends with the experiments; they are imported to tell their presets, so not at every start."""
+    """A command whose help ends with the experiments; listing their presets imports them, so the text is made on demand."""
 
     @staticmethod
-    def told() -> str:
+    def epilog_text() -> str:
         """The experiments with their presets, and what a run writes."""
         from uqprism import paper
 
@@ -53,8 +53,8 @@ class Listing(TyperCommand):
         return "\n".join(["\b", "NAME is one of these, with its presets:", *lines, "", WROTE])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write it under the options."""
-        self.epilog = self.told()
+        """Write the experiments under the options."""
+        self.epilog = self.epilog_text()
         super().format_epilog(ctx, formatter)
 
 
@@ -72,18 +72,18 @@ def reproduce(
     progress: Progress = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run an experiment of the paper, and hold its statements against the numbers that come out."""
+    """Run an experiment of the paper, and check the paper's statements with its numbers."""
     from uqprism import paper
     from uqprism.paper.jobs import total
 
     settings: Any = {"preset": preset, "seed": seed, "jobs": jobs, "data": data}
     running: Any = {"overwrite": overwrite, "progress": not quiet and (progress or sys.stderr.isatty())}
     several = name == "all"
-    with interruptible("finished jobs stay, the same command goes on from there"):
+    with interruptible("finished jobs stay, the same command continues from there"):
         folders = _folders(out, settings) if several else {name: out}
         failures, plans = Failures(len(folders)), list[Any]()
         for each, folder in folders.items():
-            with failures.told(each) if several else nullcontext():
+            with failures.caught(each) if several else nullcontext():
                 if dry_run:
                     plans.append(paper.plan(each, out=folder, **settings).following(plans))
                     print(plans[-1])
@@ -97,7 +97,7 @@ def reproduce(
 
 
 def _folders(out: str | None, settings: Any) -> dict[str, str | None]:
-    """The experiments that have the preset, each with its folder; what is wrong for all of them is told before one is run."""
+    """The experiments that have the preset, each with its folder; wrong settings are refused before any of them is run."""
     from uqprism import paper
     from uqprism.paper.runner import Reproduction
 
@@ -113,14 +113,14 @@ def _folders(out: str | None, settings: Any) -> dict[str, str | None]:
 
 @dataclass
 class Failures:
-    """The experiments of a series that failed, with the exit code that each would have had alone."""
+    """The failed experiments of a series, with the exit code that each would have alone."""
 
     count: int
     codes: dict[str, int] = field(default_factory=dict)
 
     @contextmanager
-    def told(self, name: str) -> Iterator[None]:
-        """Tell a failure of this experiment when it happens, and go on."""
+    def caught(self, name: str) -> Iterator[None]:
+        """Print a failure of this experiment, and go on."""
         try:
             yield
         except UqprismError as error:
@@ -133,7 +133,7 @@ class Failures:
             self.codes[name] = 1
 
     def conclude(self) -> None:
-        """Name them all, and leave with their code: 2 if there was nothing but wrong usage."""
+        """Name the failed experiments, and exit with their code: 2 if all were wrong usage."""
         if self.codes:
             names = ", ".join(self.codes)
             print(f"uqprism: {len(self.codes)} of {self.count} experiments failed: {names}", file=sys.stderr)
