@@ -1,4 +1,4 @@
-"""Split the uncertainty of a regression ensemble into noise and what more data would remove, under any proper scoring rule."""
+"""Split the uncertainty of a regression ensemble into noise and disagreement, under any proper scoring rule."""
 
 from __future__ import annotations
 

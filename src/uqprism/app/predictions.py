@@ -141,7 +141,7 @@ def _flagging() -> tuple[str, int]:
         "Flag the rows with the highest",
         list(PARTS),
         format_func=PARTS.get,
-        help="Total finds likely errors; removable finds inputs that the models do not know.",
+        help="Total finds likely errors; disagreement finds unfamiliar inputs.",
         key="by",
     )
     percent = second.slider("How many rows to flag (%)", 1, 50, 10, help=PERCENT_HELP, key="percent")
