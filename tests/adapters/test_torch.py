@@ -114,14 +114,8 @@ BAD = {
     "none": (lambda: up.from_torch([], X), "at least one module"),
     "one": (lambda: up.from_torch(Returns("tuple"), X), "must be a list of modules"),
     "means": (lambda: up.from_torch([Returns("mean")], X), r"must return \(mean, variance\)"),
-    "poisson": (
-        lambda: up.from_torch([Returns("poisson")], X),
-        "Normal or Laplace distributions, got Poisson",
-    ),
-    "mixed": (
-        lambda: up.from_torch([Returns("tuple"), Returns("laplace")], X),
-        "must all predict the same parameters",
-    ),
+    "poisson": (lambda: up.from_torch([Returns("poisson")], X), "Normal or Laplace distributions, got Poisson"),
+    "mixed": (lambda: up.from_torch([Returns("tuple"), Returns("laplace")], X), "must all predict the same parameters"),
     "head": (lambda: up.from_torch([Returns("mean")], X, head="natural"), r"reads tensors \(rows, 2\)"),
     "evidential": (lambda: up.from_torch([Returns("raw")], X, head="evidential"), "no ensemble yet"),
     "list with parameters": (lambda: up.from_torch([nn.Linear(3, 2)], X, parameters={}), "the one module"),

@@ -274,11 +274,7 @@ BAD = {
     "several levels": (lambda: up.rules.Quantile([0.1, 0.9]), TypeError, "one number"),
     "infinite bandwidth": (lambda: up.rules.GaussianKernel(np.inf), ValueError, "bandwidth must be finite"),
     "laplace scale": (lambda: up.EnsemblePrediction.laplace(location=MEAN, scale=-SCALE), ValueError, "scale must be"),
-    "no degrees of freedom": (
-        lambda: up.EnsemblePrediction.student_t(location=MEAN, scale=SCALE),
-        TypeError,
-        "df",
-    ),
+    "no degrees of freedom": (lambda: up.EnsemblePrediction.student_t(location=MEAN, scale=SCALE), TypeError, "df"),
     "draws too flat": (lambda: up.EnsemblePrediction.samples(np.zeros(3)), ValueError, "members, draws"),
     "unknown rule": (lambda: up.decompose(gaussian(mean=MEAN, scale=SCALE), rule="crsp"), ValueError, "did you mean 'crps'"),
     "unknown source": (

@@ -114,10 +114,7 @@ def test_broadcasting(name: str) -> None:
 def test_batches_of_different_rank_broadcast_from_the_right() -> None:
     """One mixture or one set of samples against a row of Gaussians: each entry is its own pair."""
     row = up.Gaussian(mean=np.arange(5.0), scale=np.ones(5))
-    for single in (
-        up.Mixture(up.Gaussian(mean=np.linspace(0.0, 1.0, 5), scale=np.ones(5))),
-        up.Draws(np.linspace(-1.0, 1.0, 5)),
-    ):
+    for single in (up.Mixture(up.Gaussian(mean=np.linspace(0.0, 1.0, 5), scale=np.ones(5))), up.Draws(np.linspace(-1.0, 1.0, 5))):
         for rule in (up.rules.CRPS(), up.rules.from_score("mine", up.rules.CRPS().score)):
             for call in ("expected_score", "divergence"):
                 both = [getattr(rule, call)(prediction=row, truth=single), getattr(rule, call)(prediction=single, truth=row)]

@@ -110,11 +110,7 @@ def test_large_files_are_cut_at_row_groups(tmp_path: Path) -> None:
     given = table(50)
     pq.write_table(given, tmp_path / "in.parquet", row_group_size=8)
     report = score(tmp_path / "in.parquet", tmp_path / "out", measures=FEW, part_rows=20)
-    assert [path.name for path in report.parts] == [
-        "in-00000.parquet",
-        "in-00001.parquet",
-        "in-00002.parquet",
-    ]
+    assert [path.name for path in report.parts] == ["in-00000.parquet", "in-00001.parquet", "in-00002.parquet"]
     assert [pq.read_metadata(path).num_rows for path in report.parts] == [16, 16, 18]
     assert_scored(pa.concat_tables([pq.read_table(path) for path in report.parts]), given, FEW)
 

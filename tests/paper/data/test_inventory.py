@@ -21,8 +21,7 @@ from uqprism.paper.data.root import Remote, Root
 
 
 @pytest.mark.parametrize(
-    ("name", "folders"),
-    [("mnist_mosaic", ["mnist"]), ("mixture", ["cifar10", "svhn", "fashion_mnist"]), ("ccpp", ["ccpp"])],
+    ("name", "folders"), [("mnist_mosaic", ["mnist"]), ("mixture", ["cifar10", "svhn", "fashion_mnist"]), ("ccpp", ["ccpp"])]
 )
 def test_every_missing_file_is_named(name: str, folders: list[str], tmp_path: Path) -> None:
     official = [remote for folder in folders for remote in files.official(folder)]
