@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import ast
 import importlib
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import uqprism as up
-
-HEAVY = ["torch", "numba", "scipy", "matplotlib", "sklearn", "pyarrow", "dask", "pandas", "jax", "typer", "streamlit"]
-
-
-def run(code: str) -> str:
-    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+from tests.conftest import run_python
 
 
 def test_the_public_names_agree() -> None:
@@ -36,69 +26,74 @@ def test_the_public_names_agree() -> None:
         assert getattr(up, name) is (there if module == "uqprism" else getattr(there, name))
     with pytest.raises(AttributeError, match="has no attribute 'from_sklearn'"):
         _ = up.from_sklearn
-    assert "sklearn" not in run("import sys; from uqprism import *; print(*sys.modules)").split()
+    assert "sklearn" not in run_python("import sys; from uqprism import *; print(*sys.modules)").split()
 
 
-def test_import_loads_nothing_heavy() -> None:
-    loaded = json.loads(run(f"import sys, json, uqprism; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"))
-    assert loaded == []
-
-
-def test_numpy_users_never_load_torch_or_jax() -> None:
-    code = """
-import sys, json, numpy as np, uqprism as up
-up.evaluate(up.EnsemblePrediction.gaussian(mean=np.zeros((2, 3)), scale=np.ones((2, 3))))
-print(json.dumps([m for m in ("torch", "jax") if m in sys.modules]))
+HEAVY = {"torch", "numba", "scipy", "matplotlib", "sklearn", "pyarrow", "dask", "pandas", "jax", "typer", "streamlit", "rich"}
+FILES = {"pyarrow", "dask", "distributed", "xarray", "pandas", "rich", "typer"}
+PLAIN = """
+class Mine:
+    def predict(self, X, return_std=False):
+        return X[:, 0], np.ones(len(X))
+up.from_model([Mine(), Mine()], np.zeros((3, 2)))
 """
-    assert json.loads(run(code)) == []
-
-
-@pytest.mark.parametrize(("package", "extra", "call"), [("pandas", "pandas", "to_pandas"), ("pyarrow", "cli", "to_arrow")])
-def test_missing_packages_name_their_extra(package: str, extra: str, call: str) -> None:
-    code = f"""
-import sys; sys.modules[{package!r}] = None
-import uqprism as up
-table = up.evaluate(up.EnsemblePrediction.gaussian(mean=[[0.0]], scale=[[1.0]]), ["crps.bayes.members"])
-try:
-    table.{call}()
-except ImportError as error:
-    assert isinstance(error, up.UqprismError)
-    print(error)
+TRAIN = "up.training.train([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], n_members=2, max_epochs=1).predict_ensemble([[0.5]])"
+SETS = """
+from uqprism.paper import data
+data.load("dots", sizes=(2, 2, 2)); data.load("arrow", sizes=(2, 2, 2))
 """
-    assert f"pip install 'uqprism[{extra}]'" in run(code)
 
 
-LATER = [
-    ("torch", "DeepEnsembleRegressor", "deep"),
-    ("sklearn", "DeepEnsembleRegressor", "sklearn"),
-    ("torch", "DeepEnsemble", "deep"),
-    ("matplotlib", "write_report", "report"),
-]
+@pytest.mark.parametrize(
+    ("code", "unneeded"),
+    [
+        ("", HEAVY),
+        ("up.evaluate(up.EnsemblePrediction.gaussian(mean=np.zeros((2, 3)), scale=np.ones((2, 3))))", {"torch", "jax"}),
+        ("import uqprism.files; uqprism.files.score", FILES),
+        ('up.from_frame({"mean_0": [1.0], "variance_0": [2.0]})', {"uqprism.files"}),
+        (PLAIN, {"sklearn", "torch", "ngboost", "xarray", "pandas", "pyarrow"}),
+        (TRAIN, {"sklearn", "pandas", "matplotlib", "rich", "safetensors", "numba"}),
+        (SETS, {"torch", "scipy", "sklearn", "pyarrow", "pandas", "PIL", "rich", "matplotlib", "pooch", "openpyxl"}),
+    ],
+    ids=["import", "evaluate", "files", "from_frame", "from_model", "train", "paper data"],
+)
+def test_only_what_is_used_is_loaded(code: str, unneeded: set[str]) -> None:
+    loaded = run_python(f"import sys, numpy as np, uqprism as up\n{code}\nprint(*sys.modules)").split()
+    assert unneeded.isdisjoint(loaded)
 
 
-@pytest.mark.parametrize(("package", "name", "extra"), LATER)
-def test_missing_packages_of_later_parts_name_their_extra(package: str, name: str, extra: str) -> None:
+TABLE = 'up.evaluate(up.EnsemblePrediction.gaussian(mean=[[0.0]], scale=[[1.0]]), ["crps.bayes.members"])'
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "call"),
+    [
+        ("pandas", "pandas", f"{TABLE}.to_pandas()"),
+        ("pyarrow", "cli", f"{TABLE}.to_arrow()"),
+        ("torch", "deep", "up.DeepEnsembleRegressor"),
+        ("sklearn", "sklearn", "up.DeepEnsembleRegressor"),
+        ("torch", "deep", "up.DeepEnsemble"),
+        ("matplotlib", "report", "up.write_report"),
+        ("pyarrow", "cli", "files.score('in.csv', 'out.csv')"),
+        ("distributed", "scale", "files.score('in.csv', 'out', dask='tcp://localhost:1')"),
+        ("dask", "scale", "files.evaluate(mean=[[1.0]], variance=[[1.0]])"),
+    ],
+)
+def test_missing_packages_name_their_extra(package: str, extra: str, call: str, tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("mean_0,scale_0\n1,1\n")
     code = f"""
-import sys; sys.modules[{package!r}] = None
+import os, sys; os.chdir(sys.argv[1]); sys.modules[{package!r}] = None
 from uqprism import *
 import uqprism as up
-assert {name!r} in dir(up)
+from uqprism import files
+assert {{"DeepEnsembleRegressor", "DeepEnsemble", "write_report"}} < set(dir(up))
 try:
-    up.{name}
+    {call}
 except ImportError as error:
     assert isinstance(error, up.UqprismError)
     print(error)
 """
-    assert f"pip install 'uqprism[{extra}]'" in run(code)
-
-
-def test_training_loads_nothing_it_does_not_need() -> None:
-    code = """
-import sys, json, uqprism as up
-up.training.train([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], n_members=2, max_epochs=1).predict_ensemble([[0.5]])
-print(json.dumps([m for m in ("sklearn", "pandas", "matplotlib", "rich", "safetensors", "numba") if m in sys.modules]))
-"""
-    assert json.loads(run(code)) == []
+    assert f"pip install 'uqprism[{extra}]'" in run_python(code, tmp_path)
 
 
 def test_evaluate_stays_within_a_gigabyte() -> None:
@@ -113,7 +108,7 @@ table = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale))
 assert len(table) == 144
 print(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
 """
-    assert int(run(code)) < 1_000_000  # kilobytes
+    assert int(run_python(code)) < 1_000_000  # kilobytes
 
 
 def test_nothing_is_held_once_a_result_is_gone() -> None:
@@ -131,7 +126,7 @@ for _ in range(4):
     up.evaluate(ens)
 print(peak() - before)
 """
-    assert int(run(code)) < 30_000  # kilobytes; one evaluation holds more than twice that
+    assert int(run_python(code)) < 30_000  # kilobytes; one evaluation holds more than twice that
 
 
 def test_extras_are_those_of_the_design() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import xarray as xr
 from numpy.testing import assert_array_equal
 
 import uqprism as up
@@ -14,6 +15,10 @@ from uqprism.errors import UqprismError
 RNG = np.random.default_rng(11)
 MEAN, NOISE = RNG.normal(size=(2, 5, 3)), np.exp(RNG.normal(size=(2, 5)))  # chains, draws, points
 FULL = np.broadcast_to(NOISE[..., None], MEAN.shape)
+
+
+def labelled(*dims: str) -> xr.DataArray:
+    return xr.DataArray(MEAN, dims=dims)
 
 
 def test_each_draw_is_a_member(library: str) -> None:
@@ -37,38 +42,32 @@ def test_draws_of_the_target_are_members_without_a_density(library: str) -> None
 
 
 def test_labelled_draws_of_the_target_have_the_members_by_name() -> None:
-    import xarray as xr
-
     for draw, member in (("draw", "chain"), ("sample", "member")):
-        array = xr.DataArray(MEAN, dims=(member, draw, "city"))
+        array = labelled(member, draw, "city")
         for turned in (array, array.transpose("city", draw, member)):
             assert_array_equal(up.from_draws(turned).members.draws, MEAN.swapaxes(0, 1))
     alone = up.from_draws(xr.DataArray(MEAN[0], dims=("draw", "city")).T)
     assert (alone.n_members, alone.points_shape) == (1, (3,))
     with pytest.raises(UqprismError, match="one dimension called draw or sample"):
-        up.from_draws(xr.DataArray(MEAN, dims=("chain", "time", "city")))
+        up.from_draws(labelled("chain", "time", "city"))
 
 
 def test_the_forms_of_the_noise() -> None:
+    """A number, one per draw, one per draw and point, also of a single point."""
     flat, noise = MEAN[0], NOISE[0]
     for given in (noise, noise[:, None], np.repeat(noise[:, None], 3, axis=1)):
         assert_array_equal(up.from_posterior(flat, scale=given).members.scale, FULL[0])
     assert_array_equal(up.from_posterior(flat, scale=2.0).members.scale, np.full((5, 3), 2.0))
     assert_array_equal(up.from_posterior(flat, variance=noise).members.variance, FULL[0])
     square = np.arange(9.0).reshape(3, 3)
+    one = up.from_posterior(MEAN[..., 0], scale=NOISE, sample_dims=2)
+    assert one.points_shape == ()
+    assert_array_equal(one.members.mean, MEAN[..., 0].ravel())
     one_per_draw = up.from_posterior(square, scale=[1.0, 2.0, 3.0]).members.scale
     assert_array_equal(one_per_draw, np.repeat([[1.0], [2.0], [3.0]], 3, axis=1))
 
 
-def test_a_single_point() -> None:
-    ens = up.from_posterior(MEAN[..., 0], scale=NOISE, sample_dims=2)
-    assert ens.points_shape == ()
-    assert_array_equal(ens.members.mean, MEAN[..., 0].ravel())
-
-
 def test_labelled_axes_may_stand_anywhere() -> None:
-    import xarray as xr
-
     mean = xr.DataArray(MEAN, dims=("chain", "draw", "city"), coords={"draw": np.arange(5)})
     noise = xr.DataArray(NOISE, dims=("chain", "draw"))
     expected = up.from_posterior(MEAN, scale=NOISE, sample_dims=2).members
@@ -93,8 +92,6 @@ def test_thinning_is_even() -> None:
 
 
 def test_weights_go_with_the_draws() -> None:
-    import xarray as xr
-
     weights = np.arange(1.0, 11.0).reshape(2, 5) / 55.0
     mean = xr.DataArray(MEAN, dims=("chain", "draw", "city"))
     for given in (weights, weights.ravel(), weights.tolist()):
@@ -111,12 +108,7 @@ def test_gradients_flow() -> None:
     assert torch.isfinite(mean.grad).all()
 
 
-def labelled(*dims: str) -> object:
-    import xarray as xr
-
-    return xr.DataArray(MEAN, dims=dims)
-
-
+NAMED = labelled("chain", "draw", "c")
 BAD = {
     "no noise": (lambda: up.from_posterior(MEAN), "exactly one of scale and variance.*neither"),
     "both": (lambda: up.from_posterior(MEAN, scale=1.0, variance=1.0), "got both"),
@@ -126,17 +118,11 @@ BAD = {
     "too many members": (lambda: up.from_posterior(MEAN[0], scale=1.0, n_members=6), "between 1 and the 5 draws"),
     "weights and thinning": (lambda: up.from_posterior(MEAN[0], scale=1.0, n_members=2, weights=[0.2] * 5), "resample"),
     "names": (lambda: up.from_posterior(labelled("a", "b", "c"), scale=1.0), "dimension called chain or draw or sample"),
-    "names and number": (lambda: up.from_posterior(labelled("chain", "draw", "c"), scale=1.0, sample_dims=2), "without names"),
-    "half named": (lambda: up.from_posterior(labelled("chain", "draw", "c"), scale=NOISE), "scale is ndarray"),
-    "foreign dimension": (
-        lambda: up.from_posterior(labelled("chain", "draw", "c"), scale=labelled("chain", "draw", "x")),
-        "no other dimensions",
-    ),
+    "names and number": (lambda: up.from_posterior(NAMED, scale=1.0, sample_dims=2), "without names"),
+    "half named": (lambda: up.from_posterior(NAMED, scale=NOISE), "scale is ndarray"),
+    "foreign dimension": (lambda: up.from_posterior(NAMED, scale=labelled("chain", "draw", "x")), "no other dimensions"),
     "other coordinates": (
-        lambda: up.from_posterior(
-            labelled("chain", "draw", "c").assign_coords(c=[0, 1, 2]),
-            scale=abs(labelled("chain", "draw", "c").assign_coords(c=[0, 1, 5])),
-        ),
+        lambda: up.from_posterior(NAMED.assign_coords(c=[0, 1, 2]), scale=abs(NAMED.assign_coords(c=[0, 1, 5]))),
         "the coordinates of mean",
     ),
     "negative scale": (lambda: up.from_posterior(MEAN[0], scale=-1.0), "scale must be"),

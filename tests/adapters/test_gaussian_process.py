@@ -1,7 +1,5 @@
 """Gaussian processes: the members' moments are the posterior's, their variance the noise, however the kernel is composed."""
 
-# ruff: noqa: N806 (X is what scikit-learn calls it)
-
 from __future__ import annotations
 
 import numpy as np
@@ -16,10 +14,10 @@ from uqprism.errors import UqprismError
 SMOOTH = ConstantKernel(2.0, "fixed") * RBF(1.0, "fixed")
 
 
-def data(rows: int = 30) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(7)
-    X = rng.uniform(-3.0, 3.0, size=(rows, 1))
-    return X, 10.0 + 5.0 * np.sin(X[:, 0]) + 0.5 * rng.normal(size=rows), rng.uniform(-5.0, 5.0, size=(300, 1))
+RNG = np.random.default_rng(7)
+X = RNG.uniform(-3.0, 3.0, size=(30, 1))
+y = 10.0 + 5.0 * np.sin(X[:, 0]) + 0.5 * RNG.normal(size=30)
+POINTS = RNG.uniform(-5.0, 5.0, size=(300, 1))
 
 
 KERNELS = {  # each with the variance of its white noise
@@ -34,12 +32,11 @@ KERNELS = {  # each with the variance of its white noise
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("n_members", [2, 51])
 def test_moments_are_those_of_the_posterior(kernel: str, normalize_y: bool, n_members: int) -> None:
-    X, y, points = data()
     composed, white = KERNELS[kernel]
     model = GaussianProcessRegressor(composed, alpha=0.07, normalize_y=normalize_y).fit(X, y)
-    ens = up.from_model(model, points, n_members=n_members)
+    ens = up.from_model(model, POINTS, n_members=n_members)
     unit = np.var(y) if normalize_y else 1.0
-    mean, scale = model.predict(points, return_std=True)
+    mean, scale = model.predict(POINTS, return_std=True)
     assert ens.n_members == n_members
     assert_allclose(ens.members.variance, np.full((n_members, 300), (white + 0.07) * unit), rtol=1e-9)
     assert_allclose(ens.mixture.mean, mean, rtol=1e-10, atol=1e-10)
@@ -51,24 +48,22 @@ def test_moments_are_those_of_the_posterior(kernel: str, normalize_y: bool, n_me
 
 def test_the_posterior_is_that_of_the_textbook() -> None:
     """The latent variance, formed here from the kernel matrices, is what the members' means spread by."""
-    X, y, points = data()
     model = GaussianProcessRegressor(SMOOTH + WhiteKernel(0.2, "fixed"), alpha=0.1).fit(X, y)
     inverse = np.linalg.inv(SMOOTH(X) + 0.3 * np.eye(len(X)))
-    cross = SMOOTH(points, X)
-    latent = np.diag(SMOOTH(points)) - np.sum(cross @ inverse * cross, axis=1)
-    ens = up.from_model(model, points)
+    cross = SMOOTH(POINTS, X)
+    latent = np.diag(SMOOTH(POINTS)) - np.sum(cross @ inverse * cross, axis=1)
+    ens = up.from_model(model, POINTS)
     assert ens.n_members == 50
     assert_allclose(ens.members.mean.var(axis=0), latent, rtol=1e-8)
     assert_allclose(ens.members.mean.mean(axis=0), cross @ inverse @ y, rtol=1e-8, atol=1e-10)
 
 
 def test_what_has_no_noise_at_new_points_is_refused() -> None:
-    X, y, points = data()
-    with pytest.raises(UqprismError, match=r"no noise.*add WhiteKernel\(\)"):
-        up.from_model(GaussianProcessRegressor(SMOOTH).fit(X, y), points)
-    with pytest.raises(UqprismError, match="alpha is an array"):
-        up.from_model(GaussianProcessRegressor(SMOOTH, alpha=np.full(len(X), 0.1)).fit(X, y), points)
-    with pytest.raises(UqprismError, match="n_members must be at least 2"):
-        up.from_model(GaussianProcessRegressor(SMOOTH, alpha=0.1).fit(X, y), points, n_members=1)
-    with pytest.raises(UqprismError, match="predicts 2 targets"):
-        up.from_model(GaussianProcessRegressor(SMOOTH, alpha=0.1).fit(X, np.stack([y, -y], axis=1)), points)
+    for alpha, targets, options, message in (
+        (1e-10, y, {}, r"no noise.*add WhiteKernel\(\)"),
+        (np.full(len(X), 0.1), y, {}, "alpha is an array"),
+        (0.1, y, {"n_members": 1}, "n_members must be at least 2"),
+        (0.1, np.stack([y, -y], axis=1), {}, "predicts 2 targets"),
+    ):
+        with pytest.raises(UqprismError, match=message):
+            up.from_model(GaussianProcessRegressor(SMOOTH, alpha=alpha).fit(X, targets), POINTS, **options)

@@ -1,7 +1,5 @@
 """Models with a standard deviation, alone, in lists, bags and pipelines; and models without one."""
 
-# ruff: noqa: N806 (X is what scikit-learn calls it)
-
 from __future__ import annotations
 
 import numpy as np
@@ -20,11 +18,9 @@ from sklearn.preprocessing import StandardScaler
 import uqprism as up
 from uqprism.errors import UqprismError
 
-
-def data(rows: int = 60) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(5)
-    X = 3.0 + 2.0 * rng.normal(size=(rows, 4))
-    return X, X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * rng.normal(size=rows)
+RNG = np.random.default_rng(5)
+X = 3.0 + 2.0 * RNG.normal(size=(60, 4))
+y = X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * RNG.normal(size=60)
 
 
 def process() -> GaussianProcessRegressor:
@@ -33,7 +29,6 @@ def process() -> GaussianProcessRegressor:
 
 @pytest.mark.parametrize("base", [BayesianRidge(), process()])
 def test_bags_are_looped_over_with_their_own_features(base: object) -> None:
-    X, y = data()
     bag = BaggingRegressor(base, n_estimators=4, max_features=0.5, random_state=0).fit(X, y)
     ens = up.from_model(bag, X[:9])
     for i in range(4):
@@ -46,7 +41,6 @@ def test_bags_are_looped_over_with_their_own_features(base: object) -> None:
 
 
 def test_lists_and_single_models() -> None:
-    X, y = data()
     models = [BayesianRidge().fit(X[::2], y[::2]), ARDRegression().fit(X[1::2], y[1::2])]
     ens = up.from_model(tuple(models), X)
     for i, model in enumerate(models):
@@ -59,7 +53,6 @@ def test_lists_and_single_models() -> None:
 
 
 def test_pipelines_transform_first_wherever_they_stand() -> None:
-    X, y = data()
     forest = make_pipeline(StandardScaler(), RandomForestRegressor(3, random_state=0)).fit(X, y)
     assert_allclose(up.from_model(forest, X).mixture.mean, forest.predict(X), rtol=1e-12)
     gp = make_pipeline(StandardScaler(), process()).fit(X, y)
@@ -74,7 +67,6 @@ def test_pipelines_transform_first_wherever_they_stand() -> None:
 
 
 def test_a_finished_search_stands_for_its_best_model() -> None:
-    X, y = data()
     search = GridSearchCV(RandomForestRegressor(3, random_state=0), {"min_samples_leaf": [2, 5]}, cv=2).fit(X, y)
     assert_allclose(up.from_model(search, X).mixture.mean, search.predict(X), rtol=1e-12)
 
@@ -82,7 +74,6 @@ def test_a_finished_search_stands_for_its_best_model() -> None:
 def test_data_frames_pass_without_a_warning() -> None:
     import pandas as pd
 
-    X, y = data()
     frame = pd.DataFrame(X, columns=list("abcd"))
     for model in (
         [BayesianRidge().fit(frame, y)],
@@ -98,7 +89,6 @@ def test_models_with_predict_ensemble_give_their_own_ensemble() -> None:
         def predict_ensemble(self, X: np.ndarray) -> up.EnsemblePrediction:
             return up.EnsemblePrediction.gaussian(mean=[X[:, 0], X[:, 1]], scale=1.0)
 
-    X, _ = data()
     assert_array_equal(up.from_model(Own(), X).members.mean, X[:, :2].T)
     with pytest.raises(UqprismError, match=r"model 0 of the list: Own is an ensemble itself"):
         up.from_model([Own()], X)
@@ -114,24 +104,21 @@ class Sure:
 
 
 def test_what_does_not_know_its_uncertainty_is_refused() -> None:
-    X, y = data()
-    with pytest.raises(UqprismError, match="cannot make an ensemble of GradientBoostingRegressor; from_model accepts"):
-        up.from_model(GradientBoostingRegressor(n_estimators=2).fit(X, y), X)
-    with pytest.raises(UqprismError, match="cannot make an ensemble of LinearRegression"):
-        up.from_model([LinearRegression().fit(X, y)], X)
-    with pytest.raises(UqprismError, match=r"pass its fitted .regressor_"):
-        up.from_model(TransformedTargetRegressor(BayesianRidge(), func=np.cbrt, inverse_func=lambda t: t**3).fit(X, y), X)
-    with pytest.raises(UqprismError, match="at least one fitted model"):
-        up.from_model([], X)
-    with pytest.raises(UqprismError, match=r"model 1 of the list: Sure .* scale .*got 0 in row 1, 3"):
-        up.from_model([BayesianRidge().fit(X, y), Sure()], X)
-    with pytest.raises(UqprismError, match="ensemble itself"):
-        up.from_model([RandomForestRegressor(2).fit(X, y)], X)
-    for model in (
-        [BayesianRidge()],
-        BayesianRidge(),
-        make_pipeline(StandardScaler(), BayesianRidge()),
-        GaussianProcessRegressor(),
+    transformed = TransformedTargetRegressor(BayesianRidge(), func=np.cbrt, inverse_func=lambda t: t**3)
+    for model, message in (
+        (
+            GradientBoostingRegressor(n_estimators=2).fit(X, y),
+            "cannot make an ensemble of GradientB.*; from_model accepts",
+        ),
+        ([LinearRegression().fit(X, y)], "cannot make an ensemble of LinearRegression"),
+        (transformed.fit(X, y), r"pass its fitted .regressor_"),
+        ([], "at least one fitted model"),
+        ([BayesianRidge().fit(X, y), Sure()], r"model 1 of the list: Sure .* scale .*got 0 in row 1, 3"),
+        ([RandomForestRegressor(2).fit(X, y)], "ensemble itself"),
     ):
+        with pytest.raises(UqprismError, match=message):
+            up.from_model(model, X)
+    ridge = BayesianRidge()
+    for model in ([ridge], ridge, make_pipeline(StandardScaler(), ridge), GaussianProcessRegressor()):
         with pytest.raises(NotFittedError):
             up.from_model(model, X)

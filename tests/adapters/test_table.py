@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -23,9 +21,17 @@ COLUMNS = {"y": RNG.normal(size=4)} | {
 }
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame, pa.table, dict], ids=["pandas", "arrow", "mapping"])
-def test_members_are_found_by_the_numbers_in_their_names(kind: type) -> None:
-    ens = up.from_frame(kind(COLUMNS))
+FORMS = {
+    "pandas": pd.DataFrame,
+    "indexed": lambda x: pd.DataFrame(x, index=list("dcba")),
+    "arrow": pa.table,
+    "mapping": dict,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_members_are_found_by_the_numbers_in_their_names(form: str) -> None:
+    ens = up.from_frame(FORMS[form](COLUMNS))
     assert_array_equal(ens.members.mean, MEAN)
     assert_array_equal(ens.members.variance, VARIANCE)
 
@@ -68,37 +74,55 @@ def test_members_given_by_draws_have_no_columns(form: str) -> None:
         getattr(up.EnsemblePrediction.samples(RNG.normal(size=(2, 5, 4))), form)()
 
 
+def changed(**columns: object) -> pd.DataFrame:
+    return pd.DataFrame(COLUMNS | columns)
+
+
+LONELY, LAPLACE = {"location_0": [0.0], "scale_0": [1.0]}, {"family": "laplace"}
 TWICE = pd.DataFrame([[0.0, 1.0, 1.0]], columns=["location_0", "scale_0", "scale_0"])
-OTHER_FAMILIES = {
-    "twice": (TWICE, {"family": "laplace"}, "column 'scale_0' appears twice"),
-    "ambiguous": ({"location_0": [0.0], "scale_0": [1.0]}, {}, "laplace or logistic.*choose with family='laplace'"),
-    "unknown": (COLUMNS, {"family": "laplacian"}, "did you mean 'laplace'"),
-    "draws": (COLUMNS, {"family": "draws"}, "save and load"),
-    "missing": (COLUMNS, {"family": "laplace"}, r"no columns like location_\{i\}, which laplace members need"),
-    "lonely": (
-        {"location_0": [0.0], "scale_0": [1.0], "scale_1": [1.0]},
-        {"family": "laplace"},
-        "member 1 has no location column",
+TWO_SPREADS = {"variance_columns": "v{i}", "scale_columns": "s{i}"}
+BAD = {
+    "twice": (TWICE, LAPLACE, UqprismError, "column 'scale_0' appears twice"),
+    "ambiguous": (LONELY, {}, UqprismError, "laplace or logistic.*choose with family='laplace'"),
+    "unknown": (COLUMNS, {"family": "laplacian"}, UqprismError, "did you mean 'laplace'"),
+    "draws": (COLUMNS, {"family": "draws"}, UqprismError, "save and load"),
+    "missing": (COLUMNS, LAPLACE, UqprismError, r"no columns like location_\{i\}, which laplace members need"),
+    "lonely": (LONELY | {"scale_1": [1.0]}, LAPLACE, UqprismError, "member 1 has no location column"),
+    "patterns": (COLUMNS, LAPLACE | {"mean_columns": "m{i}"}, UqprismError, "are for Gaussian members, not laplace"),
+    "df": (LONELY | {"df_0": [0.0]}, {}, UqprismError, "row 0: df_0 must be finite and greater than zero"),
+    "mean": (
+        changed(mean_1=[0.0, np.nan, 0.0, np.inf]),
+        {},
+        InvalidValueError,
+        r"row 1: mean_1 .* got nan \(2 such rows\)",
     ),
-    "patterns": (COLUMNS, {"family": "laplace", "mean_columns": "m{i}"}, "are for Gaussian members, not laplace"),
-    "df": ({"location_0": [0.0], "scale_0": [1.0], "df_0": [0.0]}, {}, "row 0: df_0 must be finite and greater than zero"),
+    "variance": (
+        changed(variance_2=[1, 1, 1, 0.0]),
+        {},
+        InvalidValueError,
+        "row 3: variance_2 .* greater than zero, got 0.0",
+    ),
+    "null": (
+        changed(mean_0=pd.array([1, None, 1, 1], "Float64")),
+        {},
+        InvalidValueError,
+        "row 1: mean_0 .* finite, got nan",
+    ),
+    "text": (changed(mean_0=list("abcd")), {}, InvalidValueError, "column 'mean_0' must hold numbers, its type is object"),
+    "half": (changed(mean_3=[0.0] * 4), {}, InvalidValueError, "member 3 has a mean but no variance column"),
+    "path": ("predictions.csv", {}, ArrayTypeError, "read_csv"),
+    "array": (MEAN, {}, ArrayTypeError, "EnsemblePrediction.gaussian"),
+    "dask": (dd.from_pandas(changed(), npartitions=1), {}, ArrayTypeError, "uqprism.files.evaluate"),
+    "no number": (pd.DataFrame({"mean": [1.0]}), {}, InvalidValueError, "mean_columns"),
+    "two spreads": (changed(), TWO_SPREADS, ArgumentError, "not both"),
 }
 
 
-@pytest.mark.parametrize("case", OTHER_FAMILIES)
-def test_tables_of_other_families_are_refused_with_reason(case: str) -> None:
-    frame, options, message = OTHER_FAMILIES[case]
-    with pytest.raises(UqprismError, match=message):
+@pytest.mark.parametrize("case", BAD)
+def test_bad_tables_are_refused_with_reason_row_and_column(case: str) -> None:
+    frame, options, error, message = BAD[case]
+    with pytest.raises(error, match=message):
         up.from_frame(frame, **options)
-
-
-def test_a_table_in_memory_needs_nothing_of_what_reads_files() -> None:
-    code = """
-import sys, uqprism as up
-up.from_frame({"mean_0": [1.0], "variance_0": [2.0]})
-assert not [name for name in sys.modules if name.startswith("uqprism.files")]
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_csv_file_gives_the_members_that_the_command_reads(tmp_path) -> None:
@@ -126,38 +150,3 @@ def test_other_names_scales_and_weights() -> None:
 def test_the_precision_of_the_columns_is_kept(given: str, wanted: str) -> None:
     frame = pd.DataFrame({"mean_0": [1, 2], "scale_0": [1, 3]}).astype(given)
     assert up.from_frame(frame).members.mean.dtype == wanted
-
-
-def test_a_row_index_does_not_matter() -> None:
-    assert_array_equal(up.from_frame(pd.DataFrame(COLUMNS, index=list("dcba"))).members.mean, MEAN)
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"mean_1": [0.0, np.nan, 0.0, np.inf]}, r"row 1: mean_1 must be finite, got nan \(2 such rows\)"),
-        ({"variance_2": [1.0, 1.0, 1.0, 0.0]}, "row 3: variance_2 must be finite and greater than zero, got 0.0"),
-        ({"mean_0": pd.array([1.0, None, 1.0, 1.0], "Float64")}, "row 1: mean_0 must be finite, got nan"),
-        ({"mean_0": list("abcd")}, "column 'mean_0' must hold numbers, its type is object"),
-        ({"mean_3": [0.0] * 4}, "member 3 has a mean but no variance column"),
-    ],
-)
-def test_bad_tables_are_refused_with_row_and_column(changed: dict, message: str) -> None:
-    with pytest.raises(InvalidValueError, match=message):
-        up.from_frame(pd.DataFrame({**COLUMNS, **changed}))
-
-
-def test_what_is_no_table_is_told_where_to_go() -> None:
-    import dask.dataframe as dd
-
-    cases: list[tuple[object, type[UqprismError], str]] = [
-        ("predictions.csv", ArrayTypeError, "read_csv"),
-        (MEAN, ArrayTypeError, "EnsemblePrediction.gaussian"),
-        (dd.from_pandas(pd.DataFrame(COLUMNS), npartitions=1), ArrayTypeError, "uqprism.files.evaluate"),
-        (pd.DataFrame({"mean": [1.0]}), InvalidValueError, "mean_columns"),
-    ]
-    for frame, error, advice in cases:
-        with pytest.raises(error, match=advice):
-            up.from_frame(frame)
-    with pytest.raises(ArgumentError, match="not both"):
-        up.from_frame(pd.DataFrame(COLUMNS), variance_columns="v{i}", scale_columns="s{i}")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +11,7 @@ import numpy as np
 import pytest
 
 import uqprism as up
+from tests.conftest import run_python
 from uqprism.backends import choose
 
 pytest.importorskip("numba")
@@ -26,11 +24,6 @@ def ordinary(points: int = 3000, members: int = 10) -> up.EnsemblePrediction:
     return up.EnsemblePrediction.gaussian(
         mean=rng.normal(size=(members, points)), scale=np.exp(0.3 * rng.normal(size=(members, points)))
     )
-
-
-def run(code: str, **environment: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-W", "error", "-c", code]
-    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
 
 
 def test_auto_takes_the_kernel_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,9 +159,7 @@ print((status("VmHWM:") - before - results) / 2**20)
 @pytest.mark.parametrize(("members", "points"), [(10, 100_000), (3000, 100)])
 def test_memory(members: int, points: int) -> None:
     """Beside inputs and results a kernel holds less than 64 MB."""
-    done = run(MEMORY.format(members=members, points=points), UQPRISM_THREADS="2")
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 64.0
+    assert float(run_python(MEMORY.format(members=members, points=points), UQPRISM_THREADS="2")) < 64.0
 
 
 CACHED = """
@@ -186,18 +177,14 @@ def test_read_only_package(tmp_path: Path) -> None:
     """Compiled code is kept in the user's cache folder where the package's own cannot be written, and found again."""
     folder, cache = tmp_path / "site", tmp_path / "cache"
     shutil.copytree(Path(up.__file__).parent, folder / "uqprism", ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "uqprism" / "backends" / "numba" / "__pycache__").write_text(
-        "a file where the folder would be, so that it cannot be made"
-    )
+    (folder / "uqprism" / "backends" / "numba" / "__pycache__").write_text("a file in the folder's place")
     code = CACHED.format(folder=str(folder))
     environment = {"XDG_CACHE_HOME": str(cache), "NUMBA_CACHE_DIR": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    first, second = (run(code, **environment).stdout.split() for _ in range(2))
+    first, second = (run_python(code, **environment).split() for _ in range(2))
     assert first[:2] == ["0", "1"]
     assert second[:2] == ["1", "0"]
     assert first[2].startswith(str(cache))
     program = folder / "uqprism" / "backends" / "program.py"
     program.write_text(program.read_text() + "# a change in a file that the kernel's pieces come from\n")
-    changed = run(code, **environment).stdout.split()
-    assert changed[:2] == ["0", "1"]
-    nowhere = run(code, **environment | {"XDG_CACHE_HOME": "/dev/null/none", "HOME": "/dev/null/none"})
-    assert nowhere.returncode == 0, nowhere.stderr
+    assert run_python(code, **environment).split()[:2] == ["0", "1"]
+    run_python(code, **environment | {"XDG_CACHE_HOME": "/dev/null/none", "HOME": "/dev/null/none"})

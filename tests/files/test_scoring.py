@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import decimal
 import io
-import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -290,40 +287,3 @@ def test_a_csv_file_is_not_closed_while_arrow_reads_ahead(tmp_path: Path, monkey
     del source
     assert opened[0].reads < 10  # or there would be nothing left to read ahead
     assert not opened[0].torn
-
-
-HEAVY = ["pyarrow", "dask", "distributed", "xarray", "pandas", "rich", "typer"]
-
-
-def run_python(code: str) -> str:
-    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
-def test_importing_files_loads_nothing_heavy() -> None:
-    code = f"import sys, json, uqprism.files; uqprism.files.score; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
-    assert json.loads(run_python(code)) == []
-
-
-@pytest.mark.parametrize(
-    ("package", "extra", "call"),
-    [
-        ("pyarrow", "cli", "score('in.csv', 'out.csv')"),
-        ("distributed", "scale", "score('in.csv', 'out', dask='tcp://localhost:1')"),
-        ("dask", "scale", "evaluate(mean=[[1.0]], variance=[[1.0]])"),
-    ],
-)
-def test_missing_packages_name_their_extra(package: str, extra: str, call: str, tmp_path: object) -> None:
-    code = f"""
-import os, sys
-os.chdir({str(tmp_path)!r})
-open("in.csv", "w").write("mean_0,scale_0\\n1,1\\n")
-sys.modules[{package!r}] = None
-import uqprism.files
-try:
-    uqprism.files.{call}
-except ImportError as error:
-    print(error)
-"""
-    assert f"pip install 'uqprism[{extra}]'" in run_python(code)

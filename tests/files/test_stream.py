@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from tests.conftest import run_python
 
 ROWS = 450_000
 PEAK = """
@@ -37,7 +37,5 @@ def test_the_peak_is_that_of_a_few_batches(tmp_path: Path) -> None:
         columns = {f"mean_{i}": rng.normal(size=rows) for i in range(20)}
         columns |= {f"variance_{i}": np.exp(rng.normal(size=rows)) for i in range(20)}
         pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet", row_group_size=rows)
-    files = [str(tmp_path / f"{name}.parquet") for name in ("short", "long", "out")]
-    result = subprocess.run([sys.executable, "-c", PEAK, *files], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    assert int(result.stdout) * 1024 < (tmp_path / "long.parquet").stat().st_size / 4
+    peak = run_python(PEAK, *(tmp_path / f"{name}.parquet" for name in ("short", "long", "out")))
+    assert int(peak) * 1024 < (tmp_path / "long.parquet").stat().st_size / 4
