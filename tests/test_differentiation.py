@@ -106,6 +106,7 @@ def test_outputs_follow_inputs(library: str) -> None:
         assert ens.matched.variance.dtype == mean.dtype
 
 
+@pytest.mark.slow
 def test_jax_jit_and_grad() -> None:
     """Under jit the numbers are those of NumPy, and gradients those of PyTorch: of members apart, near and coinciding."""
     import jax
@@ -126,6 +127,7 @@ def test_jax_jit_and_grad() -> None:
     assert_allclose(d_scale, tensors[1].grad.numpy(), rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_jax_jit_states_a_bound_that_holds() -> None:
     """Under jit the number of panels is fixed; the stated tolerance covers even the widest reference case."""
     import jax
@@ -148,6 +150,7 @@ def test_jax_jit_states_a_bound_that_holds() -> None:
             assert not ordinary or error <= (1e-8 if is_hard(name) else 1e-10), (case["name"], name)
 
 
+@pytest.mark.slow
 def test_jax_gradients_are_finite_where_members_coincide() -> None:
     import jax
 

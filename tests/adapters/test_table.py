@@ -74,6 +74,15 @@ def test_members_given_by_draws_have_no_columns(form: str) -> None:
         getattr(up.EnsemblePrediction.samples(RNG.normal(size=(2, 5, 4))), form)()
 
 
+CELLS = {
+    "mean": ({"mean_1": [0.0, np.nan, 0.0, np.inf]}, r"row 1: mean_1 must be finite, got nan \(2 such rows\)"),
+    "variance": ({"variance_2": [1.0, 1.0, 1.0, 0.0]}, "row 3: variance_2 must be finite and greater than zero, got 0.0"),
+    "null": ({"mean_0": pd.array([1.0, None, 1.0, 1.0], "Float64")}, "row 1: mean_0 must be finite, got nan"),
+    "text": ({"mean_0": list("abcd")}, "column 'mean_0' must hold numbers, its type is object"),
+    "half": ({"mean_3": [0.0] * 4}, "member 3 has a mean but no variance column"),
+}
+
+
 def changed(**columns: object) -> pd.DataFrame:
     return pd.DataFrame(COLUMNS | columns)
 
@@ -90,26 +99,7 @@ BAD = {
     "lonely": (LONELY | {"scale_1": [1.0]}, LAPLACE, UqprismError, "member 1 has no location column"),
     "patterns": (COLUMNS, LAPLACE | {"mean_columns": "m{i}"}, UqprismError, "are for Gaussian members, not laplace"),
     "df": (LONELY | {"df_0": [0.0]}, {}, UqprismError, "row 0: df_0 must be finite and greater than zero"),
-    "mean": (
-        changed(mean_1=[0.0, np.nan, 0.0, np.inf]),
-        {},
-        InvalidValueError,
-        r"row 1: mean_1 .* got nan \(2 such rows\)",
-    ),
-    "variance": (
-        changed(variance_2=[1, 1, 1, 0.0]),
-        {},
-        InvalidValueError,
-        "row 3: variance_2 .* greater than zero, got 0.0",
-    ),
-    "null": (
-        changed(mean_0=pd.array([1, None, 1, 1], "Float64")),
-        {},
-        InvalidValueError,
-        "row 1: mean_0 .* finite, got nan",
-    ),
-    "text": (changed(mean_0=list("abcd")), {}, InvalidValueError, "column 'mean_0' must hold numbers, its type is object"),
-    "half": (changed(mean_3=[0.0] * 4), {}, InvalidValueError, "member 3 has a mean but no variance column"),
+    **{case: (changed(**columns), {}, InvalidValueError, message) for case, (columns, message) in CELLS.items()},
     "path": ("predictions.csv", {}, ArrayTypeError, "read_csv"),
     "array": (MEAN, {}, ArrayTypeError, "EnsemblePrediction.gaussian"),
     "dask": (dd.from_pandas(changed(), npartitions=1), {}, ArrayTypeError, "uqprism.files.evaluate"),

@@ -173,6 +173,7 @@ print(sum(prepare.stats.cache_hits.values()), sum(prepare.stats.cache_misses.val
 """
 
 
+@pytest.mark.slow
 def test_read_only_package(tmp_path: Path) -> None:
     """Compiled code is kept in the user's cache folder where the package's own cannot be written, and found again."""
     folder, cache = tmp_path / "site", tmp_path / "cache"

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+import pytest
 
 import uqprism as up
 from uqprism import files
@@ -80,6 +81,12 @@ def read_table(path: Path) -> pa.Table:
         with np.load(path) as file:
             return pa.table(dict(file))
     return pq.read_table(path)
+
+
+def refused(error: type[Exception], message: str, *arguments: object, **options: object) -> None:
+    """Scoring these is refused with this message."""
+    with pytest.raises(error, match=message):
+        files.score(*arguments, **options)
 
 
 def score_table(folder: Path, given: pa.Table, **options: object) -> pa.Table:

@@ -42,19 +42,17 @@ def contents(folder: Path) -> dict[str, pa.Table]:
     return {path.relative_to(folder).as_posix(): pq.read_table(path) for path in sorted(folder.rglob("*.parquet"))}
 
 
-def test_a_cluster_makes_what_one_machine_makes(cluster: LocalCluster, folder: Path, tmp_path: Path) -> None:
+def test_a_cluster_makes_what_one_machine_makes(
+    cluster: LocalCluster, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where paths are relative."""
     score(folder, tmp_path / "one", measures=FEW)
-    report = score(folder, tmp_path / "many", measures=FEW, dask=cluster.scheduler_address)
-    assert contents(tmp_path / "many") == contents(tmp_path / "one")
-    assert (tmp_path / "many" / "_uqprism.json").read_text() == (tmp_path / "one" / "_uqprism.json").read_text()
-    assert (report.rows, len(report.parts)) == (200, 4)
-
-
-def test_paths_may_be_relative(cluster: LocalCluster, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    report = score("in", "out", measures=FEW, dask=cluster.scheduler_address)
-    assert report.parts[0] == Path("out/fold=0/part.parquet")
-    assert len(contents(tmp_path / "out")) == 4
+    report = score("in", "many", measures=FEW, dask=cluster.scheduler_address)
+    assert contents(tmp_path / "many") == contents(tmp_path / "one")
+    assert len(contents(tmp_path / "many")) == 4
+    assert (tmp_path / "many" / "_uqprism.json").read_text() == (tmp_path / "one" / "_uqprism.json").read_text()
+    assert (report.rows, len(report.parts), report.parts[0]) == (200, 4, Path("many/fold=0/part.parquet"))
 
 
 def test_one_large_file_is_shared_out(cluster: LocalCluster, tmp_path: Path) -> None:
@@ -130,9 +128,7 @@ def test_a_killed_worker_loses_nothing(cluster: LocalCluster, tmp_path: Path) ->
         killer.join()
         assert killed[0] not in client.scheduler_info()["workers"]
     assert report.rows == 4000
-    assert sorted(path.name for path in (tmp_path / "many").iterdir()) == [
-        "_uqprism.json",
-        *(f"in-{i:05d}.parquet" for i in range(8)),
-    ]
+    parts = [f"in-{i:05d}.parquet" for i in range(8)]
+    assert sorted(path.name for path in (tmp_path / "many").iterdir()) == ["_uqprism.json", *parts]
     score(tmp_path / "in.parquet", tmp_path / "one", part_rows=500)
     assert contents(tmp_path / "many") == contents(tmp_path / "one")

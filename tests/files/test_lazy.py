@@ -70,14 +70,15 @@ def test_all_measures_of_a_block_are_one_computation(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("chunks", [None, {"lat": 2}])
 @pytest.mark.parametrize("kind", ["variance", "scale"])
-def test_xarray_datasets(chunks: dict[str, int] | None, kind: str) -> None:
+@pytest.mark.parametrize("dim", ["member", "model"])
+def test_xarray_datasets(chunks: dict[str, int] | None, kind: str, dim: str) -> None:
     given = {name: x.reshape(-1, 4, 5) for name, x in members(20).items()}
     spread = given["variance"] if kind == "variance" else np.sqrt(given["variance"])
     data = xr.Dataset(
-        {"mean": (("lat", "member", "lon"), np.moveaxis(given["mean"], 0, 1)), kind: (("member", "lat", "lon"), spread)},
-        coords={"lat": [1.0, 2.0, 3.0, 4.0], "lon": np.arange(5), "member": list("abc"), "zone": ("lat", list("wxyz"))},
+        {"mean": (("lat", dim, "lon"), np.moveaxis(given["mean"], 0, 1)), kind: ((dim, "lat", "lon"), spread)},
+        coords={"lat": [1.0, 2.0, 3.0, 4.0], "lon": np.arange(5), dim: list("abc"), "zone": ("lat", list("wxyz"))},
     )
-    found = files.evaluate(data if chunks is None else data.chunk(chunks), FEW)
+    found = files.evaluate(data if chunks is None else data.chunk(chunks), FEW, member_dim=dim)
     assert list(found.data_vars) == FEW
     assert set(found.coords) == {"lat", "lon", "zone"}
     assert (found[FEW[0]].chunks is None) == (chunks is None)
@@ -86,29 +87,27 @@ def test_xarray_datasets(chunks: dict[str, int] | None, kind: str) -> None:
         np.testing.assert_allclose(found[name].values, wanted, rtol=1e-12)
 
 
-def test_another_member_dimension() -> None:
-    given = members(6)
-    data = xr.Dataset({name: (("model", "x"), x) for name, x in given.items()})
-    np.testing.assert_allclose(files.evaluate(data, FEW, member_dim="model")[FEW[0]], expected(given, FEW)[FEW[0]], rtol=1e-12)
-    with pytest.raises(ArgumentError, match="member_dim 'member' is no dimension"):
-        files.evaluate(data)
+X = np.ones((2, 3))
+NEEDS = "mean with one of variance and scale"
 
 
-def test_what_makes_no_ensemble_is_refused() -> None:
-    x = np.ones((2, 3))
-    for given in ({}, {"mean": x}, {"mean": x, "variance": x, "scale": x}):
-        with pytest.raises(ArgumentError, match="mean with one of variance and scale"):
-            files.evaluate(**given)
-    with pytest.raises(InvalidValueError, match="variance must match mean"):
-        files.evaluate(mean=x, variance=x[:, :2])
-    with pytest.raises(ArgumentError, match="not both"):
-        files.evaluate(table(3).to_pandas(), mean=x)
-    with pytest.raises(ArrayTypeError, match="got ndarray; pass arrays as mean="):
-        files.evaluate(x)
-    with pytest.raises(InvalidValueError, match="has the name of a measure"):
-        files.evaluate(table(3, **{FEW[0]: np.zeros(3)}).to_pandas(), FEW)
-    with pytest.raises(InvalidValueError, match="the Dataset needs"):
-        files.evaluate(xr.Dataset({"mean": ("member", [1.0])}))
+@pytest.mark.parametrize(
+    ("data", "given", "error", "message"),
+    [
+        (None, {}, ArgumentError, NEEDS),
+        (None, {"mean": X}, ArgumentError, NEEDS),
+        (None, {"mean": X, "variance": X, "scale": X}, ArgumentError, NEEDS),
+        (None, {"mean": X, "variance": X[:, :2]}, InvalidValueError, "variance must match mean"),
+        (table(3).to_pandas(), {"mean": X}, ArgumentError, "not both"),
+        (X, {}, ArrayTypeError, "got ndarray; pass arrays as mean="),
+        (table(3, **{FEW[0]: X[0]}).to_pandas(), {"measures": FEW}, InvalidValueError, "has the name of a measure"),
+        (xr.Dataset({"mean": ("member", [1.0])}), {}, InvalidValueError, "the Dataset needs"),
+        (xr.Dataset({"mean": ("m", [1.0]), "scale": ("m", [1.0])}), {}, ArgumentError, "member_dim 'member' is no dimension"),
+    ],
+)
+def test_what_makes_no_ensemble_is_refused(data: object, given: dict, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        files.evaluate(data, **given)
 
 
 def test_bad_values_are_named_when_they_are_met() -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.files.tables import FEW, assert_scored, table
+from tests.files.tables import FEW, assert_scored, refused, table
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.files import score, stream, write
 from uqprism.files.rows import Scorer
@@ -82,8 +82,7 @@ def test_resume_starts_where_there_is_nothing(folder: Path, tmp_path: Path) -> N
 def test_resume_with_other_options_says_what_differs(
     folder: Path, interrupted: Path, change: dict[str, object], message: str
 ) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        score(folder, interrupted, resume=True, **change)
+    refused(ArgumentError, message, folder, interrupted, resume=True, **change)
 
 
 def test_resume_after_bad_rows_with_another_way_to_treat_them(folder: Path, tmp_path: Path) -> None:
@@ -91,30 +90,25 @@ def test_resume_after_bad_rows_with_another_way_to_treat_them(folder: Path, tmp_
     broken = table(50).to_pydict()
     broken["mean_1"][3] = None
     pq.write_table(pa.table(broken), folder / "1.parquet")
-    with pytest.raises(InvalidValueError, match="row 3"):
-        score(folder, tmp_path / "out", measures=FEW, threads=1)
+    refused(InvalidValueError, "row 3", folder, tmp_path / "out", measures=FEW, threads=1)
     report = score(folder, tmp_path / "out", measures=FEW, on_bad="drop", resume=True)
     assert report.bad_rows == 1
     assert report.resumed_rows > 0
-    with pytest.raises(ArgumentError, match='on_bad "drop", now "null"'):
-        score(folder, tmp_path / "out", measures=FEW, on_bad="null", resume=True)
+    refused(ArgumentError, 'on_bad "drop", now "null"', folder, tmp_path / "out", measures=FEW, on_bad="null", resume=True)
 
 
 def test_resume_notices_other_inputs(folder: Path, interrupted: Path) -> None:
     now = (folder / "0.parquet").stat()
     os.utime(folder / "0.parquet", ns=(now.st_atime_ns, now.st_mtime_ns + 1))
-    with pytest.raises(ArgumentError, match=r"another 0\.parquet \(its time has changed\)"):
-        score(folder, interrupted, measures=FEW, resume=True)
+    refused(ArgumentError, r"another 0\.parquet \(its time has changed\)", folder, interrupted, measures=FEW, resume=True)
     (folder / "0.parquet").unlink()
-    with pytest.raises(ArgumentError, match=r"0\.parquet is not a part of this run"):
-        score(folder, interrupted, measures=FEW, resume=True)
+    refused(ArgumentError, r"0\.parquet is not a part of this run", folder, interrupted, measures=FEW, resume=True)
 
 
 def test_what_is_there_stays_unless_it_is_to_be_replaced(folder: Path, tmp_path: Path) -> None:
     score(folder, tmp_path / "out", measures=FEW)
     before = state(tmp_path / "out")
-    with pytest.raises(ArgumentError, match="exists already; pass overwrite or resume"):
-        score(folder, tmp_path / "out", measures=FEW)
+    refused(ArgumentError, "exists already; pass overwrite or resume", folder, tmp_path / "out", measures=FEW)
     assert state(tmp_path / "out") == before
     (folder / "3.parquet").unlink()
     score(folder, tmp_path / "out", measures="crps.bayes.members", overwrite=True)
@@ -150,8 +144,7 @@ def test_resume_of_one_file(tmp_path: Path) -> None:
     assert score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures=FEW, resume=True).resumed_rows == 20
     with pytest.raises(ArgumentError, match="has no record of its making"):
         score(tmp_path / "in.parquet", tmp_path / "out.csv", measures=FEW, resume=True)
-    with pytest.raises(ArgumentError, match="contradict"):
-        score(tmp_path / "in.parquet", tmp_path / "out.csv", resume=True, overwrite=True)
+    refused(ArgumentError, "contradict", tmp_path / "in.parquet", tmp_path / "out.csv", resume=True, overwrite=True)
 
 
 @pytest.mark.parametrize("target", ["out.parquet", "out.csv", "out.npz", "out"])

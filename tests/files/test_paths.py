@@ -12,7 +12,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from tests.files.tables import FEW, assert_scored, members, read_table, table
+from tests.files.tables import FEW, assert_scored, members, read_table, refused, table
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.files import named_by_stem, score
 
@@ -102,8 +102,7 @@ def test_several_files_of_other_columns_do_not_go_into_one(tmp_path: Path) -> No
 
 
 def test_one_file_would_lose_partitions(partitioned: Path, tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="partition keys"):
-        score(partitioned, tmp_path / "out.parquet")
+    refused(ArgumentError, "partition keys", partitioned, tmp_path / "out.parquet")
 
 
 def test_large_files_are_cut_at_row_groups(tmp_path: Path) -> None:
@@ -134,8 +133,7 @@ def test_members_must_be_numbers(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match="column 'mean_0' must hold numbers, its type is string"):
         score(tmp_path / "in.parquet", tmp_path / "out.parquet")
     (tmp_path / "in.csv").write_text("mean_0,variance_0\n1,1\nx,1\n")
-    with pytest.raises(FileError, match=r"in\.csv: column 'mean_0': .*'x'; members must be numbers"):
-        score(tmp_path / "in.csv", tmp_path / "out.parquet")
+    refused(FileError, r"in\.csv: column 'mean_0': .*'x'; members must be numbers", tmp_path / "in.csv", tmp_path / "out.parquet")
 
 
 def test_a_column_of_two_types_in_a_csv_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,43 +148,33 @@ def test_a_column_of_two_types_in_a_csv_file_is_named(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("weights", [[0.5, 0.5], [0.5, 0.5, 0.5]])
 def test_weights_must_fit(tmp_path: Path, weights: list[float]) -> None:
     pq.write_table(table(5), tmp_path / "in.parquet")
-    with pytest.raises(ArgumentError, match="weights must"):
-        score(tmp_path / "in.parquet", tmp_path / "out.parquet", weights=weights)
+    refused(ArgumentError, "weights must", tmp_path / "in.parquet", tmp_path / "out.parquet", weights=weights)
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     for name in ("in.parquet", "in.csv", "in.npz"):
         (tmp_path / name).touch()
-        with pytest.raises(FileError, match=name):
-            score(tmp_path / name, tmp_path / "out.parquet")
+        refused(FileError, name, tmp_path / name, tmp_path / "out.parquet")
     np.savez(tmp_path / "in.npz", **members(1000))
     whole = (tmp_path / "in.npz").read_bytes()
     (tmp_path / "in.npz").write_bytes(whole[:5000])
-    with pytest.raises(FileError, match=r"in\.npz: cannot be read"):
-        score(tmp_path / "in.npz", tmp_path / "out.parquet")
+    refused(FileError, r"in\.npz: cannot be read", tmp_path / "in.npz", tmp_path / "out.parquet")
     (tmp_path / "empty").mkdir()
     for missing, message in [("nowhere.parquet", "no such file"), ("no*.parquet", "nothing matches"), ("empty", "holds no")]:
-        with pytest.raises(FileError, match=message):
-            score(tmp_path / missing, tmp_path / "out.parquet")
+        refused(FileError, message, tmp_path / missing, tmp_path / "out.parquet")
     (tmp_path / "in.txt").touch()
-    with pytest.raises(FileError, match="files end in"):
-        score(tmp_path / "in.txt", tmp_path / "out.parquet")
-    with pytest.raises(ArgumentError, match="no input"):
-        score([], tmp_path / "out.parquet")
+    refused(FileError, "files end in", tmp_path / "in.txt", tmp_path / "out.parquet")
+    refused(ArgumentError, "no input", [], tmp_path / "out.parquet")
 
 
 def test_outputs_in_the_way_of_inputs_are_refused(partitioned: Path, tmp_path: Path) -> None:
     for output, message in [(partitioned, "lies in"), (partitioned / "out", "lies in"), (tmp_path / "out.txt", "ends in")]:
-        with pytest.raises(ArgumentError, match=message):
-            score(partitioned, output, overwrite=True)
-    with pytest.raises(ArgumentError, match="is an input"):
-        score(partitioned / PARTS[0], partitioned / PARTS[0], overwrite=True)
-    with pytest.raises(ArgumentError, match="holds the inputs"):
-        score(partitioned / PARTS[0], tmp_path, overwrite=True)
+        refused(ArgumentError, message, partitioned, output, overwrite=True)
+    refused(ArgumentError, "is an input", partitioned / PARTS[0], partitioned / PARTS[0], overwrite=True)
+    refused(ArgumentError, "holds the inputs", partitioned / PARTS[0], tmp_path, overwrite=True)
     for name in ("a.csv", "a.parquet"):
         (tmp_path / name).touch()
-    with pytest.raises(ArgumentError, match="would both become"):
-        score([tmp_path / "a.csv", tmp_path / "a.parquet"], tmp_path / "out")
+    refused(ArgumentError, "would both become", [tmp_path / "a.csv", tmp_path / "a.parquet"], tmp_path / "out")
 
 
 def test_ood_files_are_named_by_stem_or_by_path() -> None:

@@ -23,6 +23,7 @@ from tests.files.tables import (
     expected,
     members,
     read_table,
+    refused,
     score_table,
     table,
     write_table,
@@ -172,8 +173,7 @@ def test_saved_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
         ("laplace.parquet", "laplace members"),
         ("evidential.npz", "not by"),
     ):
-        with pytest.raises(InvalidValueError, match=message):
-            score(tmp_path / name, tmp_path / "out.parquet")
+        refused(InvalidValueError, message, tmp_path / name, tmp_path / "out.parquet")
         with pytest.raises(InvalidValueError, match=message):
             Points.of(tmp_path / name).measures(FEW)
 
@@ -195,11 +195,9 @@ def test_a_damaged_npz_file_is_refused(tmp_path: Path) -> None:
     data = bytearray((tmp_path / "in.npz").read_bytes())
     data[600] ^= 1
     (tmp_path / "in.npz").write_bytes(data)
-    with pytest.raises(FileError, match=r"in\.npz: cannot be read: Bad CRC-32"):
-        score(tmp_path / "in.npz", tmp_path / "out.parquet")
+    refused(FileError, r"in\.npz: cannot be read: Bad CRC-32", tmp_path / "in.npz", tmp_path / "out.parquet")
     np.savez(tmp_path / "in.npz", **members(2), what=np.array([None, {}]))
-    with pytest.raises(FileError, match=r"in\.npz: cannot be read: an array holds Python objects"):
-        score(tmp_path / "in.npz", tmp_path / "out.parquet")
+    refused(FileError, r"in\.npz: cannot be read: an array holds Python objects", tmp_path / "in.npz", tmp_path / "out.parquet")
 
 
 SHAPE = r"needs arrays mean and variance or scale of one shape \(members, points\)"
@@ -218,8 +216,7 @@ SHAPE = r"needs arrays mean and variance or scale of one shape \(members, points
 )
 def test_npz_files_of_other_shapes_are_refused(tmp_path: Path, arrays: dict[str, np.ndarray], message: str) -> None:
     np.savez(tmp_path / "in.npz", **arrays)
-    with pytest.raises(InvalidValueError, match=message):
-        score(tmp_path / "in.npz", tmp_path / "out.parquet")
+    refused(InvalidValueError, message, tmp_path / "in.npz", tmp_path / "out.parquet")
 
 
 def test_what_npz_cannot_hold_is_refused(tmp_path: Path) -> None:
