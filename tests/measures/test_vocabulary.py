@@ -8,7 +8,7 @@ import pytest
 import uqprism as up
 from uqprism.ensemble.approximations import Approximation, approximations
 from uqprism.measures import resolve_rule
-from uqprism.measures.vocabulary import has_shares, risk_unit, rule_words, told_unit
+from uqprism.measures.vocabulary import has_shares, risk_unit, rule_words, unit_in_words
 from uqprism.plots.words import quantity
 from uqprism.rules import PAPER
 
@@ -32,7 +32,7 @@ def test_every_rule_of_the_paper_and_every_approximation_has_words() -> None:
     ],
 )
 def test_risks_are_in_units_that_follow_from_the_rule(rule: str, named: str, compound: str, unnamed: str) -> None:
-    assert (risk_unit(rule, "km"), risk_unit(rule, "km/h"), told_unit(rule)) == (named, compound, unnamed)
+    assert (risk_unit(rule, "km"), risk_unit(rule, "km/h"), unit_in_words(rule)) == (named, compound, unnamed)
     assert quantity(rule, "km").removeprefix(rule_words(rule).name) == (f", {named}" if named else "")
 
 

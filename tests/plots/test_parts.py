@@ -73,11 +73,11 @@ def test_zero_has_a_place_on_an_axis_that_needs_a_logarithm() -> None:
     assert outlines[1].get_data().values.sum() == pytest.approx(100.0)
 
 
-def test_points_from_outside_have_colours_markers_and_names_of_their_own() -> None:
+def test_ood_points_have_colours_markers_and_names_of_their_own() -> None:
     values = np.linspace(1.0, 2.0, 30)
     names = ["left", "_right$x$", "a file with a name that is far too long for a legend"]
-    outside = {name: (values, values * 10.0 ** (i + 1)) for i, name in enumerate(names)}
-    axes = figures.noise_and_disagreement(values, values, rule="log", outside=outside)
+    ood = {name: (values, values * 10.0 ** (i + 1)) for i, name in enumerate(names)}
+    axes = figures.noise_and_disagreement(values, values, rule="log", ood=ood)
     axes.figure.draw_without_rendering()
     drawn = [line for line in axes.get_lines() if len(line.get_xdata()) == 30]
     assert len({(line.get_color(), line.get_marker()) for line in drawn}) == len({line.get_color() for line in drawn}) == 4

@@ -56,7 +56,7 @@ def test_names_and_units_are_no_formulas(given: bool) -> None:
     values, odd = np.linspace(1.0, 2.0, 50), r"my $\frac$ score"
     ax = Figure().subplots() if given else None
     drawn = [
-        figures.noise_and_disagreement(values, values, unit="$_$", outside={odd: (values, values)}, ax=ax),
+        figures.noise_and_disagreement(values, values, unit="$_$", ood={odd: (values, values)}, ax=ax),
         figures.error_against_uncertainty(values, values, label=odd, unit="$_$"),
         rank_correlation({odd: values, "b": -values}).plot(),
         selective_prediction({odd: values}, error=values**2, resamples=0).plot(),
@@ -94,12 +94,10 @@ def test_on_a_page_no_text_overlaps_another_or_leaves_the_figure(
     ens, y = ensemble(300)
     d, found = up.decompose(ens), up.calibration(ens, y)
     long = "kilowatt hours"
-    outside = {"a file with a rather long name": (d.aleatoric, 9.0 * d.epistemic), "another": (d.aleatoric, 0.0 * d.epistemic)}
+    ood = {"a file with a rather long name": (d.aleatoric, 9.0 * d.epistemic), "another": (d.aleatoric, 0.0 * d.epistemic)}
     drawn = {
         "scatter": on_a_page(lambda ax: figures.noise_and_disagreement(d.aleatoric, d.epistemic, unit=long, ax=ax), height=4.0),
-        "outside": on_a_page(
-            lambda ax: figures.noise_and_disagreement(d.aleatoric, d.epistemic, outside=outside, ax=ax), height=4.3
-        ),
+        "outside": on_a_page(lambda ax: figures.noise_and_disagreement(d.aleatoric, d.epistemic, ood=ood, ax=ax), height=4.3),
         "unnamed": on_a_page(lambda ax: figures.noise_and_disagreement(d.aleatoric, d.epistemic, ax=ax), height=4.0),
         "distributions": on_a_page(lambda ax: figures.distributions(d.aleatoric, d.epistemic, unit=long, ax=ax), height=3.2),
         "retention": on_a_page(lambda ax: figures.retention_curves(selective, ax=ax, error=f"mean squared error ({long}²)")),

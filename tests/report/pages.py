@@ -47,8 +47,8 @@ def far() -> tuple[up.EnsemblePrediction, np.ndarray]:
 def write(path: Path) -> Report:
     """A report with all sections."""
     ens, y = ensemble(150)
-    outside = {"near": near()[0], "far": far()[0]}
-    return up.write_report(ens, path, target=y, ood=outside, unit="minutes", resamples=RESAMPLES)
+    ood = {"near": near()[0], "far": far()[0]}
+    return up.write_report(ens, path, target=y, ood=ood, unit="minutes", resamples=RESAMPLES)
 
 
 class Page(HTMLParser):

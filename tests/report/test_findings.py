@@ -10,6 +10,7 @@ import pytest
 import uqprism as up
 from tests.report.pages import RESAMPLES, far, near
 from tests.tasks.problems import ensemble
+from uqprism.plots.words import UNNAMED
 from uqprism.report.findings import Parts, RealisedPenalty, find
 from uqprism.report.page import Report
 from uqprism.report.readers import read_subject
@@ -32,12 +33,12 @@ def test_the_numbers_are_those_of_the_functions(written: Report) -> None:
     found, d = written.findings, up.decompose(ens)
     assert (found.parts.bayes, found.parts.excess) == pytest.approx((d.aleatoric.mean(), d.epistemic.mean()))
     for name, other in (("near", near()[0]), ("far", far()[0])):
-        assert found.outside[name].excess == pytest.approx(up.decompose(other).epistemic.mean())
+        assert found.ood[name].excess == pytest.approx(up.decompose(other).epistemic.mean())
     table = up.evaluate(ens, list(found.results["selective_prediction"]))
     selective = selective_prediction(table, error=prediction_error(ens, y), resamples=RESAMPLES)
     assert found.results["selective_prediction"].rows() == selective.rows()
-    outside = {name: up.evaluate(other, list(table)) for name, other in (("near", near()[0]), ("far", far()[0]))}
-    assert found.results["ood_detection"].rows() == ood_detection(table, outside, resamples=RESAMPLES).rows()
+    others = {name: up.evaluate(other, list(table)) for name, other in (("near", near()[0]), ("far", far()[0]))}
+    assert found.results["ood_detection"].rows() == ood_detection(table, others, resamples=RESAMPLES).rows()
     np.testing.assert_array_equal(found.results["rank_correlation"].matrix, rank_correlation(table).matrix)
     np.testing.assert_array_equal(found.calibration.pit, up.calibration(ens, y).pit)
     chosen = up.select_measure(table, error=prediction_error(ens, y), resamples=RESAMPLES)
@@ -116,7 +117,7 @@ def test_a_threshold_that_misses_unfamiliar_rows_is_found() -> None:
         return dict(zip((*PAIR, TOTAL), [*both, sum(both)], strict=True))
 
     (missed,) = find(read_subject(rows(5.0, 0.0), ood=rows(1.0, 1.0)), resamples=0, seed=0).missed
-    assert (missed.name, missed.by, missed.caught) == ("outside", TOTAL, 0.0)
+    assert (missed.name, missed.by, missed.caught) == (UNNAMED, TOTAL, 0.0)
     assert (missed.instead, missed.caught_instead) == (PAIR[1], 1.0)
 
 

@@ -33,8 +33,8 @@ def test_columns_of_members_are_read_from_any_table(kind: str, tmp_path: Path) -
     given, other = frame(), frame(20, shift=1.0, seed=2)
     if kind == "file":
         given.to_parquet(tmp_path / "given.parquet")
-        other.to_parquet(tmp_path / "outside.parquet")
-        found = read_subject(tmp_path / "given.parquet", target="y", ood=[tmp_path / "outside.parquet"])
+        other.to_parquet(tmp_path / "far.parquet")
+        found = read_subject(tmp_path / "given.parquet", target="y", ood=[tmp_path / "far.parquet"])
     else:
         change = {"frame": lambda x: x, "Arrow": pa.Table.from_pandas, "mapping": lambda x: x.to_dict("list")}[kind]
         found = read_subject(change(given), target="y", ood=change(other))
@@ -44,7 +44,7 @@ def test_columns_of_members_are_read_from_any_table(kind: str, tmp_path: Path) -
     assert len(found.measures) == 12
     for name in table:
         np.testing.assert_allclose(found.measures[name], table[name], rtol=1e-12)
-        np.testing.assert_allclose(found.outside["outside"].measures[name], far[name])
+        np.testing.assert_allclose(next(iter(found.ood.values())).measures[name], far[name])
     np.testing.assert_array_equal(found.target, y)
     np.testing.assert_allclose(found.error, prediction_error(ens, y))
     assert found.target_name == "y"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.report.pages import SENTENCES, plain
 from tests.report.test_findings import TOTAL, parts
-from uqprism.plots.words import ErrorWords
+from uqprism.plots.words import UNNAMED, ErrorWords
 from uqprism.report import sentences
 from uqprism.report.findings import Missed, RealisedPenalty
 from uqprism.tasks import Calibration, TaskResult, ood_detection, selective_prediction
@@ -24,8 +24,8 @@ def selective(error, uncertainty) -> TaskResult:
 
 def ood(shifts: dict[str, float], *, resamples: int = 0) -> TaskResult:
     known, *others = ({TOTAL: np.arange(20.0) + shift} for shift in (0.0, *shifts.values()))
-    outside = dict(zip(shifts, others, strict=True)) if len(others) > 1 else others[0]
-    return ood_detection(known, outside, resamples=resamples)
+    other = dict(zip(shifts, others, strict=True)) if len(others) > 1 else others[0]
+    return ood_detection(known, other, resamples=resamples)
 
 
 def of_rows() -> Iterator[tuple[str, str]]:
@@ -53,11 +53,11 @@ def of_rows() -> Iterator[tuple[str, str]]:
     for name, found in {"same": (0.25, 0.26, 0.01), "more": (0.25, 0.45, 0.01), "less": (0.25, 0.05, 0.01)}.items():
         yield f"realised, {name}", sentences.realised(RealisedPenalty(*found), SPREAD)
     others = {"left": parts([1.0], [3.0]), "right": parts([1.0], [1.0])}
-    yield "outside, shares", sentences.outside(SPREAD, others)
+    yield "ood, shares", sentences.disagreement_on_ood(SPREAD, others)
     log = [parts([-1.0], [0.1], rule="log"), parts([-2.0], [4.0], rule="log")]
-    yield "outside, amounts", sentences.outside(log[0], {"outside": log[1]})
-    yield "outside, none", sentences.outside(SPREAD, {})
-    yield "outside, one model", sentences.outside(ONE_MODEL, others)
+    yield "ood, amounts", sentences.disagreement_on_ood(log[0], {UNNAMED: log[1]})
+    yield "ood, none", sentences.disagreement_on_ood(SPREAD, {})
+    yield "ood, one model", sentences.disagreement_on_ood(ONE_MODEL, others)
 
 
 def of_tasks() -> Iterator[tuple[str, str]]:
@@ -74,9 +74,9 @@ def of_tasks() -> Iterator[tuple[str, str]]:
         yield f"calibration, {name}", sentences.calibrated(Calibration(pit))
     yield "detection, two", sentences.detected(ood({"near": 1.0, "far": 100.0}), TOTAL)
     yield "detection, one", sentences.detected(ood({"elsewhere": 1.0}, resamples=50), TOTAL, "elsewhere")
-    yield "detection, below", sentences.detected(ood({"outside": -15.0}, resamples=50), TOTAL)
+    yield "detection, below", sentences.detected(ood({UNNAMED: -15.0}, resamples=50), TOTAL)
     other = "log.excess.members.members"
-    yield "missed", sentences.missed([Missed("outside", TOTAL, 0.0, other, 1.0), Missed("far", TOTAL, 0.01, "mine", 0.2)])
+    yield "missed", sentences.missed([Missed(UNNAMED, TOTAL, 0.0, other, 1.0), Missed("far", TOTAL, 0.01, "mine", 0.2)])
     yield "left out", sentences.left_out(1, 60)
 
 

@@ -55,7 +55,7 @@ def risk_unit(rule: str, unit: str) -> str:
     return form.format(whole) if unit or "{}" not in form else ""
 
 
-def told_unit(rule: str, unit: str = "") -> str:
+def unit_in_words(rule: str, unit: str = "") -> str:
     """The same for a definition or an axis, where the target's unit may have no name: `squared units of the target`."""
     named = rule_words(rule).unit.replace("{}²", "squared {}").replace("{}³", "cubed {}")
     return risk_unit(rule, unit) or named.format("units of the target")

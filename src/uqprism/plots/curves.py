@@ -63,7 +63,7 @@ def roc_curves(result: Any, measures: Names = None, ax: Any = None) -> Any:
         axes.plot([0, 100], [0, 100], color="black", linestyle=DASHED, linewidth=1.0, label="chance (AUROC 0.500)")
         axes.set(xlim=(0, 100), ylim=(0, 101))
         axes.set_xlabel("known points flagged by mistake (%): false positive rate")
-        axes.set_ylabel("points from outside found (%): true positive rate")
+        axes.set_ylabel("unfamiliar inputs found (%): true positive rate")
         _legend_above(axes, result.describe("auroc").title)
     return axes
 

@@ -10,7 +10,7 @@ import numpy as np
 from uqprism.errors import ShapeError
 from uqprism.measures.vocabulary import has_shares
 from uqprism.plots.style import BLACK, BLUE, GREY, PURPLE, RISK_COLOURS, SKY, axes_or_new, edges, scaled
-from uqprism.plots.words import DISAGREEMENT, NOISE, origin, quantity
+from uqprism.plots.words import DISAGREEMENT, NOISE, from_set, quantity
 from uqprism.support.optional import require
 
 CELLS = 48  # of the density, to a side
@@ -29,7 +29,7 @@ def noise_and_disagreement(
     unit: str = "",
     drawn: Any = None,
     density: bool | None = None,
-    outside: Mapping[str, tuple[Any, Any]] | None = None,
+    ood: Mapping[str, tuple[Any, Any]] | None = None,
     ax: Any = None,
 ) -> Any:
     """Noise against disagreement at every point: as dots or, of very many points, as a density with some as dots.
@@ -43,11 +43,11 @@ def noise_and_disagreement(
         unit: of the target, for the axes.
         drawn: which points are dots; by default up to 3,000, see `sample`; an empty list for none.
         density: whether grey cells show all points, the stronger the more; by default where not all are dots.
-        outside: both risks of OOD points by the name of their data set, each with its own colour and marker.
+        ood: both risks of OOD points by the name of their data set, each with its own colour and marker.
         ax: axes to draw on; None for a new figure.
     """
     noise, disagreement = _both(aleatoric, epistemic)
-    others = {name: _both(*both) for name, both in (outside or {}).items()}
+    others = {name: _both(*both) for name, both in (ood or {}).items()}
     every = [np.concatenate([known, *(both[i] for both in others.values())]) for i, known in enumerate((noise, disagreement))]
     rows = sample(noise, disagreement) if drawn is None else np.asarray(drawn, dtype=np.intp)
     with axes_or_new(ax, 4.6) as axes:
@@ -58,7 +58,7 @@ def noise_and_disagreement(
         if len(rows):
             axes.plot(noise[rows], disagreement[rows], "o", color=BLUE, markersize=2.2, markeredgewidth=0, alpha=0.55)
         if others:
-            _outside(axes, others, dots=drawn is None)
+            _draw_ood(axes, others, dots=drawn is None)
         if has_shares(rule, every[0]):  # under other rules zero is no natural end, and equal parts mean nothing
             _equal_parts(axes)
         if axes.get_legend_handles_labels()[0]:
@@ -120,7 +120,7 @@ def kind_of(place: int) -> tuple[str, str]:
     return COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
 
 
-def _outside(axes: Any, others: Mapping[str, tuple[np.ndarray, np.ndarray]], *, dots: bool) -> None:
+def _draw_ood(axes: Any, others: Mapping[str, tuple[np.ndarray, np.ndarray]], *, dots: bool) -> None:
     """Draw OOD points, a sample of very many; without dots, only their names in the legend."""
     axes.plot([], [], "o", color=BLUE, markersize=3.5, label="known rows")
     for place, (name, (noise, disagreement)) in enumerate(others.items()):
@@ -133,9 +133,9 @@ def _outside(axes: Any, others: Mapping[str, tuple[np.ndarray, np.ndarray]], *, 
 
 
 def _for_legend(name: str) -> str:
-    """Short."""
-    told = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-    return f"from {origin(told)}"
+    """Where OOD points are from, with a long name cut."""
+    shown = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return from_set(shown).removeprefix("with ")
 
 
 def _density(axes: Any, noise: np.ndarray, disagreement: np.ndarray, cells: list[np.ndarray]) -> None:

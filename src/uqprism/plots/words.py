@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.measures.vocabulary import rule_words, told_unit
+from uqprism.measures.vocabulary import rule_words, unit_in_words
+
+UNNAMED = "unfamiliar inputs"  # stands for the name of a single data set in memory
+NOISE, DISAGREEMENT = "noise (aleatoric)", "disagreement (epistemic)"
 
 
 @dataclass(frozen=True)
@@ -57,14 +60,11 @@ class ErrorWords:
         return np.sqrt(np.maximum(mean, 0.0)) if self.root else mean
 
 
-def origin(name: str) -> str:
-    """Where rows are from, by the name of their data set; one without a name is called `outside`."""
-    return name if name == "outside" else f"“{name}”"
-
-
-NOISE, DISAGREEMENT = "noise (aleatoric)", "disagreement (epistemic)"
+def from_set(name: str) -> str:
+    """Where unfamiliar rows are from, by the name of their data set."""
+    return f"with {UNNAMED}" if name == UNNAMED else f"from “{name}”"
 
 
 def quantity(rule: str, unit: str = "") -> str:
     """The rule and the unit of its risks, for an axis: `CRPS, minutes`."""
-    return ", ".join(filter(None, (rule_words(rule).name, told_unit(rule, unit))))
+    return ", ".join(filter(None, (rule_words(rule).name, unit_in_words(rule, unit))))

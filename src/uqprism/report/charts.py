@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from uqprism import plots
-from uqprism.measures.vocabulary import measure_in_words, told_unit
+from uqprism.measures.vocabulary import measure_in_words, unit_in_words
 from uqprism.plots.svg import marks, places, render
+from uqprism.plots.words import from_set
 from uqprism.report.findings import OOD, SELECTIVE, ReportFindings
 from uqprism.report.formatting import SPACE, count, number
-from uqprism.report.sentences import from_set
 from uqprism.report.subject import Rows, Subject
 from uqprism.report.tables import details
 from uqprism.tasks.rank_correlation import RankCorrelation
@@ -24,7 +24,7 @@ WIDTH = 4.4  # inches
 BEST_OF_EACH = (
     "Shown are the measure that is advised and the best of each kind (total, noise, disagreement), unless they look the same."
 )
-MOST_OUTSIDE = 1_000  # rows drawn of each file of unfamiliar inputs
+MOST_OOD = 1_000  # rows drawn of each file of unfamiliar inputs
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ def chart(
 
 def scatter(subject: Subject) -> Chart:
     """Noise against disagreement: all rows as a density, a sample as dots that name their row."""
-    others = subject.outside_pairs
+    others = subject.ood_pairs
     drawn = plots.sample(subject.bayes, subject.excess)
-    sampled = {name: plots.sample(rows.bayes, rows.excess, MOST_OUTSIDE) for name, rows in others.items()}
+    sampled = {name: plots.sample(rows.bayes, rows.excess, MOST_OOD) for name, rows in others.items()}
     how: dict[str, Any] = {"rule": subject.pair.rule, "unit": subject.unit, "drawn": [], "density": len(drawn) < subject.n_rows}
-    how["outside"] = {name: (rows.bayes, rows.excess) for name, rows in others.items()}
+    how["ood"] = {name: (rows.bayes, rows.excess) for name, rows in others.items()}
     svg, axes = render(
         lambda ax: plots.noise_and_disagreement(subject.bayes, subject.excess, **how, ax=ax),
         name="scatter",
@@ -81,7 +81,7 @@ def scatter(subject: Subject) -> Chart:
     return Chart("scatter", "Each row, by the two kinds of uncertainty", caption, svg, data=data)
 
 
-def _scatter_caption(subject: Subject, drawn: int, outside: Mapping[str, int]) -> str:
+def _scatter_caption(subject: Subject, drawn: int, ood: Mapping[str, int]) -> str:
     """What is drawn, and from how many rows it is a sample."""
     text = "Each dot is a row."
     if drawn < subject.n_rows:
@@ -89,19 +89,19 @@ def _scatter_caption(subject: Subject, drawn: int, outside: Mapping[str, int]) -
             f"The darker the grey, the more of all {subject.n_rows:,} rows lie there; the dots are a sample of {drawn:,} that "
             "includes the most uncertain of either kind."
         )
-    others = subject.outside_pairs
-    some = [f"{n:,} of {others[name].n_rows:,} rows {from_set(name)}" for name, n in outside.items() if n < others[name].n_rows]
+    others = subject.ood_pairs
+    some = [f"{n:,} of {others[name].n_rows:,} rows {from_set(name)}" for name, n in ood.items() if n < others[name].n_rows]
     text += f" Samples are also drawn of unfamiliar rows: {', '.join(some)}." if some else ""
     return f"{text} Point at one, or tap it, to see which row it is."
 
 
-def _dots(subject: Subject, drawn: np.ndarray, outside: Mapping[str, np.ndarray], spots: np.ndarray) -> str:
+def _dots(subject: Subject, drawn: np.ndarray, ood: Mapping[str, np.ndarray], spots: np.ndarray) -> str:
     """Places and details of the dots as JSON, in which `<` is escaped so that it cannot end the script element."""
     columns = {"file": ["known rows"] * len(drawn), **_details(subject, drawn, details(subject, drawn, in_columns=False))}
-    for name, places_of in outside.items():
-        more = {"file": [name] * len(places_of), **_details(subject.outside[name], places_of, {})}
+    for name, places_of in ood.items():
+        more = {"file": [name] * len(places_of), **_details(subject.ood[name], places_of, {})}
         columns = {column: [*cells, *more.get(column, [""] * len(places_of))] for column, cells in columns.items()}
-    if not outside:
+    if not ood:
         del columns["file"]
     data = {"x": spots[:, 0].tolist(), "y": spots[:, 1].tolist(), "names": list(columns), "values": list(columns.values())}
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
@@ -120,7 +120,7 @@ def distributions(subject: Subject) -> Chart:
     return chart(
         "distributions",
         "How both are distributed over the rows",
-        f"All {count(subject.n_rows, 'row')}{', without unfamiliar ones' if subject.outside_pairs else ''}. The "
+        f"All {count(subject.n_rows, 'row')}{', without unfamiliar ones' if subject.ood_pairs else ''}. The "
         "higher, the more rows have that much of it.",
         lambda ax: plots.distributions(subject.bayes, subject.excess, **how, ax=ax),
         height=3.2,
@@ -154,7 +154,7 @@ def errors(subject: Subject, findings: ReportFindings) -> Chart:
     measure = findings.leads[SELECTIVE]
     groups = plots.group_count(subject.n_rows)
     words = measure_in_words(measure)
-    unit = told_unit(measure.split(".")[0], subject.unit) if words else ""
+    unit = unit_in_words(measure.split(".")[0], subject.unit) if words else ""
     how: dict[str, Any] = {"kind": subject.error_words, "label": f"{words or measure}{f': {unit}' if unit else ''}"}
     return chart(
         "errors",

@@ -162,7 +162,7 @@ class ReportFindings:
 
     Attributes:
         parts: noise and disagreement.
-        outside: the same of rows with unfamiliar inputs, by the name of their data set.
+        ood: the same of rows with unfamiliar inputs, by the name of their data set.
         results: of the tasks that could be done, by the name of the task.
         missing: why other tasks could not be done.
         calibration: of the mixture, where targets and members are known.
@@ -176,7 +176,7 @@ class ReportFindings:
     """
 
     parts: Parts
-    outside: Mapping[str, Parts]
+    ood: Mapping[str, Parts]
     results: Mapping[str, Any]
     missing: Mapping[str, str]
     calibration: Calibration | None
@@ -206,9 +206,7 @@ def find(subject: Subject, *, resamples: int, seed: int, progress: Callable[[str
     several = subject.n_rows >= FEWEST_TO_HAND_OVER
     return ReportFindings(
         parts=Parts.of(subject, unit=subject.unit, n_members=subject.n_members),
-        outside={
-            name: Parts.of(rows, unit=subject.unit, n_members=subject.n_members) for name, rows in subject.outside_pairs.items()
-        },
+        ood={name: Parts.of(rows, unit=subject.unit, n_members=subject.n_members) for name, rows in subject.ood_pairs.items()},
         results=results,
         missing=missing,
         calibration=found,
@@ -253,16 +251,16 @@ def _results(
 
 def _arguments(task: Task, subject: Subject) -> dict[str, Any] | None:
     """What the task reads, or None where the subject lacks it."""
-    known = {"table": subject.measures if subject.n_rows > 1 else None, "tables": _outside(subject), "error": subject.error}
+    known = {"table": subject.measures if subject.n_rows > 1 else None, "tables": _ood_tables(subject), "error": subject.error}
     reads = task.reads or {}
     found = {name: known[kind.rstrip("?")] for name, kind in reads.items()}
     needed = [name for name, kind in reads.items() if not kind.endswith("?")]
     return None if any(found[name] is None for name in needed) else {k: v for k, v in found.items() if v is not None}
 
 
-def _outside(subject: Subject) -> Any:
+def _ood_tables(subject: Subject) -> Any:
     """The measures of unfamiliar rows as the tasks take them: one table, or several by name."""
-    tables = {name: rows.measures for name, rows in subject.outside.items()}
+    tables = {name: rows.measures for name, rows in subject.ood.items()}
     return next(iter(tables.values())) if len(tables) == 1 else tables or None
 
 
@@ -291,8 +289,8 @@ def _choices(subject: Subject, results: Mapping[str, Any], seed: int) -> dict[st
     for name in (SELECTIVE, OOD):
         result = results.get(name)
         if result is not None and result.has_spread and subject.n_rows >= FEWEST:
-            outside = None if name == SELECTIVE else _outside(subject)
-            found[name] = choose_among(as_scores(subject.measures), result, ood=outside, seed=seed)
+            ood = None if name == SELECTIVE else _ood_tables(subject)
+            found[name] = choose_among(as_scores(subject.measures), result, ood=ood, seed=seed)
     return found
 
 
@@ -311,7 +309,7 @@ def _lead(task: str, subject: Subject, results: Mapping[str, Any]) -> str:
 def _missed(subject: Subject, leads: Mapping[str, str]) -> list[Missed]:
     """The data sets of unfamiliar inputs that a threshold against large errors lets through."""
     by, missed = leads[SELECTIVE], []
-    for name, rows in subject.outside.items():
+    for name, rows in subject.ood.items():
         if by not in rows.measures or (caught := _caught(subject, rows, by)) >= MISSED:
             continue
         shares = {each: _caught(subject, rows, each) for each in subject.measures if each in rows.measures}

@@ -17,6 +17,7 @@ from uqprism.evaluation import evaluate
 from uqprism.families.quadrature import Exactness
 from uqprism.files.options import matching
 from uqprism.measures import Measure, MeasureTable, is_measure, select_measures
+from uqprism.plots.words import UNNAMED
 from uqprism.registry import unknown
 from uqprism.report.subject import MeasureColumns, MeasurePair, Rows, Subject
 from uqprism.rules import PAPER
@@ -150,7 +151,7 @@ def from_memory(
         target=y,
         prediction=mean if predicted is None else predicted,
         error=_error_in_memory(held, error, y, predicted, measures),
-        outside=_outside_in_memory(held, ood, names, pair, columns),
+        ood=_ood_in_memory(held, ood, names, pair, columns),
         columns_at=lambda places: {name: _cells(cells[name], places) for name in shown},
     )
 
@@ -229,12 +230,12 @@ def _error_in_memory(
     return difference**2 if kind == "squared" else difference
 
 
-def _outside_in_memory(held: _Held, ood: Any, names: Sequence[str], pair: MeasurePair, columns: Columns) -> dict[str, Rows]:
-    """Rows with unfamiliar inputs, by name; a single data set is called `outside`."""
+def _ood_in_memory(held: _Held, ood: Any, names: Sequence[str], pair: MeasurePair, columns: Columns) -> dict[str, Rows]:
+    """Rows with unfamiliar inputs, by name; a single data set needs no name."""
     if ood is None:
         return {}
     found = {}
-    for name, each in (ood if _is_several(ood) else {"outside": ood}).items():
+    for name, each in (ood if _is_several(ood) else {UNNAMED: ood}).items():
         other = _held(each, columns) if is_table(each) or isinstance(each, EnsemblePrediction) else None
         if other is None or bool(other.scored) != bool(held.scored):
             raise ArgumentError(f"ood must be of the kind of the source, or several such by name, got {type(each).__name__}")

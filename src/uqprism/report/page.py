@@ -12,6 +12,7 @@ from typing import Any
 from uqprism.ensemble.approximations import approximations
 from uqprism.ensemble.columns import Columns
 from uqprism.measures import MeasuresLike
+from uqprism.plots.words import from_set
 from uqprism.report import sentences
 from uqprism.report.findings import Parts, ReportFindings, find
 from uqprism.report.formatting import SPACE, amounts, count, number, percent
@@ -29,7 +30,7 @@ DEFINITIONS = {
     "to these models, it is what more data could reduce.",
 }
 
-TERMINAL = (("split",), ("errors",), ("outside", "detection"))  # the sentences of each paragraph
+TERMINAL = (("split",), ("errors",), ("ood", "detection"))  # the sentences of each paragraph
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Report:
     Attributes:
         path: the file.
         size: of the file, in bytes.
-        sentences: the summary by subject: `split`, `realised`, `kinds`, `rows`, `errors`, `calibration`, `outside`, `detection`,
+        sentences: the summary by subject: `split`, `realised`, `kinds`, `rows`, `errors`, `calibration`, `ood`, `detection`,
             `missed`, `left_out`.
         advice: what to do next.
         findings: all numbers in it.
@@ -174,7 +175,7 @@ def _subtitle(subject: Subject) -> str:
     lacking = subject.n_given - subject.n_rows
     given = [count(subject.n_rows, "row") + models + (f" ({lacking:,} of {subject.n_given:,} rows left out)" if lacking else "")]
     given += ["targets known"] if subject.target is not None else ["errors known"] if subject.error is not None else []
-    given += [f"{count(rows.n_rows, 'row')} {sentences.from_set(name)}" for name, rows in subject.outside.items()]
+    given += [f"{count(rows.n_rows, 'row')} {from_set(name)}" for name, rows in subject.ood.items()]
     return "; ".join(given)
 
 

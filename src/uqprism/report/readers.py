@@ -97,7 +97,7 @@ def _from_file(
         target=None if target is None else points.read([target])[target],
         prediction=None if prediction is None else points.read([prediction])[prediction],
         error=_error_of_file(points, target, prediction, error) if n_given > 1 or target is None else None,
-        outside=_outside_of_file(points, ood, names, pair),
+        ood=_ood_of_file(points, ood, names, pair),
         columns_at=lambda places: points.take(shown, places) if shown else {},
     )
     return _with_members(subject, points)
@@ -145,7 +145,7 @@ def _member_columns(points: Points) -> set[str]:
     return set()
 
 
-def _outside_of_file(points: Points, ood: Any, names: Sequence[str], pair: MeasurePair) -> dict[str, Rows]:
+def _ood_of_file(points: Points, ood: Any, names: Sequence[str], pair: MeasurePair) -> dict[str, Rows]:
     from uqprism.files.points import Points
 
     paths = [] if ood is None else [ood] if isinstance(ood, str | os.PathLike) else list(ood)

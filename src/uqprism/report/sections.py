@@ -69,7 +69,7 @@ def _rows(subject: Subject, findings: ReportFindings) -> PageSection:
     if not parts.is_one_model:
         about += " Rows on which the models disagree are at the top; according to these models, more data like them could help."
     numbered = "Rows have the numbers they have in the file; the first is row 0."
-    found = [tables.by_origin(subject, shares=parts.has_shares)] if subject.outside_pairs else []
+    found = [tables.by_origin(subject, shares=parts.has_shares)] if subject.ood_pairs else []
     kinds = ["bayes"] if parts.is_one_model or parts.agree else ["excess", "bayes"]
     found += [tables.most_uncertain(subject, by) for by in kinds] if subject.n_rows > 1 else []
     return PageSection(
@@ -93,7 +93,7 @@ def _handing_over(subject: Subject, findings: ReportFindings) -> list[PageSectio
     )
     python = "In Python, up.flag(table, share=0.1) gives the threshold and the rows."
     found = [tables.thresholds(subject, findings.leads[SELECTIVE], "To avoid large errors", subject.error_words)]
-    if subject.outside:
+    if subject.ood:
         found.append(tables.thresholds(subject, findings.leads[OOD], "To notice unfamiliar inputs", None))
     return [PageSection("threshold", "Thresholds", "Which rows to hand over", [f"{about} {python}"], tables=found)]
 

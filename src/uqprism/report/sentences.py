@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from uqprism.ensemble.approximations import approximations
-from uqprism.measures.vocabulary import ONE_MODEL, measure_in_words, risk_unit, rule_words, told_unit
-from uqprism.plots.words import ErrorWords
+from uqprism.measures.vocabulary import ONE_MODEL, measure_in_words, risk_unit, rule_words, unit_in_words
+from uqprism.plots.words import UNNAMED, ErrorWords, from_set
 from uqprism.report.findings import OOD, SELECTIVE, Missed, Parts, RealisedPenalty, ReportFindings
 from uqprism.report.formatting import SPACE, amount, amounts, count, percent
 from uqprism.report.subject import Subject
@@ -35,9 +35,9 @@ def summary(subject: Subject, findings: ReportFindings) -> dict[str, str]:
         found["errors"] = ONE_ROW
     if findings.calibration is not None:
         found["calibration"] = calibrated(findings.calibration)
-    found["outside"] = outside(parts, findings.outside)
+    found["ood"] = disagreement_on_ood(parts, findings.ood)
     if OOD in findings.results:
-        found["detection"] = detected(findings.results[OOD], findings.leads[OOD], next(iter(subject.outside)))
+        found["detection"] = detected(findings.results[OOD], findings.leads[OOD], next(iter(subject.ood)))
     found["missed"] = missed(findings.missed)
     found["left_out"] = left_out(subject.n_given - subject.n_rows, subject.n_given)
     return {name: sentence for name, sentence in found.items() if sentence}
@@ -81,7 +81,7 @@ def penalty(parts: Parts, prediction: str, average: float | None, *, intervals: 
         average: the mean penalty of predicting with the average of the models, if known.
         intervals: whether intervals are shown, which are those of the average.
     """
-    words, unit = rule_words(parts.rule), told_unit(parts.rule, parts.unit)
+    words, unit = rule_words(parts.rule), unit_in_words(parts.rule, parts.unit)
     text = f"The penalty is the {words.name}{f', in {unit}' if unit else ''}: {words.cost}. Lower is better."
     if parts.is_one_model or parts.agree or prediction not in approximations:
         return text
@@ -188,7 +188,7 @@ def _exact(share: float) -> str:
     return f"{100.0 * share:.1f}{SPACE}%"
 
 
-def outside(known: Parts, others: Mapping[str, Parts]) -> str:
+def disagreement_on_ood(known: Parts, others: Mapping[str, Parts]) -> str:
     """How much disagreement there is on unfamiliar inputs, beside that in the known rows."""
     if known.is_one_model or not others:
         return ""
@@ -203,7 +203,7 @@ def outside(known: Parts, others: Mapping[str, Parts]) -> str:
     return f"Disagreement {'makes up' if shares else 'is'} {', '.join(listed)}, and {much(known)} in the known rows."
 
 
-def detected(result: TaskResult, measure: str, name: str = "outside") -> str:
+def detected(result: TaskResult, measure: str, name: str = UNNAMED) -> str:
     """How well unfamiliar rows are told from the known ones, for each data set; `name` is that of a single one."""
     parts: Mapping[str, TaskResult] = result.parts or {name: result}
     found: list[str] = []
@@ -239,11 +239,6 @@ def missed(found: Sequence[Missed]) -> str:
             f"{percent(each.caught)} of the rows {from_set(each.name)}; {instead}."
         )
     return " ".join(sentences)
-
-
-def from_set(name: str) -> str:
-    """Where unfamiliar rows are from, by the name of their data set; a single one in memory is called `outside`."""
-    return "with unfamiliar inputs" if name == "outside" else f"from “{name}”"
 
 
 def left_out(lacking: int, given: int) -> str:

@@ -140,7 +140,7 @@ class Subject(Rows):
         error_words: what to call the error.
         target_name: what to call the target.
         unit: of the target; empty if unknown.
-        outside: rows with unfamiliar inputs, by the name of their data set.
+        ood: rows with unfamiliar inputs, by the name of their data set.
         columns_at: a function from places among the rows to further columns there, to show.
     """
 
@@ -154,7 +154,7 @@ class Subject(Rows):
     error_words: ErrorWords = field(default_factory=lambda: ErrorWords.of("squared"))
     target_name: str = "target"
     unit: str = ""
-    outside: Mapping[str, Rows] = field(default_factory=dict)
+    ood: Mapping[str, Rows] = field(default_factory=dict)
     columns_at: Callable[[np.ndarray], Mapping[str, Sequence[Any]]] = lambda _: {}
 
     @property
@@ -163,9 +163,9 @@ class Subject(Rows):
         return None if self.ensemble is None else self.ensemble.n_members
 
     @property
-    def outside_pairs(self) -> dict[str, Rows]:
+    def ood_pairs(self) -> dict[str, Rows]:
         """The data sets of unfamiliar inputs that have both measures of the pair."""
-        return {name: rows for name, rows in self.outside.items() if rows.has_pair}
+        return {name: rows for name, rows in self.ood.items() if rows.has_pair}
 
     @property
     def complete(self) -> np.ndarray:

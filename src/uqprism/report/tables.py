@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from uqprism.measures.vocabulary import measure_in_words, risk_unit
-from uqprism.plots.words import ErrorWords
+from uqprism.plots.words import ErrorWords, from_set
 from uqprism.report.findings import OOD, SELECTIVE, count_equal
 from uqprism.report.formatting import MINUS, SPACE, count, number, percent, same_decimals
-from uqprism.report.sentences import from_set
 from uqprism.report.subject import Rows, Subject
 from uqprism.tasks.flagging import Flagged, flag
 from uqprism.tasks.rank_correlation import SAME, RankCorrelation, rank_alike
@@ -123,7 +122,7 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
 def by_origin(subject: Subject, *, shares: bool) -> PageTable:
     """The parts of the known rows beside those of unfamiliar ones, a line for each file."""
     every: dict[str, Rows] = {"known rows": subject}
-    every |= {from_set(name): rows for name, rows in subject.outside_pairs.items()}
+    every |= {from_set(name): rows for name, rows in subject.ood_pairs.items()}
     means = np.array([[rows.bayes.mean(), rows.excess.mean()] for rows in every.values()])
     cells: dict[str, Sequence[Any]] = {"rows": list(every), "how many": [f"{rows.n_rows:,}" for rows in every.values()]}
     if shares:
@@ -156,7 +155,7 @@ def thresholds(subject: Subject, measure: str, purpose: str, words: ErrorWords |
         whole = number(float(words.shown(subject.error.mean())))
         unit_of = f", in {words.unit}" if words.unit else ""
         note = " ".join(filter(None, (note, f"The error is the {words.name}{unit_of}; over all rows it is {whole}.")))
-    for name, rows in subject.outside.items():
+    for name, rows in subject.ood.items():
         if measure in rows.measures:
             caught = [float((rows.measures[measure] >= each.threshold).mean()) for each in flags]
             cells[f"caught {from_set(name)}"] = [percent(share) for share in caught]
@@ -200,7 +199,7 @@ def _simple(task: str) -> Callable[[str], tuple[int, ...]]:
 
 def _all_rows(subject: Subject) -> dict[str, np.ndarray]:
     """Known and unfamiliar rows together: two measures may order only the latter differently."""
-    tables = [subject.measures, *(rows.measures for rows in subject.outside.values())]
+    tables = [subject.measures, *(rows.measures for rows in subject.ood.values())]
     return {name: np.concatenate([table[name] for table in tables]) for name in subject.measures}
 
 
