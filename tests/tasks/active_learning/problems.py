@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 import uqprism as up
-from uqprism.tasks.active_learning import LearningState
+from uqprism.tasks.active_learning import ActiveLearner, LearningState
 
 EXCESS = "log.excess.members.members"
 
@@ -70,6 +71,14 @@ def settings(**changed: Any) -> dict[str, Any]:
     return {"initial": 12, "acquisition": EXCESS, "batch_size": 6, "rounds": 4, "test": data(60, seed=1), **changed}
 
 
-def picks(states: list[LearningState]) -> list[list[int]]:
+X, Y = data()
+
+
+def loop(fit: Any = cubics, x: Any = X, y: Any = Y, **changed: Any) -> ActiveLearner:
+    """A small learner on `data`, with other settings where they are given."""
+    return ActiveLearner(fit, x, y, **settings(**changed))
+
+
+def picks(states: Iterable[LearningState]) -> list[list[int]]:
     """What was picked, round by round."""
     return [state.picked.tolist() for state in states]

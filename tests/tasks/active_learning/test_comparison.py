@@ -14,13 +14,12 @@ from scipy.stats import rankdata
 
 import uqprism as up
 from uqprism.errors import ArgumentError, UqprismError
-from uqprism.tasks.active_learning import ActiveLearner, LearningState, LoopSettings, Pool, compare_acquisitions
+from uqprism.tasks.active_learning import LearningState, LoopSettings, Pool, compare_acquisitions
 from uqprism.tasks.result import TaskResult
 from uqprism.training import MLP, StackedFit
 
-from .problems import EXCESS, Counted, cubics, data, settings
+from .problems import EXCESS, Counted, X, Y, cubics, loop, picks, settings
 
-X, Y = data()
 NAMES = ["random", EXCESS, "crps.total.members.members"]
 
 # Acquisitions that never pick the same points, so that no two loops share a model by chance.
@@ -47,7 +46,7 @@ class Together:
         raise AssertionError("many is to be called")
 
     def many(self, inputs: Any, targets: Any, rows: np.ndarray, seeds: list[int]) -> list[Any]:
-        self.asked.append((rows.shape[0], rows.shape[1]))
+        self.asked.append(rows.shape)
         return [cubics(inputs[each], targets[each], seed) for each, seed in zip(rows, seeds, strict=True)]
 
 
@@ -57,8 +56,7 @@ def test_loops_in_lockstep_are_the_single_loops(fit: Any, changed: dict[str, Any
     result = comparison(fit, folder=tmp_path, **changed)
     for seed in (3, 8):
         for name in NAMES:
-            chosen = settings(acquisition=name, random_state=seed, **changed)
-            learner = ActiveLearner(cubics, X, Y, **chosen)
+            learner = loop(acquisition=name, random_state=seed, **changed)
             states = list(learner)
             part = result.parts[f"seed {seed}"]
             assert_array_equal(part.curves[name], [state.metrics["nll"] for state in states])
@@ -123,9 +121,7 @@ def test_models_are_trained_once_for_all_that_share_them() -> None:
     comparison(together, **APART)
     assert together.asked == [(2, 12), (6, 18), (6, 24), (6, 30)]
 
-
-def test_seeds_that_start_from_the_same_points_have_models_of_their_own() -> None:
-    fit = Counted()
+    fit = Counted()  # seeds that start from the same points have models of their own
     result = comparison(fit, initial=np.arange(12), rounds=1)
     assert len(fit.calls) == 2
     assert len({part.curves["random"][0] for part in result.parts.values()}) == 2
@@ -148,12 +144,8 @@ def test_a_comparison_that_was_stopped_goes_on(tmp_path: Path, fail_at: int) -> 
     more = comparison(fit, **chosen, seeds=[3, 8, 9])
     assert len(fit.calls) == 2 * 4 + 1 + 4 * 3  # one more acquisition for two seeds, all of them for the third
     assert more.parts["seed 3"]["random"] == whole.parts["seed 3"]["random"]
-
-
-def test_a_folder_of_another_comparison_is_refused(tmp_path: Path) -> None:
-    comparison(folder=tmp_path)
     with pytest.raises(ArgumentError, match=r"seed_3.random holds rounds of another loop: batch_size is 6 there and 5 here"):
-        comparison(folder=tmp_path, batch_size=5)
+        comparison(fit, **chosen, batch_size=5)
 
 
 @pytest.mark.parametrize(
@@ -191,28 +183,22 @@ def test_too_few_models_from_many_are_noticed() -> None:
         comparison(Forgetful())
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_by_one_bar_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     fit = StackedFit(n_members=2, network=MLP((4,)), max_epochs=2, device="cpu")
-    for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
+    for shown in (False, True):
+        stream = io.StringIO()
+        monkeypatch.setattr(stream, "isatty", lambda shown=shown: shown)
         monkeypatch.setattr(sys, "stderr", stream)
         comparison(fit, rounds=2, acquisitions=["random", EXCESS])
         assert ("rounds" in stream.getvalue()) is shown
         assert "epoch" not in stream.getvalue()
-    stream = Terminal()
-    monkeypatch.setattr(sys, "stderr", stream)
+    before = stream.getvalue()
+    comparison(progress=False)
+    assert stream.getvalue() == before
     fit(X, Y)
     assert "epoch" in stream.getvalue()
-    comparison(progress=False)
-    assert "rounds" not in stream.getvalue()
 
-
-# The stacked trainer --------------------------------------------------------------------------------------------------
 
 QUICK = {"n_members": 2, "network": MLP((8,)), "max_epochs": 5, "device": "cpu", "dtype": "float64", "progress": False}
 
@@ -243,15 +229,14 @@ def test_networks_trained_in_one_stack_learn_as_single_learners_do() -> None:
     changed = {"selection": "top", "rounds": 3, "initial": 20}
     result = comparison(fit, seeds=[4], acquisitions=["random", EXCESS], **changed)
     for name in ("random", EXCESS):
-        states = list(ActiveLearner(fit, X, Y, **settings(acquisition=name, random_state=4, **changed)))
-        assert_allclose(result.curves[name], [state.metrics["nll"] for state in states], rtol=1e-6)
+        alone = [state.metrics["nll"] for state in loop(fit, acquisition=name, random_state=4, **changed)]
+        assert_allclose(result.curves[name], alone, rtol=1e-6)
 
 
 def test_deep_ensembles_are_regressors_to_learn_with() -> None:
     model = up.DeepEnsembleRegressor(n_members=2, hidden=(4,), max_epochs=2, device="cpu", progress=False)
-    learner = ActiveLearner(model, X, Y, **settings(rounds=2, initial=20))
-    first, second = (list(learner) for _ in range(2))
-    assert_array_equal(first[1].picked, second[1].picked)
+    learner = loop(model, rounds=2, initial=20)
+    assert picks(learner) == picks(learner)
 
 
 def test_with_picks_alone_files_are_small_and_a_stopped_comparison_goes_on(tmp_path: Path) -> None:
@@ -265,11 +250,7 @@ def test_with_picks_alone_files_are_small_and_a_stopped_comparison_goes_on(tmp_p
     state = LearningState.load(tmp_path / "seed_3" / "excess" / "round_0001.npz")
     assert (len(state.labelled), len(state.picked), len(state.pool), len(state.scores), len(state.measures)) == (18, 6, 0, 0, 0)
     assert set(state.metrics) == {"nll", "rmse", "crps"}
-
-
-def test_a_folder_with_picks_alone_is_not_taken_for_whole_rounds(tmp_path: Path) -> None:
-    comparison(folder=tmp_path, keep="picks")
-    with pytest.raises(ArgumentError, match="keep"):
-        comparison(folder=tmp_path)
+    with pytest.raises(ArgumentError, match="keep"):  # they are not taken for whole rounds
+        comparison(**APART, folder=tmp_path)
     with pytest.raises(UqprismError, match="'pick'; did you mean 'picks'"):
         comparison(keep="pick")

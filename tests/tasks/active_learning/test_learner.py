@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,16 +10,14 @@ from scipy.stats import norm
 from sklearn.linear_model import BayesianRidge
 
 import uqprism as up
-from uqprism.tasks.active_learning import ActiveLearner, gumbel_top_k
+from uqprism.tasks.active_learning import gumbel_top_k
 
-from .problems import EXCESS, Counted, cubics, data, picks, settings
-
-X, Y = data()
+from .problems import EXCESS, Counted, X, Y, cubics, data, loop, picks
 
 
 def test_each_round_labels_a_batch_and_looks_at_the_rest() -> None:
     fit = Counted()
-    learner = ActiveLearner(fit, X, Y, **settings(measures=["crps.bayes.members"]))
+    learner = loop(fit, measures=["crps.bayes.members"])
     states = list(learner)
     assert [state.round for state in states] == [0, 1, 2, 3]
     labelled = states[0].labelled
@@ -47,7 +43,7 @@ def test_each_round_labels_a_batch_and_looks_at_the_rest() -> None:
 def test_metrics_are_those_of_the_mixture_on_the_test_set() -> None:
     """Density, mean and CRPS of the mixture by direct computation; the CRPS by integrating its definition."""
     x, y = data(8, seed=5)
-    learner = ActiveLearner(cubics, X, Y, **settings(rounds=1, test=(x, y)))
+    learner = loop(rounds=1, test=(x, y))
     (state,) = learner
     ensemble = cubics(*(part[state.labelled] for part in (X, Y)), learner._loop.settings.fit_seed(0)).predict_ensemble(x)
     mean, scale = ensemble.members.mean, ensemble.members.scale
@@ -63,48 +59,34 @@ def test_metrics_are_those_of_the_mixture_on_the_test_set() -> None:
     assert str(state) == f"round 0: 12 labelled, {', '.join(f'{name} {value:.4g}' for name, value in state.metrics.items())}"
 
 
-def test_without_a_test_set_there_are_no_metrics() -> None:
-    learner = ActiveLearner(cubics, X, Y, **settings(test=None))
+def test_averages_are_over_rounds_and_without_a_test_set_there_are_no_metrics() -> None:
+    learner = loop()
+    states = list(learner)
+    for name in ("nll", "rmse", "crps"):
+        assert learner.averages[name] == pytest.approx(np.mean([state.metrics[name] for state in states]))
+    learner = loop(test=None)
     states = list(learner)
     assert [dict(state.metrics) for state in states] == [{}] * 4
     assert learner.averages == {}
     assert str(states[1]) == "round 1: 18 labelled"
 
 
-def test_averages_are_over_rounds() -> None:
-    learner = ActiveLearner(cubics, X, Y, **settings())
-    states = list(learner)
-    for name in ("nll", "rmse", "crps"):
-        assert learner.averages[name] == pytest.approx(np.mean([state.metrics[name] for state in states]))
-
-
 @pytest.mark.parametrize("selection", ["softmax", "top", "diverse"])
 def test_iterating_again_gives_the_same_and_another_seed_something_else(selection: str) -> None:
-    learner = ActiveLearner(cubics, X, Y, **settings(selection=selection))
-    first = picks(list(learner))
-    assert picks(list(learner)) == first
-    other = ActiveLearner(cubics, X, Y, **settings(selection=selection, random_state=1))
-    assert picks(list(other)) != first
+    learner = loop(selection=selection)
+    first = picks(learner)
+    assert picks(learner) == first
+    assert picks(loop(selection=selection, random_state=1)) != first
 
 
 def test_selections_and_scores_change_what_is_picked() -> None:
-    start = np.arange(12)
-    choices: list[dict[str, Any]] = [
-        {},
-        {"scores": "raw"},
-        {"scores": "rank"},
-        {"temperature": 100.0},
-        {"selection": "top"},
-        {"selection": "diverse"},
-    ]
-    found = {str(c): picks(list(ActiveLearner(cubics, X, Y, **settings(initial=start, rounds=1, **c)))) for c in choices}
-    assert len({str(each) for each in found.values()}) == len(choices)
+    choices = [("selection", "softmax"), ("selection", "top"), ("selection", "diverse"), ("temperature", 100.0)]
+    choices += [("scores", "raw"), ("scores", "rank")]
+    assert len({str(picks(loop(initial=range(12), rounds=1, **{name: value}))) for name, value in choices}) == len(choices)
 
 
 def test_top_picks_the_highest_scores_also_when_all_are_negative() -> None:
-    learner = ActiveLearner(
-        cubics, X, Y, **settings(acquisition=lambda ensemble: -np.exp(ensemble.members.mean[0]) - 5.0, selection="top")
-    )
+    learner = loop(acquisition=lambda ensemble: -np.exp(ensemble.members.mean[0]) - 5.0, selection="top")
     for state in learner:
         assert state.scores.max() < 0.0
         assert_array_equal(state.picked, state.pool[np.argsort(-state.scores)[:6]])
@@ -113,55 +95,37 @@ def test_top_picks_the_highest_scores_also_when_all_are_negative() -> None:
 
 def test_softmax_of_negative_scores_prefers_the_higher_ones() -> None:
     """What Baal gets wrong: minus 1 is likelier than minus 9."""
-
-    def along(ensemble: up.EnsemblePrediction) -> np.ndarray:
-        return -1.0 - 8.0 * (np.arange(ensemble.n_points) % 2)
-
-    for state in ActiveLearner(cubics, X, Y, **settings(acquisition=along, scores="raw")):
+    for state in loop(acquisition=lambda ensemble: -1.0 - 8.0 * (np.arange(ensemble.n_points) % 2), scores="raw"):
         assert_array_equal(state.scores[np.searchsorted(state.pool, state.picked)], np.full(6, -1.0))
 
 
 def test_random_picks_do_not_depend_on_the_model_or_the_selection() -> None:
-    plain = list(ActiveLearner(cubics, X, Y, **settings(acquisition="random")))
+    plain = list(loop(acquisition="random"))
     for change in ({"selection": "top"}, {"selection": "diverse"}, {"fit": BayesianRidge()}):
-        fit = change.pop("fit", cubics)
-        assert picks(list(ActiveLearner(fit, X, Y, **settings(acquisition="random", **change)))) == picks(plain)
+        assert picks(loop(acquisition="random", **change)) == picks(plain)
+    assert not np.array_equal(*(np.searchsorted(state.pool, state.picked) for state in plain[:2]))  # each round draws afresh
     assert not plain[0].scores.any()
     counts = np.zeros(40)
     for seed in range(300):
-        (state,) = ActiveLearner(cubics, X[:40], Y[:40], **settings(acquisition="random", rounds=1, random_state=seed, test=None))
+        (state,) = loop(x=X[:40], y=Y[:40], acquisition="random", rounds=1, random_state=seed, test=None)
         counts[state.picked] += 1
     assert counts.min() > 20  # 45 expected, with a standard deviation of 6.2
     assert counts.max() < 72
 
 
-def test_every_round_draws_afresh() -> None:
-    first, second, *_ = ActiveLearner(cubics, X, Y, **settings(acquisition="random"))
-    assert not np.array_equal(*(np.searchsorted(state.pool, state.picked) for state in (first, second)))
-
-
-def test_initial_points_can_be_given() -> None:
-    start = [5, 3, 199, 7]
-    first = next(iter(ActiveLearner(cubics, X, Y, **settings(initial=start))))
-    assert first.labelled.tolist() == start
-
-
-def test_the_whole_pool_can_be_used_up() -> None:
-    learner = ActiveLearner(cubics, X[:36], Y[:36], **settings())
+def test_initial_points_can_be_given_and_the_whole_pool_be_used_up() -> None:
+    assert next(iter(loop(initial=[5, 3, 199, 7]))).labelled.tolist() == [5, 3, 199, 7]
+    learner = loop(x=X[:36], y=Y[:36])
     last = list(learner)[-1]
     assert sorted(last.picked) == last.pool.tolist()
     assert sorted(learner.labelled) == list(range(36))
 
 
 def test_measures_with_rules_of_ones_own_are_acquisitions_too() -> None:
-    rule = up.rules.GaussianKernel(0.3, name="narrow")
-    measure = next(m for m in up.catalogue(rules=[rule]) if m.name == "narrow.excess.members.members")
-    state = next(iter(ActiveLearner(cubics, X, Y, **settings(acquisition=measure))))
+    measure = up.Measure("narrow", "excess", "members", "members", up.rules.GaussianKernel(0.3, name="narrow"))
+    state = next(iter(loop(acquisition=measure)))
     assert list(state.measures) == ["narrow.excess.members.members"]
     assert state.scores.min() > 0.0
-
-
-# What it is for -------------------------------------------------------------------------------------------------------
 
 
 def test_excess_risk_finds_the_half_that_nobody_has_labelled() -> None:
@@ -173,8 +137,8 @@ def test_excess_risk_finds_the_half_that_nobody_has_labelled() -> None:
     for acquisition in ("random", EXCESS):
         chosen, error = [], []
         for seed in range(5):
-            changed = settings(initial=start, acquisition=acquisition, scores="rank", random_state=seed, rounds=3, test=right)
-            states = list(ActiveLearner(cubics, X, Y, **changed))
+            changed = {"initial": start, "scores": "rank", "random_state": seed, "rounds": 3, "test": right}
+            states = list(loop(acquisition=acquisition, **changed))
             chosen.append(np.mean(X[states[0].picked, 0] > 0.0))
             error.append(states[1].metrics["rmse"])
         shares[acquisition], errors[acquisition] = np.mean(chosen), np.mean(error)
@@ -183,8 +147,8 @@ def test_excess_risk_finds_the_half_that_nobody_has_labelled() -> None:
 
 
 def test_softmax_draws_are_those_of_gumbel_top_k() -> None:
-    learner = ActiveLearner(cubics, X, Y, **settings(temperature=0.5, scores="raw"))
-    state = next(iter(learner))
+    learner = loop(temperature=0.5, scores="raw", rounds=1)
+    (state,) = learner
     rng = learner._loop.settings._random(1, 0)
     assert_array_equal(state.picked, state.pool[gumbel_top_k(state.scores / 0.5, 6, rng)])
     assert_allclose(state.scores[gumbel_top_k(state.scores / 1e-12, 6, rng)], np.sort(state.scores)[::-1][:6])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,12 @@ from sklearn.ensemble import RandomForestRegressor
 
 import uqprism as up
 from uqprism.errors import UqprismError
-from uqprism.tasks.active_learning import ActiveLearner
 
-from .problems import EXCESS, Counted, Cubics, cubics, data, settings
+from .problems import Counted, X, Y, cubics, loop
 
-X, Y = data()
 HOLED = np.where(np.arange(200) % 90 == 7, np.nan, Y)
 WRONG: list[tuple[dict[str, Any], str]] = [
-    (
-        {"rounds": 40},
-        r"initial \+ rounds \* batch_size must not exceed the pool: 12 \+ 40 \* 6 = 252 points of 200; .*at most rounds=31",
-    ),
+    ({"rounds": 40}, r"rounds \* batch_size must not exceed the pool: 12 \+ 40 \* 6 = 252 points of 200; .*at most rounds=31"),
     ({"batch_size": 500}, "with this pool take a smaller initial or batch_size"),
     ({"initial": 500}, "with this pool take a smaller initial or batch_size"),
     ({"initial": 0}, "initial must be at least 1, got 0"),
@@ -73,15 +69,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("changed", "message"), WRONG)
 def test_bad_arguments_are_refused_before_any_training(changed: dict[str, Any], message: str) -> None:
     counted = Counted()
-    given = dict(changed)
-    fit, x, y = (given.pop(name, default) for name, default in (("fit", counted), ("x", X), ("y", Y)))
     with pytest.raises(UqprismError, match=message):
-        ActiveLearner(fit, x, y, **settings(**given))
+        loop(**{"fit": counted, **changed})
     assert counted.calls == []
-
-
-def returning(value: Any) -> Any:
-    return lambda _: value
 
 
 SCORES: list[tuple[Any, str]] = [
@@ -95,28 +85,32 @@ SCORES: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("acquisition", "message"), SCORES)
 def test_bad_scores_name_the_acquisition(acquisition: Any, message: str) -> None:
     with pytest.raises(UqprismError, match=message):
-        list(ActiveLearner(cubics, X, Y, **settings(acquisition=acquisition)))
+        list(loop(acquisition=acquisition))
 
 
-class Wrong(Cubics):
+@dataclass
+class Predicting:
+    """A model that predicts the same whatever its inputs are."""
+
+    predicted: Any
+
     def predict_ensemble(self, inputs: Any) -> Any:
-        return super().predict_ensemble(inputs)[:5]
+        return self.predicted[: len(inputs)]
 
 
-class NoEnsemble:
-    def predict_ensemble(self, inputs: Any) -> Any:
-        return np.zeros(len(inputs))
+PREDICTED = up.EnsemblePrediction.gaussian(mean=np.random.default_rng(0).normal(size=(3, 200)), scale=np.ones((3, 200)))
 
 
-def test_models_that_predict_something_else_are_refused() -> None:
-    def cut(inputs: Any, targets: Any) -> Wrong:
-        model = cubics(inputs, targets)
-        return Wrong(model.coefficients, model.noise)
-
-    with pytest.raises(UqprismError, match=r"must predict one point for each of 188 rows, got \(5,\)"):
-        list(ActiveLearner(cut, X, Y, **settings(test=None)))
-    with pytest.raises(UqprismError, match="predict_ensemble must return an EnsemblePrediction, got ndarray"):
-        list(ActiveLearner(lambda *_: NoEnsemble(), X, Y, **settings()))
+@pytest.mark.parametrize(
+    ("predicted", "message"),
+    [
+        (PREDICTED[:5], r"must predict one point for each of 188 rows, got \(5,\)"),
+        (np.zeros(200), "predict_ensemble must return an EnsemblePrediction, got ndarray"),
+    ],
+)
+def test_models_that_predict_something_else_are_refused(predicted: Any, message: str) -> None:
+    with pytest.raises(UqprismError, match=message):
+        list(loop(lambda *_: Predicting(predicted), test=None))
 
 
 FEATURES: list[tuple[dict[str, Any], str]] = [
@@ -128,12 +122,5 @@ FEATURES: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changed", "message"), FEATURES)
 def test_features_without_distances_are_refused(changed: dict[str, Any], message: str) -> None:
-    given = dict(changed)
-    x = given.pop("x", X)
-
-    def fit(*_: Any) -> Any:
-        return type("Constant", (), {"predict_ensemble": lambda _, rows: predicted[: len(rows)]})()
-
-    predicted = up.EnsemblePrediction.gaussian(mean=np.random.default_rng(0).normal(size=(3, 200)), scale=np.ones((3, 200)))
     with pytest.raises(UqprismError, match=message):
-        list(ActiveLearner(fit, x, Y, **settings(selection="diverse", test=None, acquisition=EXCESS, **given)))
+        list(loop(lambda *_: Predicting(PREDICTED), selection="diverse", test=None, **changed))
