@@ -101,4 +101,5 @@ def plan(
 
 def default_folder(preset: str) -> str:
     """The parent of the experiments' folders where no other is given: one for each preset."""
+    # Presets apart, because a folder with a result of other settings is refused.
     return "runs" if preset == "quick" else os.path.join("runs", preset)

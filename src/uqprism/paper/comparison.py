@@ -138,6 +138,7 @@ def wide(name: str, ours: Cells, papers: Mapping[str, published.Cell]) -> list[d
         printed = {each: cell.value for each, cell in papers.items()}
         for whose, numbers in (("ours", ours.value), ("spread", ours.spread), ("paper", printed)):
             labelled = {published.label(each): numbers.get(each) for each in measures}
+            # The paper prints 1,1 in its column 2,1, which is compared with our 1,1; see `slip`.
             twice, once = (column(rule, f"excess {indices}") for indices in ("2,1", "1,1"))
             labelled[AS_PRINTED] = numbers.get(twice if whose == "paper" else once)
             if whose == "paper":

@@ -38,6 +38,7 @@ def carry_out(work: Work, plan: RunPlan, store: Store, shown: bool) -> None:
                 failures[job.name] = failure
                 watcher.failed(job)
     if failures:
+        # Processes end in any order; the message has that of the plan.
         in_order = {job.name: failures[job.name] for job in plan.jobs if job.name in failures}
         raise JobError(_message(in_order, len(plan.jobs)))
 
@@ -46,10 +47,10 @@ def attempt(work: Work, job: Job, store: Store) -> str | None:
     """Do a job; returns None if it succeeded, else the reason why not."""
     try:
         store.get(job.artefact, lambda: work(job, store))
-    except UqprismError as error:
+    except UqprismError as error:  # foreseen: its message says all
         return str(error)
     except Exception:
-        return traceback.format_exc()
+        return traceback.format_exc()  # as text, because a traceback cannot be sent to another process
     return None
 
 
@@ -64,6 +65,7 @@ def _in_processes(
 ) -> Iterator[tuple[Job, str | None]]:
     waiting = iter(jobs)
     busy: dict[Any, tuple[Any, Job]] = {}  # by connection
+    # Otherwise each process would start as many threads as there are cores.
     threads = max((os.cpu_count() or 1) // processes, 1)
     with ExitStack() as stack:
 
@@ -71,7 +73,7 @@ def _in_processes(
             """Send the next job to this process, or to a new one."""
             if (job := next(waiting, None)) is not None:
                 process, connection = worker or stack.enter_context(_process(work, store, threads))
-                connection.send(job)
+                connection.send(job)  # one at a time: their durations differ too much to divide them in advance
                 busy[connection] = process, job
                 watcher.begun(job)
 
@@ -82,7 +84,7 @@ def _in_processes(
                 process, job = busy.pop(connection)
                 failure, alive = _answer(process, connection)
                 yield job, failure
-                give_next((process, connection) if alive else None)
+                give_next((process, connection) if alive else None)  # one that died is replaced
 
 
 def _answer(process: Any, connection: Any) -> tuple[str | None, bool]:
@@ -101,7 +103,7 @@ def _process(work: Work, store: Store, threads: int) -> Iterator[tuple[Any, Conn
     ours, theirs = context.Pipe()
     process = context.Process(target=serve, args=(work, store, theirs, threads), daemon=True)
     process.start()
-    theirs.close()
+    theirs.close()  # so that the worker alone holds this end, and its death closes the connection
     try:
         yield process, ours
     finally:
@@ -114,6 +116,7 @@ def _process(work: Work, store: Store, threads: int) -> Iterator[tuple[Any, Conn
 def serve(work: Work, store: Store, connection: Connection, threads: int) -> None:
     """Do jobs until the connection closes. If the main process was killed, the current job is still finished and stored."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the main one ends the others
+    # Libraries read these when they are imported, which the first job does.
     for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(name, str(threads))
     try:
@@ -128,7 +131,7 @@ def _message(failures: dict[str, str], n_jobs: int) -> str:
     advice = "the same command tries again"
     if len(failures) < n_jobs:
         advice = "finished jobs are kept, the same command does the rest"
-    if len(failures) > 1 and len(reasons) == 1:
+    if len(failures) > 1 and len(reasons) == 1:  # often a missing file or package, which every job needs
         return f"{count}, all for the same reason; {advice}\n  {reasons.pop()}"
     shown = [f"{name}: {reason.rstrip()}" for name, reason in list(failures.items())[:SHOWN]]
     more = [f"and {len(failures) - SHOWN} more"] if len(failures) > SHOWN else []

@@ -166,6 +166,7 @@ class StoredEnsemble:
             return there
         for earlier in (record, self.fit.measures, predictions):  # left by another training; the record first
             self.store.discard(earlier)
+        # Not `get`, which would take those of another run, and so of another training.
         self.store.make(predictions, lambda: self._predicted(self.data.test.inputs))
         self.store.make(record, lambda: self._recorded(self.store.get(predictions)))
         return self._finished()
@@ -223,6 +224,7 @@ def trained_now(inputs: Any, targets: Any, **settings: Any) -> DeepEnsemble:
     from uqprism.training import TrainingWarning, train
 
     with warnings.catch_warnings():
+        # Restarts are in the history, and counted in the results.
         warnings.simplefilter("ignore", TrainingWarning)
         ensemble = train(inputs, targets, **{**settings, "progress": False})
     refuse_interrupted([ensemble.history])

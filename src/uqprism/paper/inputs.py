@@ -52,6 +52,7 @@ def refuse_others(noted: Mapping[str, Fingerprint], root: str | os.PathLike[str]
 
 
 def _refuse_other(name: str, noted: Fingerprint, there: Fingerprint, folder: Path) -> None:
+    # Files that are missing here do not count: a store is used without them.
     others = [file for file, contents in there.items() if noted.get(file) != contents]
     if others:
         raise FileError(

@@ -61,6 +61,7 @@ class RunPlan:
     @classmethod
     def of(cls, title: str, jobs: Sequence[Job], store: Store, processes: int) -> RunPlan:
         """The plan of these jobs, given what is in the store."""
+        # `taken`, `ready` and the failures of a run are by name.
         names = [job.name for job in jobs]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -87,6 +88,7 @@ class RunPlan:
 
     def expected(self, job: Job) -> float:
         """Expected seconds of a job, scaled by how long finished jobs of its kind took compared with what was expected."""
+        # A job that found what it shares tells nothing about one that has to make it.
         done = [each for each in self.jobs if each.name in self.taken and (each.name in self.ready) == (job.name in self.ready)]
         guessed = sum(map(self._guess, done))
         return self._guess(job) * (sum(self.taken[each.name] for each in done) / guessed if guessed else 1.0)
@@ -100,7 +102,7 @@ class RunPlan:
         return max([sum(expected) / self.processes, *expected], default=0.0)
 
     def __str__(self) -> str:
-        machine = "" if self.taken else self.machine
+        machine = "" if self.taken else self.machine  # durations measured here have corrected the guesses
         left = f"about {duration(self.seconds_left())} left{machine}" if self.left else "nothing left to do"
         lines = [f"{self.title}: {len(self.jobs)} jobs, {len(self.taken)} done, {left} with {_processes(self.processes)}"]
         for job in self.jobs:

@@ -59,7 +59,7 @@ def rows_table(rows: Sequence[Mapping[str, Any]]) -> str:
 def _provenance(record: Mapping[str, Any]) -> str:
     machine = record["hardware"]
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
-    devices = {name: seconds for name, seconds in record.get("devices", {}).items() if name != "none"}
+    devices = {name: seconds for name, seconds in record.get("devices", {}).items() if name != "none"}  # older results have none
     accelerator = "".join(f", and {seconds:.0f} s of work on {name}" for name, seconds in devices.items())
     jobs = record["jobs"]
     earlier = f", {jobs['found done']} of them by an earlier run" if jobs["found done"] else ""
@@ -81,6 +81,7 @@ def _shown(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.3g}"
+    # A bar would end the cell of the table.
     return ", ".join(map(_shown, value)) if isinstance(value, list | tuple) else str(value).replace("|", "\\|")
 
 
@@ -149,6 +150,7 @@ def _line(name: str, record: Mapping[str, Any], claims: list[Claim]) -> dict[str
         "sentences that hold": f"{_held(claims)} of {len(claims)}",
         "preset": record["preset"],
         "device": device,
+        # A run that only gathered took seconds: its jobs' time is in their records.
         "time on the device": duration(max(record["seconds"], *record.get("devices", {}).values(), 0.0)),
         "date": record["finished"].split("T")[0],
     }

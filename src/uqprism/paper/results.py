@@ -47,6 +47,7 @@ def write(experiment: Experiment[Any], preset: str, result: Result, folder: Path
         save(picture.figure, folder / name)
     captions = {name: picture.caption for name, picture in pictures.items()}
     write_text(folder / REPORT, page(experiment, result, record, captions))
+    # Last: it means that everything else is there.
     write_text(folder / RECORD, json.dumps(_without_nan(record), indent=2, allow_nan=False) + "\n")
 
 
@@ -91,7 +92,7 @@ def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     for name, values in columns.items():
         types = {type(value) for value in values if value is not None}
-        if len(types) > 1:
+        if len(types) > 1:  # a column of Arrow has one type
             common = float if types == {int, float} else str
             columns[name] = [None if value is None else common(value) for value in values]
     with atomic(path) as file:

@@ -88,6 +88,7 @@ class Reproduction:
             raise ArgumentError(f"jobs must be at least 1, got {jobs}")
         folder = Path(out)
         others = tuple(folder.parent / name / WORK for name in experiment.reads)
+        # Experiments that are read from lie beside this one, as `reproduce` puts them.
         store = Store(folder / WORK, None if data is None else Path(data), others)
         return cls(experiment, preset, experiment.config(preset, seed), folder, store, jobs)
 
@@ -126,18 +127,18 @@ class Reproduction:
         plan = self.plan()
         carry_out(self.experiment.work, plan, self.store, shown)
         result = self.experiment.gather(self.config, self.store)
-        self.store.sweep()
+        self.store.sweep()  # no process is writing any more
         write(self.experiment, self.preset, result, self.folder, self._account(plan, started))
-        return Outcome(*load(self.folder), self.folder, reused=False)
+        return Outcome(*load(self.folder), self.folder, reused=False)  # read back, so that every later call returns the same
 
     def finished(self) -> Outcome | None:
         """The result in the folder, or None; a result of other settings or other data files raises."""
         if not (self.folder / RECORD).exists():
-            self._same_files(self.store.folder, *self.store.others)
+            self._same_files(self.store.folder, *self.store.others)  # finished jobs of an unfinished run count too
             return None
         there, wanted = read_record(self.folder), as_data(self.config)
         way_out = "choose another folder with --out, or replace it with --overwrite"
-        if there["experiment"] != self.experiment.name:
+        if there["experiment"] != self.experiment.name:  # first: two experiments may have the same settings
             name = self.experiment.name
             raise ArgumentError(f"{self.folder} holds the experiment {there['experiment']!r}, not {name!r}; {way_out}")
         if there["config"] != wanted:
@@ -160,8 +161,9 @@ class Reproduction:
 
     def discard(self) -> None:
         """Remove the result and its artefacts; raises if the new run would be refused."""
+        # Its own store is removed below; those of other runs will be read.
         self._same_files(*self.store.others)
-        (self.folder / RECORD).unlink(missing_ok=True)
+        (self.folder / RECORD).unlink(missing_ok=True)  # first: without it nothing passes for finished
         for name in (TABLES, WORK):
             shutil.rmtree(self.folder / name, ignore_errors=True)
 

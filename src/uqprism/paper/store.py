@@ -30,7 +30,7 @@ from uqprism.registry import unknown
 from uqprism.support.storage import TEMPORARY, read_npz, write_npz, write_text
 from uqprism.support.versions import __version__
 
-FORMAT = "uqprism.paper.Bundle"
+FORMAT = "uqprism.paper.Bundle"  # in every stored file, and compared when it is read
 UNFINISHED = "unfinished"
 
 
@@ -42,6 +42,7 @@ class ArtefactKind(NamedTuple):
     ending: str = "npz"
 
 
+# Classes by name, so that a store without networks does not import PyTorch.
 KINDS = {
     "dataset": ArtefactKind("uqprism.paper.data", "Dataset"),
     "members": ArtefactKind("uqprism.training", "DeepEnsemble", "safetensors"),
@@ -91,7 +92,9 @@ class Artefact:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the kind, the key, the sources and the version of this package."""
+        # By their digests, so that a change of a source reaches everything that follows from it.
         sources = [source.digest for source in self.sources]
+        # Another version may compute other numbers; the class tells settings apart that are alike as plain data.
         parts = [__version__, self.kind, type(self.key).__module__, type(self.key).__qualname__, as_data(self.key), sources]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -125,6 +128,7 @@ class Store:
         path = self._found(artefact)
         kind = KINDS[artefact.kind]
         load = getattr(importlib.import_module(kind.module), kind.name).load
+        # Networks go to the GPU if there is one, wherever they were trained.
         return load(path, device=_device()) if artefact.kind == "members" else load(path)
 
     def unfinished(self, artefact: Artefact) -> Path:
@@ -190,7 +194,7 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path.with_suffix(".json"), json.dumps(record, indent=2) + "\n")  # first, so that every value has a record
         value.save(path)
-        shutil.rmtree(self.unfinished(artefact), ignore_errors=True)
+        shutil.rmtree(self.unfinished(artefact), ignore_errors=True)  # not earlier: until now checkpoints were all there was
 
 
 def _name(artefact: Artefact) -> Path:
@@ -201,6 +205,7 @@ def as_data(value: Any) -> Any:
     """Settings as plain data: dataclasses become mappings, tuples become lists."""
     plain = dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
     try:
+        # Through JSON, so that settings equal those read from a result.json; NaN would not even equal itself.
         return json.loads(json.dumps(plain, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"settings and keys must be what JSON can hold, got {value!r}: {error}") from None
@@ -210,7 +215,7 @@ def checksum(*arrays: Any) -> str:
     """SHA-256 of the shapes, types and contents of arrays."""
     found = hashlib.sha256()
     for array in map(np.ascontiguousarray, arrays):
-        found.update(f"{array.dtype.str}{array.shape}".encode())
+        found.update(f"{array.dtype.str}{array.shape}".encode())  # bytes alone do not tell (2, 3) from (6,)
         found.update(array.data)
     return found.hexdigest()
 
@@ -229,6 +234,7 @@ def hardware() -> dict[str, Any]:
 def loaded_versions() -> dict[str, str]:
     """Versions that numbers computed now depend on; of PyTorch and its CUDA only if PyTorch was loaded."""
     found = {"uqprism": __version__, "python": platform.python_version(), "numpy": np.__version__}
+    # Looked up, not imported: importing PyTorch takes seconds.
     torch: Any = sys.modules.get("torch")
     if torch is not None:
         found["torch"] = str(torch.__version__)
@@ -254,6 +260,7 @@ def accelerator() -> str:
 
 def _processor() -> str:
     try:
+        # On Linux, `platform.processor()` names no model.
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):

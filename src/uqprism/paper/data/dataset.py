@@ -79,6 +79,7 @@ class Dataset:
         """SHA-256 of the numbers, their types and shapes, in hexadecimal; the name does not change it."""
         digest = hashlib.sha256()
         for key, array in self._arrays().items():
+            # One byte order, so that the checksum is the same on every machine.
             plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
             digest.update(f"{key} {plain.dtype.str} {plain.shape}\n".encode())
             digest.update(plain.data if plain.size else b"")
@@ -101,6 +102,7 @@ class Dataset:
 
 def split(name: str, samples: Samples, seed: int, test_fraction: float, validation_fraction: float) -> Dataset:
     """The rows in random order, split into test, validation and training rows; both fractions are of all rows."""
+    # Test rows first, so that they do not depend on the share of validation rows.
     test, validation, train = split_rows(len(samples), seed, test_fraction, validation_fraction)
     return Dataset(name, train=samples.take(train), validation=samples.take(validation), test=samples.take(test))
 
@@ -118,6 +120,6 @@ def split_rows(count: int, seed: int, *fractions: float) -> list[Array]:
 
 def _numbers(values: Array, name: str) -> Array:
     array = np.asarray(values)
-    if array.dtype.kind not in "fiub":
+    if array.dtype.kind not in "fiub":  # an array of objects could not be stored without pickle
         raise InvalidValueError(f"{name} must be numbers, got an array of {array.dtype}")
     return array

@@ -19,6 +19,7 @@ def generated(name: str, draws: Sequence[Draw], seed: int, sizes: Sizes) -> Data
     """A data set whose three parts come from independent random streams."""
     if len(sizes) != 3 or not all(size > 0 for size in sizes):
         raise InvalidValueError(f"sizes must be three positive numbers, of train, validation and test, got {sizes}")
+    # A stream for each part: more training images leave the test images as they are.
     streams = np.random.SeedSequence(seed).spawn(3)
     train, validation, test = (Samples(*draw(size, each)) for draw, size, each in zip(draws, sizes, streams, strict=True))
     return Dataset(name, train=train, validation=validation, test=test)

@@ -180,7 +180,7 @@ def read_cifar(path: Path) -> tuple[Array, Array]:
     records = np.frombuffer(data, np.uint8).reshape(-1, CIFAR_RECORD)
     if (largest := int(records[:, 0].max())) > 9:
         raise FileError(f"{source} must have labels 0 to 9, got {largest}: it is no CIFAR-10 batch")
-    return records[:, 1:].reshape(-1, 3, 32, 32).copy(), records[:, 0].copy()
+    return records[:, 1:].reshape(-1, 3, 32, 32).copy(), records[:, 0].copy()  # arrays of `frombuffer` are read-only
 
 
 def read_svhn(path: Path, sha256: str) -> tuple[Array, Array]:

@@ -50,11 +50,11 @@ def presence(name: str, root: str | os.PathLike[str] | None = None) -> Presence:
         return Presence(Path())
     try:
         listing = _ListingRoot(Root.of(root).path)
-    except (FileError, MissingExtraError) as error:
+    except (FileError, MissingExtraError) as error:  # no such folder, or no Pooch to name the default one
         return Presence(Path(), absent=(str(error),))
     try:
         found = files(listing)
-    except FileError as error:
+    except FileError as error:  # a set that cannot be downloaded
         return Presence(listing.path, absent=(*listing.missing, str(error)))
     return Presence(listing.path, tuple(path for path in found if path.exists()), tuple(listing.missing))
 

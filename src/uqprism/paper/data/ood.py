@@ -69,6 +69,7 @@ def ood_mosaics(
     mosaics = np.asarray(mosaics)
     if mosaics.dtype != np.uint8 or mosaics.ndim != 4 or mosaics.shape[1] != 1 or mosaics.shape[2] != mosaics.shape[3]:
         raise ShapeError(f"mosaics must be uint8 and (n, 1, size, size), got {mosaics.dtype} and {mosaics.shape}")
+    # Without sources nothing is read, and no folder need exist.
     folder = Root.of(root, downloads=download) if kind.sources else Root(Path())
     return kind.make(mosaics, folder, np.random.default_rng(seed))
 
@@ -114,6 +115,7 @@ def _photographs(mosaics: Array, _root: Root, rng: Generator) -> Array:
 
     tile = _tile(mosaics)
     pictures = grey(np.stack(load_sample_images().images).transpose(0, 3, 1, 2))
+    # A view: copies of all windows of 32x32 would take half a gigabyte.
     windows = np.lib.stride_tricks.sliding_window_view(pictures, (tile, tile), axis=(1, 2))
     which, top, left = (rng.integers(length, size=(len(mosaics), 4)) for length in windows.shape[:3])
     return assembled(windows[which, top, left])
@@ -125,6 +127,7 @@ def _inverted(mosaics: Array, _root: Root, _rng: Generator) -> Array:
 
 
 def _fill(tiles: Array, n: int, rng: Generator) -> Array:
+    # With replacement: compact copies have fewer images than there are quadrants.
     return assembled(tiles[rng.integers(len(tiles), size=(n, 4))])
 
 

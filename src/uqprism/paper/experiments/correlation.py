@@ -58,6 +58,7 @@ def gather(config: Config, store: Store) -> Result:
         records[job.name] = value.data["record"]
         found.setdefault(job.key.name, []).append(RankCorrelation(tuple(value.data["names"]), value.arrays["matrix"]))
     by_data = {name: RankCorrelation.average(each) for name, each in found.items()}
+    # Of means, so that data sets count alike: they have two or five seeds.
     mean = RankCorrelation.average(by_data.values())
     return Result(
         config=as_data(config),

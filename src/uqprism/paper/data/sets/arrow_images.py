@@ -51,7 +51,7 @@ def load(seed: int, *, sizes: Sizes = SIZES, noise: float = NOISE) -> Dataset:
 def arrows(n: int, seed: Any, *, noise: float = NOISE) -> tuple[Array, Array]:
     """Images (n, 1, 32, 32), uint8, and the angle of each in degrees (n,)."""
     rng = np.random.default_rng(seed)
-    angle = uniform(rng, ANGLE, n)
+    angle = uniform(rng, ANGLE, n)  # before the noise: one seed has the same angles at any noise
     tip = np.float32(SIZE / 2) + np.float32(0.5 * LENGTH) * _direction(angle)
     starts = np.repeat(tip[:, None], 3, axis=1)
     backwards = np.stack([_direction(angle + turn) for turn in (180.0, 180.0 - OPENING, 180.0 + OPENING)], axis=1)

@@ -50,6 +50,7 @@ def load(seed: int, *, sizes: Sizes = SIZES, noise: float = NOISE) -> Dataset:
 def dots(n: int, seed: Any, *, noise: float = NOISE) -> tuple[Array, Array]:
     """Images (n, 1, 32, 32), uint8, and how many dots each has (n,)."""
     rng = np.random.default_rng(seed)
+    # The order of the draws is part of the data set: checksums of stored results depend on it.
     wanted = rng.integers(COUNT[0], COUNT[1], n, endpoint=True)
     radius = uniform(rng, RADIUS, n, COUNT[1])
     across, down, placed = _place(rng, wanted, radius)
@@ -70,7 +71,7 @@ def _place(rng: np.random.Generator, wanted: Array, radius: Array) -> tuple[Arra
             free &= (apart >= ((radius[:, other] + radius[:, dot] + GAP) ** 2)[:, None]) | ~placed[:, other, None]
         chosen = np.arange(n), free.argmax(1)
         across[:, dot], down[:, dot] = x[chosen], y[chosen]
-        placed[:, dot] = free[chosen] & (dot < wanted)
+        placed[:, dot] = free[chosen] & (dot < wanted)  # dots not wanted are drawn as well, to keep arrays rectangular
     return across, down, placed
 
 

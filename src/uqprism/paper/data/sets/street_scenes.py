@@ -48,7 +48,7 @@ def cityscapes_files(root: Root) -> list[Path]:
     """The folders of its training and validation pictures and of their labels."""
     folder = root.path / "cityscapes"
     for part in ("train", "val"):
-        cityscapes_pairs(folder, part)
+        cityscapes_pairs(folder, part)  # raises if pictures or labels are missing
     return [folder / kind / part for kind in ("leftImg8bit", "gtFine") for part in ("train", "val")]
 
 
@@ -83,6 +83,7 @@ def cityscapes_tiles(root: Root, seed: int, *, target: str = "street", pictures:
         raise InvalidValueError(f"pictures must be at least 2, one of them for validation, or None for all; got {pictures}")
     rng = np.random.default_rng(seed)
     train, test = (_chosen(cityscapes_pairs(folder, part), pictures, rng) for part in ("train", "val"))
+    # Whole pictures, at least one: tiles of one picture resemble each other.
     kept, used = split_rows(len(train), seed, max(KEPT_FOR_VALIDATION, 1 / len(train)))
     chosen = {"train": [train[i] for i in used], "validation": [train[i] for i in kept], "test": test}
     return Dataset(f"cityscapes_{target}", **{part: _read(pairs, label) for part, pairs in chosen.items()})
@@ -93,6 +94,7 @@ def cityscapes_pairs(folder: Path, part: str) -> list[tuple[Path, Path]]:
 
     They are leftImg8bit/PART/CITY/*_leftImg8bit.png and gtFine/PART/CITY/*_gtFine_labelIds.png.
     """
+    # Sorted, because folders list files in any order and the seed chooses by number.
     images = sorted((folder / "leftImg8bit" / part).glob(f"*/*{PICTURE}"))
     if not images:
         raise FileError(

@@ -168,6 +168,7 @@ def read(key: TableRows, store: Store) -> Bundle:
     """The rows of a data set: inputs in single precision, targets in standard deviations of the pool's."""
     dataset = inputs.load(store, key.dataset, seed=key.seed)
     most = {"pool": key.n_pool, "validation": key.n_validation, "test": key.n_test}
+    # The rows are in random order, so the first are a random sample.
     parts = {part: getattr(dataset, name).take(slice(most[part])) for part, name in PARTS.items()}
     mean, scale = parts["pool"].targets.mean(), parts["pool"].targets.std()
     arrays = {f"{part}_inputs": samples.inputs.astype(np.float32) for part, samples in parts.items()}
@@ -191,11 +192,13 @@ def compare(rows: Bundle, key: Loops, folder: Path) -> Bundle:
             fit,
             Pool.of(data["pool_inputs"], data["pool_targets"], (data["test_inputs"], data["test_targets"])),
             key.acquisitions,
+            # The model of the first points is a round, too.
             LoopSettings(
                 initial=config.n_initial, batch_size=config.batch_size, rounds=config.iterations + 1, scores=config.scores
             ),
             seeds=config.seeds,
             folder=folder,
+            # Scores of every point would take space and are not used.
             keep="picks",
             progress=False,
         )
@@ -243,13 +246,14 @@ def _shares(fit: StackedFit, key: Loops, data: Data) -> np.ndarray:
     found = []
     for model in fit.many(data["pool_inputs"], data["pool_targets"], rows, config.seeds):
         table = evaluate(model.predict_ensemble(data["pool_inputs"]), measures)
+        # Equal scores for `random`, of which a softmax is uniform.
         scores = [to_numpy(table[name]) if name != RANDOM else np.zeros(count) for name in key.acquisitions]
         found.append([_share(scaled(each, config.scores)) for each in scores])
     return np.array(found).T
 
 
 def _share(scores: np.ndarray) -> float:
-    weights = np.exp(scores - scores.max())
+    weights = np.exp(scores - scores.max())  # which does not overflow
     return float(weights.sum() ** 2 / (weights**2).sum() / len(weights))
 
 

@@ -87,7 +87,7 @@ def no_best_approximation(cells: Mapping[str, float], spread: Mapping[str, float
     excess = {name: rank for name, rank in cells.items() if _risk(name) == "excess"}
     best = min(excess, key=lambda name: excess[name])
     near = [name for name, rank in excess.items() if name == best or rank <= excess[best] + spread[best]]
-    kinds = {published.label(published.printed_as(name)) for name in near}
+    kinds = {published.label(published.printed_as(name)) for name in near}  # columns 1,1 and 2,1 print one measure
     measured = (
         f"within one standard deviation ({spread[best]:.1f}) of the best excess risk, {best} with {excess[best]:.1f}: "
         f"{len(near)} of {len(excess)} cells, of {len(kinds)} approximations"
@@ -118,6 +118,7 @@ def quadratic_exceptions(cells: Mapping[str, float], chance: float) -> Claim:
     )
     sentence = "“yet there are some exceptions: the total and Bayes risks under the quadratic score”"
     numbers = {"worse": float(worse), "cells": float(len(own)), "mean": float(np.mean(list(own.values()))), "random": chance}
+    # An exception needs a rule: where nothing beats random there is none.
     holds = worse == len(own) and _most_beat_random(cells, chance)
     return Claim("exceptions of the quadratic score", sentence, holds, measured, numbers)
 
@@ -178,7 +179,7 @@ def quadratic_is_poor(cells: Mapping[str, float], spread: Mapping[str, float], c
     measured = f"mean rank of total and Bayes risks: {each}; random {chance:.1f}; the spread of a cell is {margin:.1f}"
     sentence = "“Notable exceptions are total and Bayes risks for the quadratic score, which perform rather poorly.”"
     others = max(rank for rule, rank in means.items() if rule != "quadratic")
-    holds = means["quadratic"] > max(chance, others + margin)
+    holds = means["quadratic"] > max(chance, others + margin)  # a lead that seeds differ by is none
     return Claim("quadratic total and Bayes are poor", sentence, holds, measured, {**means, "random": chance})
 
 
@@ -193,7 +194,7 @@ def gathered(config: Config, found: Mapping[str, Sequence[Bundle]], acquisitions
     """The result; `found` has the artefacts of each data set, `acquisitions` the loops of each."""
     learned = _learned(found, acquisitions)
     ranks = ranked(learned)
-    facts = {name: jobs[0].data for name, jobs in found.items()}
+    facts = {name: jobs[0].data for name, jobs in found.items()}  # all jobs of a data set have the same rows
     return Result(
         config=as_data(config),
         seeds={"split": config.seed, "loops": config.seeds},

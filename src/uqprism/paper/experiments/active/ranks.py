@@ -161,6 +161,7 @@ def _loops() -> dict[str, str]:
     """The loop of each measure; measures that agree on a random ensemble are taken to be one formula."""
     rng = np.random.default_rng(0)
     ensemble = EnsemblePrediction.gaussian(mean=rng.normal(size=(5, 8)), variance=rng.uniform(0.2, 2.0, size=(5, 8)))
+    # One backend on every machine, because the loops are in the keys of the jobs.
     table = evaluate(ensemble, list(columns()), backend="reference")
     found: dict[str, str] = {RANDOM: RANDOM}
     for name in columns():

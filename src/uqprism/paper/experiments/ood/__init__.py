@@ -22,6 +22,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from uqprism.measures import RISKS, MeasureTable, published
 from uqprism.paper import data, inputs
 from uqprism.paper.comparison import (
     CONSTANT,
+    LIKE_WITH_LIKE,
     NEAR,
     RULES,
     Cells,
@@ -130,6 +132,7 @@ def work(job: Job, store: Store) -> TaskResult:
 
 def equal_variances(known: EnsemblePrediction, ood: Mapping[str, EnsemblePrediction]) -> dict[str, dict[str, float]]:
     """The AUROC of R_exc^{1,1} if all members had one variance, by kind of OOD mosaics and rule."""
+    # Excess risks also depend on how wide members are; with one variance the means alone count.
     variance = np.median(known.members.variance)
 
     def measures(prediction: EnsemblePrediction) -> MeasureTable:
@@ -150,7 +153,7 @@ def _predictions(fitted: StoredEnsemble, names: tuple[str, ...]) -> dict[str, An
     def images(name: str) -> Array:
         return ood_mosaics(name, fitted.data.test.inputs, fitted.store, fitted.fit.seed)
 
-    return {name: fitted.predictions(name, lambda name=name: images(name)) for name in names}  # type: ignore[misc]
+    return {name: fitted.predictions(name, partial(images, name)) for name in names}
 
 
 def ood_mosaics(name: str, mosaics: Array, store: Store, seed: int) -> Array:
@@ -174,6 +177,7 @@ def gather(config: Config, store: Store) -> Result:
     whole, single = [_row(name) for name in config.whole], [_row(f"{config.single}_{place}") for place in PLACES]
     ours = Aurocs(mean, rows, tuple(whole), tuple(single))
     papers = {row: published.table("ood_detection_full", row) for row in rows if row in published.rows("ood_detection_full")}
+    # The paper's mean is over its eight sets, and says nothing about a part of them.
     averages = published.table("ood_detection_mean") if len(papers) == len(rows) else {}
     records = {seed: each.settings["record"] for seed, each in found.items()}
     return Result(
@@ -294,10 +298,7 @@ def draw(result: Result) -> dict[str, Picture]:
     found = {"by_set": _by_set(values, papers)}
     if papers:
         means = {row: {name: float(x.mean()) for name, x in each.items()} for row, each in values.items()}
-        found["cells"] = Picture(
-            against_paper(means, papers, "AUROC"),
-            "Every cell of the paper's table beside ours, like with like: R_exc^{2,1} as the paper prints it.",
-        )
+        found["cells"] = Picture(against_paper(means, papers, "AUROC"), LIKE_WITH_LIKE)
     return found
 
 

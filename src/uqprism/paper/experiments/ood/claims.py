@@ -25,7 +25,7 @@ from uqprism.paper.experiment import Claim
 
 PLACES = ("tl", "tr", "bl", "br")
 WITHIN = 0.0115  # the paper prints three digits
-SIMILAR = 0.03
+SIMILAR = 0.03  # fixed before the number of mosaics was varied
 CHOSEN = {rule: column(rule, "excess 1,1") for rule in RULES}
 
 
@@ -103,14 +103,14 @@ def similar_sources(ours: Aurocs) -> Claim:
 
 def house_numbers(ours: Aurocs) -> Claim:
     """SVHN against the other sets that fill all quadrants."""
-    others = [row for row in ours.whole if row not in {"SVHN", "Mixture (C,S,F)"}]
+    others = [row for row in ours.whole if row not in {"SVHN", "Mixture (C,S,F)"}]  # a third of the mixture is SVHN
     gaps = {
         rule: ours.rows["SVHN"][name] - float(np.mean([ours.rows[row][name] for row in others])) for rule, name in CHOSEN.items()
     }
     return Claim(
         name="SVHN as well",
         paper="with SVHN, despite also containing digits, detected comparably well",
-        holds=min(gaps.values()) >= -SIMILAR,
+        holds=min(gaps.values()) >= -SIMILAR,  # better is well enough
         measured=f"R_exc^{{1,1}} of SVHN minus the mean of {' and '.join(others)}: {listed(gaps, sign='+')}",
         numbers={f"gap_{rule}": each for rule, each in gaps.items()},
     )

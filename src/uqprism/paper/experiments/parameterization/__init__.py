@@ -147,6 +147,7 @@ class TrainingSets:
 
 
 def _data(config: Config) -> TrainingSets:
+    # The first is for validation, so that more training sets leave its rows as they are.
     seeds = [int(seed) for seed in np.random.SeedSequence(config.seed).generate_state(1 + config.n_sets)]
     inputs, targets = zip(*(sine(config.n_training, seed) for seed in seeds[1:]), strict=True)
     return TrainingSets(np.concatenate(inputs), np.concatenate(targets), sine(config.n_validation, seeds[0]), seeds)

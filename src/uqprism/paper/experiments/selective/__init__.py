@@ -30,6 +30,7 @@ import numpy as np
 from uqprism.measures import published
 from uqprism.paper.comparison import (
     CONSTANT,
+    LIKE_WITH_LIKE,
     RULES,
     Cells,
     against_paper,
@@ -141,6 +142,7 @@ def work(job: Job, store: Store) -> TaskResult:
     record = fitted.record()
     error = prediction_error(fitted.predictions(), record.arrays["targets"])
     found = selective_prediction(fitted.measures(), error=error, metric="prr_paper", resamples=0)
+    # 1 if the predicted variance is right on average.
     spread = float(np.mean(error / fitted.predictions().matched.variance))
     largest = {
         "share of ten largest": float(np.sort(error)[-10:].sum() / error.sum()),
@@ -288,10 +290,7 @@ def draw(result: Result) -> dict[str, Picture]:
     papers = {row: published.table("selective_prediction_full", row) for row in rows}
     return {
         "retention": _retention(arrays, measures, LIKE_PAPER if LIKE_PAPER in rows else rows[0]),
-        "cells": Picture(
-            against_paper(means, papers, "PRR"),
-            "Every cell of the paper's table beside ours, like with like: R_exc^{2,1} as the paper prints it.",
-        ),
+        "cells": Picture(against_paper(means, papers, "PRR"), LIKE_WITH_LIKE),
     }
 
 

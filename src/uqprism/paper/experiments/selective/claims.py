@@ -28,7 +28,7 @@ PAPERS_SPREAD = 0.007
 SIMILAR = 0.02
 SUBSTANTIAL = 0.03
 PRINTED = 0.001
-SAME = 1e-6
+SAME = 1e-6  # rounding
 GOOD = ("total 1,1", "total 2,1", "total 3a,1")
 
 
@@ -49,6 +49,7 @@ def tied(mean: Cells, names: list[str]) -> tuple[str, float]:
     """The best of these measures, and its spread: measures within it count as equally good."""
     best = min(names, key=lambda name: mean[name])
     spread = mean.spread[best]
+    # The spread of our seeds, as the paper takes that of its own; by its 0.007 two more sentences fail.
     return best, PAPERS_SPREAD if np.isnan(spread) else spread
 
 

@@ -65,7 +65,7 @@ class Quadrature:
     """A job: all measures of all posteriors, with this number of nodes in each parameter."""
 
     nodes: int
-    posteriors: tuple[Posterior, ...] = tuple(POSTERIORS.values())
+    posteriors: tuple[Posterior, ...] = tuple(POSTERIORS.values())  # here, because the key decides what is reused
 
 
 def jobs(config: Config) -> list[Job]:
@@ -74,6 +74,7 @@ def jobs(config: Config) -> list[Job]:
 
 
 def _job(nodes: int) -> Job:
+    # Members are pairs of nodes, and measures go over pairs of members.
     return Job(f"{nodes} x {nodes} nodes", Artefact("measures", Quadrature(nodes)), seconds=2e-5 * nodes**4)
 
 
@@ -98,7 +99,7 @@ def weighted(rule: Quadrature) -> EnsemblePrediction:
     return EnsemblePrediction.gaussian(
         mean=np.stack([placed(each.mean, along_mean) for each in rule.posteriors], axis=1),
         variance=np.stack([placed(each.variance, along_variance) for each in rule.posteriors], axis=1),
-        weights=np.outer(weights, weights).ravel() / 4.0,
+        weights=np.outer(weights, weights).ravel() / 4.0,  # Gauss-Legendre weights add up to 2
     )
 
 

@@ -217,7 +217,7 @@ def low_magnitudes(answers: Answers) -> Claim:
         "all shifts: excess 3a,2 and 3b,2 are low",
         "“Across all shifts, we observe that R_exc^{3a,2} and R_exc^{3b,2} have very low magnitudes, and for the SE score, they "
         "are equal to zero.”",
-        max(ratios.values()) < LOW and zero == 0.0,
+        max(ratios.values()) < LOW and zero == 0.0,  # exact: mixture, matched and pooled Gaussian have one mean
         f"at most {highest[TINY[0]]:.1%} (3a,2) and {highest[TINY[1]]:.1%} (3b,2) of the members' Bayes risk under the same rule "
         f"(below {LOW:.0%} counts as very low); of excess 1,1 up to {max(to_excess.values()):.0%}; squared error: {zero:g}",
         {"largest_of_bayes": max(ratios.values()), "largest_of_excess": max(to_excess.values()), "squared_error": zero},
@@ -228,6 +228,7 @@ def lower_than_bayes(answers: Answers) -> Claim:
     """Excess risks are often lower than Bayes risks."""
     ratios = np.concatenate(
         [
+            # Bayes risks of the quadratic score are negative.
             answers.values[measure.name] / np.abs(answers.values[f"{measure.rule}.bayes.members"])
             for measure in of(risks=("excess",))
         ]

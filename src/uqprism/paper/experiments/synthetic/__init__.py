@@ -131,6 +131,7 @@ def jobs(config: Config) -> list[Job]:
 
 
 def _jobs(config: Config) -> dict[float, list[Job]]:
+    # A row per trial, so that more trials leave the seeds of the first as they are.
     states = np.random.SeedSequence(config.seed).generate_state(3 * config.n_trials).reshape(-1, 3)
     seconds = 2.0 + 3e-3 * config.epochs * math.ceil(config.n_training / config.batch_size)
     found = {}
@@ -293,6 +294,7 @@ def _dots(ax: Any, result: Result, name: str, *, logarithmic: bool = False) -> A
     scaled = LogNorm(max(low, 1e-4 * high), high) if logarithmic and high > 0.0 else Normalize(low, high)
     order = np.argsort(values, kind="stable")
     ax.axvspan(*TWO_CURVES_REGION, color=GREY, alpha=0.12, linewidth=0)
+    # Pixels, because thousands of dots make a large SVG.
     shown = {"s": 3.0, "cmap": COLOURS, "norm": scaled, "linewidths": 0, "rasterized": True}
     return ax.scatter(arrays["test_inputs"][order], arrays["mean"][order], c=values[order], **shown)
 

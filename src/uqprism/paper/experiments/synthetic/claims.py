@@ -112,6 +112,7 @@ def bayes_where_curves_mix(trials: Trials) -> Claim:
         "Bayes where both curves are likely",
         "“In our synthetic example, this occurs in the region where the probabilities of sampling from the two generating curves "
         "are similar.”",
+        # Relative to the true variance, which would fail a fixed 0.75 itself.
         mixed >= best_mixing() - SHORT_OF_TRUTH and peaks > 0.5,
         f"AUROC of inputs where either curve has a probability of at least {MIXED:g}, against the others inside: {mixed:.3f} "
         f"(the true variance has {best_mixing():.3f}); "
@@ -283,13 +284,13 @@ def _lowest(numbers: Iterable[float]) -> float:
 def _spearman(first: np.ndarray, second: np.ndarray) -> float:
     from scipy.stats import spearmanr
 
-    if np.ptp(first) == 0.0 or np.ptp(second) == 0.0:
+    if np.ptp(first) == 0.0 or np.ptp(second) == 0.0:  # SciPy would warn
         return float("nan")
     return float(spearmanr(first, second).statistic)
 
 
 def _ratio(above: float, below: float) -> float:
-    return float(above / below) if below > 0.0 else float("nan")
+    return float(above / below) if below > 0.0 else float("nan")  # risks of the log and the quadratic score may be negative
 
 
 Runs = Mapping[float, Trials]  # by learning rate, the main one first
