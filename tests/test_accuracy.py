@@ -31,29 +31,20 @@ def failures(case: dict, measures: up.MeasureTable, closed: float, hard: float, 
     return found
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize("name", BY_NAME)
-def test_double_precision(name: str) -> None:
-    """NumPy float64 keeps ten digits of closed forms and eight of the rest, on every case."""
-    assert failures(BY_NAME[name], table(BY_NAME[name]), 1e-10, 1e-8) == {}
+def test_double_precision(name: str, library: str) -> None:
+    """NumPy and PyTorch keep ten digits of closed forms and eight of the rest in float64, on every case."""
+    assert failures(BY_NAME[name], table(BY_NAME[name], library), 1e-10, 1e-8) == {}
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize("name", SINGLE)
-def test_single_precision(name: str) -> None:
-    """NumPy float32 in, float32 out, with the digits float32 has."""
-    measures = table(BY_NAME[name], dtype="float32")
-    assert measures["crps.excess.members.members"].dtype == np.float32
+def test_single_precision(name: str, library: str) -> None:
+    """Float32 in, float32 out, with the digits float32 has."""
+    measures = table(BY_NAME[name], library, "float32")
+    assert str(measures["crps.excess.members.members"].dtype).endswith("float32")
     assert failures(BY_NAME[name], measures, 2e-5, 2e-4, NORMAL) == {}
-
-
-@pytest.mark.parametrize("name", BY_NAME)
-def test_torch_double_precision(name: str) -> None:
-    """PyTorch keeps the same digits as NumPy, on every case."""
-    assert failures(BY_NAME[name], table(BY_NAME[name], "torch"), 1e-10, 1e-8) == {}
-
-
-@pytest.mark.parametrize("name", SINGLE)
-def test_torch_single_precision(name: str) -> None:
-    assert failures(BY_NAME[name], table(BY_NAME[name], "torch", "float32"), 2e-5, 2e-4, NORMAL) == {}
 
 
 SIZES = sorted({len(case["mu"]) for case in ORACLE})  # JAX compiles anew for each

@@ -8,36 +8,35 @@ from numpy.testing import assert_allclose
 
 import uqprism as up
 
+TWO = up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [2.0]])
+
 
 def test_measures_may_be_one_name_or_repeated() -> None:
-    ens = up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [2.0]])
-    assert list(up.evaluate(ens, "crps.bayes.members")) == ["crps.bayes.members"]
-    assert list(up.evaluate(ens, ["log.bayes.pooled", "crps.bayes.members", "log.bayes.pooled"])) == [
+    assert list(up.evaluate(TWO, "crps.bayes.members")) == ["crps.bayes.members"]
+    assert list(up.evaluate(TWO, ["log.bayes.pooled", "crps.bayes.members", "log.bayes.pooled"])) == [
         "log.bayes.pooled",
         "crps.bayes.members",
     ]
-    assert_allclose(up.decompose(ens, up.rules.Log).total, up.decompose(ens, "log").total)
+    assert_allclose(up.decompose(TWO, up.rules.Log).total, up.decompose(TWO, "log").total)
 
 
 def test_measures_may_be_patterns_and_sets() -> None:
-    ens = up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [2.0]])
-    whole = up.evaluate(ens)
+    whole = up.evaluate(TWO)
     for asked, count in (("crps.*", 36), ("usual", 12), ("all", 144), (["*.bayes.members", "log.bayes.*"], 7)):
-        table = up.evaluate(ens, asked)
+        table = up.evaluate(TWO, asked)
         assert len(table) == count
         assert all(table[name] == whole[name] for name in table)
 
 
 def test_parametrised_rules_take_a_name() -> None:
     rules = [up.rules.Quantile(0.1, name="low"), up.rules.Quantile(0.9, name="high")]
-    ens = up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [2.0]])
-    table = up.evaluate(ens, up.catalogue(rules))
+    table = up.evaluate(TWO, up.catalogue(rules))
     assert len(table) == 72
     assert table["low.excess.members.members"] != table["high.excess.members.members"]
-    default = up.evaluate(ens, up.catalogue([up.rules.Quantile(0.1), up.rules.GaussianKernel(2.5), up.rules.GaussianKernel()]))
+    default = up.evaluate(TWO, up.catalogue([up.rules.Quantile(0.1), up.rules.GaussianKernel(2.5), up.rules.GaussianKernel()]))
     assert default["quantile_0_1.bayes.members"] == table["low.bayes.members"]
     assert default["gaussian_kernel_2_5.bayes.members"] != default["gaussian_kernel.bayes.members"]
-    again = up.evaluate(ens, table.measures)
+    again = up.evaluate(TWO, table.measures)
     assert all(again[name] == table[name] for name in table), "a table's measures know the rules they came from"
 
 
@@ -57,7 +56,7 @@ def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch, rng: np.random.G
 
 
 def test_decomposition_has_its_aliases() -> None:
-    d = up.decompose(up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [2.0]]), rule="log")
+    d = up.decompose(TWO, rule="log")
     assert d.aleatoric is d.bayes
     assert d.epistemic is d.excess
     assert d.exactness["excess"] == up.Exactness("closed form", 1e-10)

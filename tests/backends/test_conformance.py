@@ -69,29 +69,27 @@ def test_fifty_digits(case: dict) -> None:
     assert {n: e for n, e in errors.items() if e > (1e-8 if is_hard(n) else 1e-10)} == {}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("members", [2, 10])
-def test_given_by_scale(kind: str, members: int, rng: np.random.Generator) -> None:
+SPREADS = {"scale": lambda scale: {"scale": scale}, "variance": lambda scale: {"variance": scale * scale}}
+WEIGHTS = {"weights": [0.1, 0.4, 0.0, 0.3, 0.2]}  # members may weigh nothing
+
+
+@pytest.mark.parametrize(
+    ("kind", "members", "spread", "weights"),
+    [
+        *((kind, members, "scale", {}) for kind in KINDS for members in (2, 10)),
+        *((kind, 5, "variance", {}) for kind in KINDS if kind != "huge and tiny"),
+        ("ordinary", 1, "scale", {}),
+        *((kind, 5, "scale", WEIGHTS) for kind in ("ordinary", "nearly agreeing", "unlike scales")),
+    ],
+)
+def test_fused_is_reference(kind: str, members: int, spread: str, weights: dict, rng: np.random.Generator) -> None:
     mean, scale = ensembles(rng, members)[kind]
-    agree(up.EnsemblePrediction.gaussian(mean=mean, scale=scale))
+    agree(up.EnsemblePrediction.gaussian(mean=mean, **SPREADS[spread](scale), **weights))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "huge and tiny"])
-def test_given_by_variance(kind: str, rng: np.random.Generator) -> None:
-    mean, scale = ensembles(rng, 5)[kind]
-    agree(up.EnsemblePrediction.gaussian(mean=mean, variance=scale * scale))
-
-
-def test_one_member(rng: np.random.Generator) -> None:
-    mean, scale = ensembles(rng, 1)["ordinary"]
-    agree(up.EnsemblePrediction.gaussian(mean=mean, scale=scale))
-
-
-@pytest.mark.parametrize("kind", ["ordinary", "nearly agreeing", "unlike scales"])
-def test_weights(kind: str, rng: np.random.Generator) -> None:
-    """Members may weigh differently, or nothing."""
-    mean, scale = ensembles(rng, 5)[kind]
-    agree(up.EnsemblePrediction.gaussian(mean=mean, scale=scale, weights=[0.1, 0.4, 0.0, 0.3, 0.2]))
+def test_unbiased(rng: np.random.Generator) -> None:
+    mean, scale = ensembles(rng, 5)["ordinary"]
+    agree(up.EnsemblePrediction.gaussian(mean=mean, scale=scale, weights=[0.1, 0.4, 0.1, 0.2, 0.2]), estimator="unbiased")
 
 
 @pytest.mark.parametrize("backend", ["fused", "reference"])
@@ -103,11 +101,6 @@ def test_members_without_weight_do_not_count(backend: str, rng: np.random.Genera
     ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=scale, weights=[0.0, 1 / 3, 1 / 3, 1 / 3])
     found = disagreement(up.evaluate(ensemble, backend=backend), expected)
     assert {n: e for n, e in found.items() if not e <= 1e-10} == {}
-
-
-def test_unbiased(rng: np.random.Generator) -> None:
-    mean, scale = ensembles(rng, 5)["ordinary"]
-    agree(up.EnsemblePrediction.gaussian(mean=mean, scale=scale, weights=[0.1, 0.4, 0.1, 0.2, 0.2]), estimator="unbiased")
 
 
 def test_single_precision(rng: np.random.Generator) -> None:

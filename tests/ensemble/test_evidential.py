@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from scipy.integrate import quad
+from scipy.special import digamma, gammaln
 
 import uqprism as up
 from tests.conftest import as_array
@@ -66,8 +68,6 @@ def test_other_rules_converge_to_the_predictive(rule: str) -> None:
 
 
 def test_members_converge_in_the_mean_scale_and_the_mean_log_variance() -> None:
-    from scipy.special import digamma, gammaln
-
     alpha = np.array([2.05, 3.0, 10.0, 1e4])
     for n_members, tolerance in ((64, 1e-2), (1024, 1e-3)):
         scale = up.EvidentialPrediction(np.zeros(4), 1.0, alpha, 1.0).as_ensemble(n_members).members.scale
@@ -77,8 +77,6 @@ def test_members_converge_in_the_mean_scale_and_the_mean_log_variance() -> None:
 
 def test_strata_hold_their_own_mean() -> None:
     """The variances are the means of SciPy's inverse gamma between its quantiles, by direct integration."""
-    from scipy.integrate import quad
-
     variance = np.sort(up.EvidentialPrediction([0.0], 1.0, 2.5, 3.0).as_ensemble(8).members.scale[:4, 0] ** 2)
     quantile = stats.invgamma(2.5, scale=3.0).ppf
     expected = [4.0 * quad(quantile, i / 4, (i + 1) / 4, epsabs=1e-12, limit=200)[0] for i in range(4)]

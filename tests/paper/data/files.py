@@ -55,6 +55,16 @@ def idx_gz(array: np.ndarray) -> bytes:
     return gzip.compress(idx(array), mtime=0)  # the same array, the same file
 
 
+def put_ood(root: Path, monkeypatch: pytest.MonkeyPatch, images: dict[str, np.ndarray], labels: np.ndarray) -> None:
+    """Write the official files of the sets that OOD mosaics are made of, each of images (rows, 3, 32, 32)."""
+    put_official(root, "cifar10", tarred({"test_batch.bin": cifar(images["cifar10"], labels)}))
+    svhn = matlab({"X": images["svhn"].transpose(2, 3, 1, 0), "y": labels[:, None]})
+    trust(monkeypatch, "svhn", svhn)
+    put_official(root, "svhn", svhn)
+    put_official(root, "fashion_mnist", idx_gz(images["fashion_mnist"][:, 0, :28, :28]))
+    put_official(root, "emnist", zipped(letters(images["emnist"][:, 0, :28, :28], labels)))
+
+
 def zipped(members: dict[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:

@@ -22,19 +22,16 @@ def dataset(name: str = "numbers", **changed: Samples) -> Dataset:
     return Dataset(name, **{"train": samples(5), "validation": samples(2, 50.0), "test": samples(3, 90.0), **changed})
 
 
-def test_samples_count_and_are_taken_by_rows_and_by_masks() -> None:
+def test_samples_are_arrays_that_are_taken_by_rows_and_by_masks() -> None:
+    """Of integers and lists too, with targets in double precision."""
+    made = Samples([[1], [2]], np.array([3, 4], np.uint8))
+    assert (made.inputs.shape, made.targets.dtype) == ((2, 1), np.float64)
     five = samples(5)
     assert len(five) == 5
     taken = five.take([3, 0, 3])
     np.testing.assert_array_equal(taken.inputs, [[6, 7], [0, 1], [6, 7]])
     np.testing.assert_array_equal(taken.targets, [3, 0, 3])
     np.testing.assert_array_equal(five.take(five.targets > 2.5).targets, [3, 4])
-
-
-def test_integers_and_lists_become_arrays_with_targets_in_double_precision() -> None:
-    made = Samples([[1], [2]], np.array([3, 4], np.uint8))
-    assert made.inputs.shape == (2, 1)
-    assert made.targets.dtype == np.float64
 
 
 @pytest.mark.parametrize(
@@ -118,8 +115,5 @@ def test_every_row_is_as_likely_to_be_tested_on() -> None:
 def test_fractions_leave_rows_for_every_part(fractions: tuple[float, float]) -> None:
     with pytest.raises(InvalidValueError, match="between 0 and 1"):
         split_rows(100, 0, *fractions)
-
-
-def test_too_few_rows_are_refused() -> None:
     with pytest.raises(InvalidValueError, match="3 rows cannot be split"):
         split_rows(3, 0, 0.2, 0.1)

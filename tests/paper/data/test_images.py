@@ -18,6 +18,7 @@ IDX = files.idx(ARRAY)
 LETTERS = np.zeros((3, 28, 28), np.uint8), np.ones(3, np.uint8)
 IMAGES, LABELS = files.letters(*LETTERS)
 BATCH = "cifar-10-batches-bin/test_batch.bin"
+ROWS = np.random.default_rng(1).integers(0, 256, (4, 3, 32, 32), dtype=np.uint8), np.array([3, 0, 9, 1], np.uint8)
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 3, 4), (0, 5)])
@@ -75,22 +76,17 @@ def test_damaged_archives_of_letters_are_refused(tmp_path: Path) -> None:
             read_emnist(files.put(tmp_path, "g.zip", data))
 
 
-@pytest.fixture
-def batch(rng) -> tuple[np.ndarray, np.ndarray]:
-    return rng.integers(0, 256, (4, 3, 32, 32), dtype=np.uint8), np.array([3, 0, 9, 1], np.uint8)
-
-
-def test_cifar_images_and_labels_come_back(batch, tmp_path: Path) -> None:
-    path = files.put(tmp_path, "c.tar.gz", files.tarred({"readme.html": b"hello", BATCH: files.cifar(*batch)}))
+def test_cifar_images_and_labels_come_back(tmp_path: Path) -> None:
+    path = files.put(tmp_path, "c.tar.gz", files.tarred({"readme.html": b"hello", BATCH: files.cifar(*ROWS)}))
     images, labels = read_cifar(path)
-    np.testing.assert_array_equal(images, batch[0])
-    np.testing.assert_array_equal(labels, batch[1])
+    np.testing.assert_array_equal(images, ROWS[0])
+    np.testing.assert_array_equal(labels, ROWS[1])
 
 
-def test_damaged_cifar_archives_are_refused(batch, tmp_path: Path) -> None:
-    whole = files.tarred({BATCH: files.cifar(*batch)})
+def test_damaged_cifar_archives_are_refused(tmp_path: Path) -> None:
+    whole = files.tarred({BATCH: files.cifar(*ROWS)})
     for data, message in (
-        (files.tarred({BATCH: files.cifar(*batch)[:-5]}), "whole records of 3073 bytes, got 12,287"),
+        (files.tarred({BATCH: files.cifar(*ROWS)[:-5]}), "whole records of 3073 bytes, got 12,287"),
         (files.tarred({BATCH: b""}), "whole records"),
         (files.tarred({BATCH: bytes([200]) * 3073}), "labels 0 to 9, got 200"),
         (files.tarred({"test_batch": b""}), r"must hold one file test_batch\.bin, got 0 among 1 members"),

@@ -79,12 +79,7 @@ def root(tmp_path: Path, rng, monkeypatch) -> Path:
     images, labels = rng.integers(0, 256, (12, 3, 32, 32), dtype=np.uint8), np.arange(12, dtype=np.uint8) % 10
     small = images[:, 0, :28, :28]
     files.put_official(tmp_path, "mnist", *[files.idx_gz(small), files.idx_gz(labels)] * 2)
-    files.put_official(tmp_path, "cifar10", files.tarred({"test_batch.bin": files.cifar(images, labels)}))
-    svhn = files.matlab({"X": images.transpose(2, 3, 1, 0), "y": labels[:, None]})
-    files.trust(monkeypatch, "svhn", svhn)
-    files.put_official(tmp_path, "svhn", svhn)
-    files.put_official(tmp_path, "fashion_mnist", files.idx_gz(small))
-    files.put_official(tmp_path, "emnist", files.zipped(files.letters(small, labels)))
+    files.put_ood(tmp_path, monkeypatch, dict.fromkeys(("cifar10", "svhn", "fashion_mnist", "emnist"), images), labels)
     table = files.csv(rng.normal(size=(20, 3)), ["RMSD", "F1", "F2"])
     files.put_official(tmp_path, "casp", files.zipped({"CASP.csv": table}))
     return tmp_path

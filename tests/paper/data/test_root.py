@@ -37,9 +37,6 @@ def test_the_argument_comes_before_the_environment_and_that_before_the_cache(mon
     monkeypatch.setenv("UQPRISM_DATA", str(tmp_path / "variable"))
     assert Root.of().path == tmp_path / "variable"
     assert Root.of(tmp_path / "argument").path == tmp_path / "argument"
-
-
-def test_the_home_may_be_a_tilde(home: Path) -> None:
     (home / "data").mkdir(parents=True)
     assert Root.of("~/data").path == home / "data"
 

@@ -152,22 +152,16 @@ def test_cityscapes_tests_on_its_validation_pictures_and_keeps_pictures_together
     assert whole.test.targets[:2].tolist() == [(labels[:224, at : at + 224] == 26).sum() for at in (0, 224)]
 
 
-def test_cityscapes_may_be_less(cityscapes: Path) -> None:
+def test_cityscapes_may_be_less_but_not_none_and_of_one_size(cityscapes: Path) -> None:
     few = data.load("cityscapes", root=cityscapes, pictures=4)
     assert [len(numbers(part)) for part in (few.train, few.validation, few.test)] == [3, 1, 3]
     chosen = {frozenset(numbers(data.load("cityscapes", root=cityscapes, pictures=2, seed=seed).train)) for seed in range(5)}
     assert len(chosen) > 1
     with pytest.raises(InvalidValueError, match="pictures must be at least 2"):
         data.load("cityscapes", root=cityscapes, pictures=1)
-
-
-def test_cityscapes_pictures_are_of_one_size(cityscapes: Path) -> None:
+    with pytest.raises(FileError, match=f"{cityscapes / 'none' / 'cityscapes'}; unpack"):
+        data.load("cityscapes", root=files.put(cityscapes, "none/a", b"").parent)
     name = "train/ulm/ulm_000003_000019"
     put_pair(cityscapes / "cityscapes", name, np.zeros((460, 500, 3), np.uint8), np.zeros((460, 500), np.uint8))
     with pytest.raises(FileError, match="must have the size of the other pictures"):
         data.load("cityscapes", root=cityscapes)
-
-
-def test_cityscapes_says_what_to_unpack_where(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=f"{tmp_path / 'cityscapes'}; unpack"):
-        data.load("cityscapes", root=tmp_path)

@@ -68,8 +68,7 @@ def test_official_archives_hold_inputs_and_the_target(archive, columns: int, tmp
 
 def test_sgemm_predicts_the_log_of_the_mean_run_time(tmp_path: Path, rng) -> None:
     values = numbered(rng, 18)
-    members = {"sgemm_product.csv": files.csv(values, SGEMM + RUNS), "Readme.txt": b""}
-    files.put_official(tmp_path, "sgemm", files.zipped(members))
+    files.put_official(tmp_path, "sgemm", files.zipped({"sgemm_product.csv": files.csv(values, SGEMM + RUNS), "Readme.txt": b""}))
     expected = np.column_stack([values[:, :14], np.log(values[:, 14:].sum(1) / 4)])
     np.testing.assert_allclose(rows(data.load("sgemm", root=tmp_path)), expected, rtol=1e-15)
 
@@ -125,17 +124,17 @@ def test_fractions_and_the_seed_are_the_users(tmp_path: Path, rng) -> None:
     assert data.load("ccpp", root=tmp_path, seed=1).checksum() != default.checksum()
 
 
-def test_what_has_no_logarithm_is_refused(tmp_path: Path) -> None:
-    table = {"n_tokens_title": np.arange(20.0), "n_tokens_content": np.arange(20.0), "shares": np.arange(20.0)}
-    parquet.write_table(pyarrow.table(table), tmp_path / "online_news.parquet")
-    with pytest.raises(FileError, match=r"online_news\.parquet must have positive shares, got 0\.0"):
-        data.load("news", root=tmp_path)
-
-
-def test_another_table_under_its_name_is_refused(tmp_path: Path) -> None:
-    parquet.write_table(pyarrow.table({"a": [1.0], "b": [2.0]}), tmp_path / "ccpp.parquet")
-    with pytest.raises(FileError, match=r"ccpp\.parquet must have the columns PE, got a, b"):
-        data.load("ccpp", root=tmp_path)
+@pytest.mark.parametrize(
+    ("name", "file", "table", "message"),
+    [
+        ("news", "online_news", dict.fromkeys(COMPACT["news"][1], np.arange(20.0)), "must have positive shares, got 0.0"),
+        ("ccpp", "ccpp", {"a": [1.0], "b": [2.0]}, "must have the columns PE, got a, b"),
+    ],
+)
+def test_tables_without_a_target_are_refused(name: str, file: str, table: dict, message: str, tmp_path: Path) -> None:
+    parquet.write_table(pyarrow.table(table), tmp_path / f"{file}.parquet")
+    with pytest.raises(FileError, match=rf"{file}\.parquet {message}"):
+        data.load(name, root=tmp_path)
 
 
 @pytest.mark.parametrize("name", [source.name for source in SOURCES])
