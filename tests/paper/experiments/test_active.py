@@ -20,8 +20,8 @@ from uqprism.paper.experiments.active.claims import all_claims, papers
 from uqprism.paper.experiments.active.ranks import (
     ERRORS,
     TABLE,
-    AverageRanks,
     Learned,
+    LoopRanks,
     columns,
     loop_of,
     not_printed,
@@ -126,18 +126,18 @@ def test_the_part_of_runs_won_counts_ties_half() -> None:
 def test_repeatability_is_one_if_seeds_agree_and_zero_if_they_have_nothing_in_common() -> None:
     names = [str(i) for i in range(200)]
     same = {name: np.array([i, 2.0 * i, i**2]) for i, name in enumerate(names)}
-    assert repeatability(AverageRanks({}, {}, same), names) == pytest.approx(1.0)
+    assert repeatability(LoopRanks({}, {}, same), names) == pytest.approx(1.0)
     chance = dict(zip(names, np.random.default_rng(0).normal(size=(200, 3)), strict=True))
-    assert abs(repeatability(AverageRanks({}, {}, chance), names)) < 0.1
+    assert abs(repeatability(LoopRanks({}, {}, chance), names)) < 0.1
 
 
-def from_cells(cells: dict[str, float], spread: float) -> tuple[Learned, AverageRanks]:
+def from_cells(cells: dict[str, float], spread: float) -> tuple[Learned, LoopRanks]:
     """Results whose ranks are these, and whose errors are in the same order."""
     have = learned()
     mean = {loop: float(np.mean([cells[name] for name, each in have.cells.items() if each == loop])) for loop in printed()}
     errors = np.array([mean.get(loop, 0.0) for loop in have.loops])
     nll = np.broadcast_to(errors[None, :, None, None], have.nll.shape)
-    return dataclasses.replace(have, nll=nll), AverageRanks(mean, dict.fromkeys(mean, spread), {})
+    return dataclasses.replace(have, nll=nll), LoopRanks(mean, dict.fromkeys(mean, spread), {})
 
 
 def test_the_papers_sentences_hold_for_the_papers_numbers_and_not_for_the_opposite() -> None:

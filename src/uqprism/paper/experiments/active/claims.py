@@ -26,8 +26,8 @@ from uqprism.paper.experiments.active.ranks import (
     MAIN,
     RANDOM,
     TABLE,
-    AverageRanks,
     Learned,
+    LoopRanks,
     loop_of,
     ranked,
     repeatability,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 LOG_POOLED = "log.bayes.pooled"
 
 
-def all_claims(learned: Learned, ranks: AverageRanks) -> tuple[Claim, ...]:
+def all_claims(learned: Learned, ranks: LoopRanks) -> tuple[Claim, ...]:
     """All claims, in the paper's order."""
     found = {name: ranks.mean[loop] for name, loop in learned.cells.items()}
     spread = {name: ranks.spread[loop] for name, loop in learned.cells.items()}
@@ -229,7 +229,7 @@ def _learned(found: Mapping[str, Sequence[Bundle]], acquisitions: Sequence[Seque
 # Tables ---------------------------------------------------------------------------------------------------------------
 
 
-def _cells(learned: Learned, ranks: AverageRanks) -> Rows:
+def _cells(learned: Learned, ranks: LoopRanks) -> Rows:
     """A row for each measure; compare the paper's number with `ours, as printed`."""
     won = runs_won(learned)
     rows = comparison(ranks.by_definition, published.table(TABLE))
@@ -303,7 +303,7 @@ def _shares(learned: Learned) -> Rows:
 # Notes ----------------------------------------------------------------------------------------------------------------
 
 
-def _notes(learned: Learned, ranks: AverageRanks) -> tuple[str, ...]:
+def _notes(learned: Learned, ranks: LoopRanks) -> tuple[str, ...]:
     return (
         _repeatability(learned, ranks),
         _paper_scale(learned),
@@ -313,7 +313,7 @@ def _notes(learned: Learned, ranks: AverageRanks) -> tuple[str, ...]:
     )
 
 
-def _repeatability(learned: Learned, ranks: AverageRanks) -> str:
+def _repeatability(learned: Learned, ranks: LoopRanks) -> str:
     return (
         f"One seed's average ranks have a Spearman correlation of {repeatability(ranks, learned.loops):.2f} with those of the "
         "other seeds: so much is there for the paper's to agree with."
@@ -346,7 +346,7 @@ def _softness(learned: Learned) -> str:
     )
 
 
-def _quadratic(learned: Learned, ranks: AverageRanks) -> str:
+def _quadratic(learned: Learned, ranks: LoopRanks) -> str:
     """How far the softmax of total and Bayes risks is from random, by rule."""
     groups: dict[str, list[int]] = {}
     for i, name in enumerate(learned.loops[: learned.n_printed]):
@@ -363,7 +363,7 @@ def _quadratic(learned: Learned, ranks: AverageRanks) -> str:
     )
 
 
-def _noise(learned: Learned, ranks: AverageRanks) -> str:
+def _noise(learned: Learned, ranks: LoopRanks) -> str:
     """Differences between acquisitions compared with differences between seeds."""
     errors = ERRORS[MAIN](learned)[:, : learned.n_printed]
     parts = []

@@ -67,7 +67,7 @@ MAIN = next(iter(ERRORS))
 
 
 @dataclass(frozen=True)
-class AverageRanks:
+class LoopRanks:
     """Average ranks of all loops, by name.
 
     Attributes:
@@ -90,7 +90,7 @@ class AverageRanks:
         return {name: self.cell(name) for name in (*columns(), RANDOM) if loop_of(name) in self.mean}
 
 
-def ranked(learned: Learned, by: str = MAIN) -> AverageRanks:
+def ranked(learned: Learned, by: str = MAIN) -> LoopRanks:
     """The average ranks by one of `ERRORS`."""
     errors = ERRORS[by](learned)  # (data sets, loops, seeds)
     others = errors[:, : learned.n_printed]
@@ -100,7 +100,7 @@ def ranked(learned: Learned, by: str = MAIN) -> AverageRanks:
         places.append(_place(errors[:, i], rivals))
     of_seeds = dict(zip(learned.loops, (place.mean(axis=0) for place in places), strict=True))
     n_seeds = errors.shape[-1]
-    return AverageRanks(
+    return LoopRanks(
         mean={name: float(ranks.mean()) for name, ranks in of_seeds.items()},
         spread={name: float(ranks.std(ddof=1)) if n_seeds > 1 else float("nan") for name, ranks in of_seeds.items()},
         of_seeds=of_seeds,
@@ -121,7 +121,7 @@ def runs_won(learned: Learned) -> dict[str, float]:
     return dict(zip(learned.loops, won.mean(axis=(0, 2)).tolist(), strict=True))
 
 
-def repeatability(ranks: AverageRanks, loops: Sequence[str]) -> float:
+def repeatability(ranks: LoopRanks, loops: Sequence[str]) -> float:
     """Spearman correlation of one seed's ranks with the average of the others', averaged over seeds; NaN with one seed."""
     from scipy.stats import spearmanr
 
