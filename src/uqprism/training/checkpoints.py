@@ -34,9 +34,10 @@ COUNTERS = ("seeds", "best_losses", "best_epochs", "ages", "restarts", "waiting"
 def write_tensors(path: str | os.PathLike[str], kind: str, header: dict[str, Any], tensors: dict[str, Any]) -> None:
     """Write tensors and a header; a file at `path` is replaced once the new one is complete."""
     safetensors = require("safetensors.torch", extra="deep")
-    ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    ready = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}  # safetensors refuses views with gaps
+    # `NaN` and `Infinity` are not JSON, and strict readers refuse them.
     text = json.dumps({"format": kind, "version": VERSION, **header}, default=_plain, allow_nan=False)
-    metadata = {KEY: text, "checksum": _checksum(text, ready)}
+    metadata = {KEY: text, "checksum": _checksum(text, ready)}  # safetensors itself has no checksum
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with atomic(path) as file:
@@ -102,7 +103,7 @@ def fingerprint(*parts: Any) -> str:
             digest.update(memoryview(part.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()))
         else:
             digest.update(json.dumps(part, sort_keys=True, default=str).encode())
-    return digest.hexdigest()[:32]
+    return digest.hexdigest()[:32]  # 128 bits: no two runs share a name by chance
 
 
 @dataclass
@@ -211,7 +212,7 @@ class State:
     def restore(self, tensors: Tensors) -> None:
         """Overwrite the arrays with those of a file."""
         for name, value in self.tensors().items():
-            value.copy_(tensors[name])
+            value.copy_(tensors[name])  # in place, so that a checkpoint may come from another device
 
 
 def _copied(buffers: Tensors) -> Tensors:
@@ -241,6 +242,7 @@ class Checkpoints:
             raise FileError(
                 f"checkpoint must be a folder, {os.fspath(self.folder)} cannot be created: {error.strerror}"
             ) from None
+        # Checked here, before training, because an error at the first checkpoint would lose its epochs.
         if not os.access(self.folder, os.W_OK):
             raise FileError(f"checkpoint must be a writable folder, {os.fspath(self.folder)} is read-only")
 

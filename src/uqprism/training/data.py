@@ -17,7 +17,7 @@ from uqprism.training.randomness import SPLIT, drawn_rows, orders
 torch = require("torch", extra="deep")
 
 Tensor = Any
-ROWS_AT_ONCE = 4096
+ROWS_AT_ONCE = 4096  # rows that are converted to double precision together, to bound the memory
 CONSTANT = 1e-6  # the relative spread that constant targets are given
 SMALLEST, LARGEST = 1e-140, 1e140  # limits of the spread of targets, whose squares must not overflow
 
@@ -53,6 +53,7 @@ class Scaling:
             return torch.stack(parts).sum(0) / count
 
         mean = mean_of(lambda x: x)
+        # In a second pass: the mean square less the squared mean would cancel.
         variance = mean_of(lambda x: (x - _aligned(mean, values.ndim)) ** 2)
         # A spread of a few rounding errors counts as constant.
         constant = span <= 4 * torch.finfo(torch.float64).eps * origin.abs()
@@ -63,7 +64,7 @@ class Scaling:
         """The standardised values, in this precision."""
         mean, scale = (_aligned(x.to(values.device), values.ndim) for x in (self.mean, self.scale))
         blocks = [((block.double() - mean) / scale).to(dtype) for block in values.split(ROWS_AT_ONCE)]
-        return torch.cat(blocks) if len(blocks) != 1 else blocks[0]
+        return torch.cat(blocks) if len(blocks) != 1 else blocks[0]  # `cat` would copy a single block
 
     def to(self, device: Any) -> Scaling:
         """The same on another device."""
@@ -101,7 +102,7 @@ class TrainingData:
 
     def split_again(self, member: int, seed: int, options: TrainingOptions) -> None:
         """Divide a member's rows into training and validation by another seed."""
-        own = self.sets[member * len(self.sets) // len(self.training)][None]
+        own = self.sets[member * len(self.sets) // len(self.training)][None]  # the members of an experiment are neighbours
         training, kept = _split(own, torch.tensor([seed]), options, self.validation_given)
         self.training[member] = training[0].to(self.training.device)
         if kept is not None and self.validation is not None:
@@ -151,7 +152,7 @@ def prepare(
         raise InvalidValueError(f"cannot learn a spread from n_samples={sets.shape[1]}: give at least 2 rows")
     training, kept = _split(sets.repeat_interleave(len(seeds) // n_experiments, 0), seeds, options, validation is not None)
     if validation is not None:
-        kept = torch.arange(count, len(y))[None]
+        kept = torch.arange(count, len(y))[None]  # one row of numbers serves all members
     # Validation rows that the user gave do not enter the standardisation.
     shared = Scaling.of(x[:count]), Scaling.of(y[:count], CONSTANT)
     scalings, own_scaling = [shared], None
@@ -160,6 +161,7 @@ def prepare(
         own_scaling = _relative(shared, scalings, len(seeds) // n_experiments, device, dtype)
     for _, scaling in scalings:
         _check_size(float(scaling.scale))
+    # In float32, sets far from the others would lose their digits before they get their own units.
     precision = dtype if own_scaling is None else torch.float64
     return TrainingData(
         inputs=shared[0].apply(x.to(device), precision),
@@ -184,16 +186,15 @@ def as_tensor(values: Any, name: str) -> Tensor:
     try:
         array = np.asarray(values)
         if array.dtype == object and any(isinstance(each, str) for each in array.flat):
-            raise TypeError
-        wide = array.dtype.kind == "f" and array.dtype.itemsize > 8
+            raise TypeError  # astype would turn text such as "1.5" into numbers
+        wide = array.dtype.kind == "f" and array.dtype.itemsize > 8  # long doubles, which PyTorch does not have
         array = array.astype(np.float64) if array.dtype == object or wide else array
     except (TypeError, ValueError):
         raise InvalidValueError(f"{name} must be an array of numbers, all rows of one length{_not_numbers(values)}") from None
     if array.dtype.kind not in "fiub":
         raise InvalidValueError(f"{name} must be numbers, got dtype {array.dtype}{_not_numbers(values)}")
-    return torch.from_numpy(
-        np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
-    )  # a copy, because the user's array may be read-only
+    # Copied, because the user's array may be read-only; in native byte order, the only one that PyTorch reads.
+    return torch.from_numpy(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))
 
 
 def _not_numbers(values: Any) -> str:
@@ -258,10 +259,12 @@ def _split(sets: Tensor, seeds: Tensor, options: TrainingOptions, given: bool) -
     length = sets.shape[1]
     kept = 0 if given else round(options.validation_fraction * length)
     if options.validation_fraction and not given:
-        kept = min(max(kept, 1), length - 1)
+        kept = min(max(kept, 1), length - 1)  # a small share of few rows still leaves a row on either side
+    # Without validation nothing is divided, and each epoch draws an order of its own.
     order = torch.gather(sets, 1, orders(seeds, SPLIT, 0, length)) if kept else sets
     training, validation = order[:, kept:], order[:, :kept] if kept else None
     if options.bootstrap:
+        # After the division, so that no validation row is trained on.
         training = torch.gather(training, 1, drawn_rows(seeds, training.shape[1]))
     return training, validation
 

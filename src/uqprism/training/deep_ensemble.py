@@ -121,12 +121,12 @@ class DeepEnsemble:
     def _predict(self, stack: Stack, values: Tensor, passes: int | None, seed: int) -> Tensor:
         """Raw outputs (members, rows, outputs)."""
         inputs = self.input_scaling.apply(values.to(stack.rows.device), stack.rows.dtype)
-        inputs = inputs.expand(len(stack), *inputs.shape)
+        inputs = inputs.expand(len(stack), *inputs.shape)  # a view: the members share one copy of the rows
         if passes is None:
             return stack(inputs)
         seeds = member_seeds(seed, len(stack)).to(inputs.device)
         counts = [torch.full_like(seeds, count) for count in range(passes)]
-        with keep_generators(inputs.device):
+        with keep_generators(inputs.device):  # PyTorch's own dropout layers are seeded through the process's generator
             return torch.cat([stack(inputs, masks=DropoutMasks(seeds, count, per_row=False)) for count in counts])
 
     def to(self, device: Any) -> DeepEnsemble:
@@ -140,7 +140,7 @@ class DeepEnsemble:
         """Write one safetensors file with a JSON header; read it with `load`."""
         tensors = {"rows": self.stack.rows}
         tensors |= {f"buffer.{name}": value for name, value in self.stack.buffers.items()}
-        tensors["sample"] = self.stack.sample()
+        tensors["sample"] = self.stack.sample()  # tells networks with equal shapes but other activations apart
         for name, scaling in (("input", self.input_scaling), ("target", self.target_scaling)):
             tensors |= {f"{name}.mean": scaling.mean, f"{name}.scale": scaling.scale}
         header = {
@@ -164,12 +164,13 @@ class DeepEnsemble:
         tensors = {name: value.to(device) for name, value in tensors.items()}
         rows = tensors["rows"]
         shape = tuple(header["input_shape"])
-        template = initialised(factory, shape, head.n_outputs, 0).to(rows)
+        template = initialised(factory, shape, head.n_outputs, 0).to(rows)  # for the layers; the weights are those of the file
         buffers = {name.removeprefix("buffer."): value for name, value in tensors.items() if name.startswith("buffer.")}
         same = {name: list(p.shape) for name, p in [*template.named_parameters(), *template.named_buffers()]}
         if same != header["architecture"]["shapes"]:
             raise ShapeError(f"network builds other networks than those in {os.fspath(path)}: the parameters do not fit")
         stack = Stack(template, rows, buffers, torch.zeros(2, *shape).to(rows))
+        # Not to the last digit: the file may come from another device.
         if not torch.allclose(stack.sample(), tensors["sample"], rtol=1e-3, atol=1e-4):
             raise InvalidValueError(
                 f"network builds other networks than those in {os.fspath(path)}: they predict other values with the same "

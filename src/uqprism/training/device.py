@@ -37,6 +37,7 @@ def training_device(name: Any) -> Any:
     return device
 
 
+# The settings belong to the process: threads that predict at once count in and out, and the last one restores them.
 _in_use, _lock = [0], threading.Lock()
 _before: list[tuple[Any, str, Any]] = []
 
@@ -77,7 +78,7 @@ class Threads:
 
     def __init__(self, technique: str) -> None:
         self.most = self.chosen = torch.get_num_threads()
-        self._fixed = technique != "matmul" or self.most == 1
+        self._fixed = technique != "matmul" or self.most == 1  # no convolutions: their sums are split between threads
         self._usual, self._since, self._interval = float("inf"), 0, FIRST
         self._found: dict[int, float] = {}
         self._queue: list[int] = []

@@ -83,9 +83,10 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
             raise ArgumentError("checkpoint needs random_state: without it every run has other seeds and none can be continued")
         given = {name: getattr(self, name) for name in OPTIONS if hasattr(self, name)}
         given |= {"network": network, "head": head, "n_members": n_networks}
+        # A generator as `random_state` moves on, so that a second fit differs, as scikit-learn expects.
         given["seed"] = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.ensemble_: DeepEnsemble = train(inputs, targets, **given)
-        if hasattr(self, "feature_names_in_"):
+        if hasattr(self, "feature_names_in_"):  # scikit-learn made an array of the table, so `train` saw no names
             self.ensemble_ = replace(self.ensemble_, features=tuple(self.feature_names_in_))
         self.n_iter_ = max(len(curve.training) for curve in self.ensemble_.history.curves)
         return self
@@ -128,7 +129,7 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         """Inputs and targets to train on, checked by scikit-learn; tensors are returned as they are."""
         if isinstance(X, torch.Tensor):
             self.n_features_in_ = X.shape[1] if X.ndim > 1 else 0
-            self.__dict__.pop("feature_names_in_", None)
+            self.__dict__.pop("feature_names_in_", None)  # left by an earlier fit to a table
             return X, y
         y = y.detach().cpu().numpy() if isinstance(y, torch.Tensor) else y
         if _is_text(y):  # scikit-learn would convert it to numbers
@@ -179,6 +180,7 @@ class MCDropoutRegressor(EnsembleRegressor):
                 "use DeepEnsembleRegressor for networks without dropout"
             )
         network = self._network(dropout=self.dropout)
+        # A partial and not a closure, because estimators are pickled.
         return network if self.network is None else partial(_with_dropout, resolve(network)), self.head, 1
 
     def predict_ensemble(self, X: Any) -> EnsemblePrediction:
@@ -212,6 +214,7 @@ class EvidentialRegressor(EnsembleRegressor):
 
     def predict_ensemble(self, X: Any) -> EnsemblePrediction:
         """Members that represent the predicted distribution, (members, rows)."""
+        # `n_members` only concerns the prediction, and may be changed after `fit`.
         return replace(self._fitted(), head=Evidential(self.evidence_weight, self.n_members)).predict_ensemble(self._checked(X))
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

@@ -38,7 +38,7 @@ def train(inputs: Any, targets: Any, options: TrainingOptions | None = None, **s
         options: see `TrainingOptions`, which has the defaults.
         settings: options by name, such as `n_members`, `network`, `head` or `max_epochs`; they replace those in `options`.
     """
-    with torch.inference_mode(False), torch.enable_grad():
+    with torch.inference_mode(False), torch.enable_grad():  # the caller may have switched gradients off
         return _train(inputs, targets, None, (options or TrainingOptions()).replace(settings))[0]
 
 
@@ -95,11 +95,12 @@ def _train(inputs: Any, targets: Any, rows: Any, options: TrainingOptions) -> li
     device = training_device(options.device)
     data = prepare(inputs, targets, rows, seeds=seeds, n_experiments=n_experiments, options=options, device=device)
     example = data.inputs[:2].to(getattr(torch, options.dtype))
-    with keep_generators(device), full_precision(device):
+    with keep_generators(device), full_precision(device):  # training seeds PyTorch's generators, which belong to the user
         stack = Stack.build(factory, example, head.n_outputs, seeds.tolist(), options.technique)
         state = State.of(stack, seeds.tolist())
         checkpoints = _checkpoints(data, factory, head, options, stack)
         checkpoints.restore(state)
+        # The file holds a restarted member's seed, from which its rows follow.
         for member in (i for i, restarts in enumerate(state.restarts) if restarts):
             data.split_again(member, state.seeds[member], options)
         trainer = Trainer(data, factory, head, options, checkpoints, stack, state)
@@ -115,7 +116,7 @@ def _train(inputs: Any, targets: Any, rows: Any, options: TrainingOptions) -> li
 
 def _checkpoints(data: TrainingData, factory: Factory, head: Head, options: TrainingOptions, stack: Stack) -> Checkpoints:
     """The checkpoints of this run: the name of the file follows from everything that determines the result."""
-    name = ""
+    name = ""  # not computed without a folder, since it hashes all data
     if options.checkpoint is not None:
         parts = [networks.to_dict(factory), heads.to_dict(head), options.schedule(), data.inputs, data.targets, data.training]
         parts += [] if data.validation is None else [data.validation]
@@ -130,8 +131,7 @@ def _seeds(options: TrainingOptions, n_experiments: int) -> Tensor:
     seed: Any = options.seed
     if given is None:
         each = list(seed) if isinstance(seed, Sequence | np.ndarray) else [seed]
-        valid = all(isinstance(one, numbers.Integral) and int(one) >= 0 for one in each)
-        if not valid or len(each) not in {1, n_experiments}:
+        if len(each) not in {1, n_experiments} or not all(isinstance(one, numbers.Integral) and int(one) >= 0 for one in each):
             raise ArgumentError(
                 f"seed must be an integer that is not negative, or one for each of {n_experiments} experiments, got {seed!r}"
             )

@@ -109,7 +109,7 @@ class History:
 
 def _padded(lists: list[list[float]]) -> Any:
     length = max(len(values) for values in lists)
-    return np.array([values + [np.nan] * (length - len(values)) for values in lists]).T.reshape(length, len(lists))
+    return np.array([values + [np.nan] * (length - len(values)) for values in lists]).T
 
 
 @contextmanager

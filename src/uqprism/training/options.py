@@ -62,7 +62,7 @@ class TrainingOptions:
     checkpoint: str | os.PathLike[str] | None = None
     checkpoint_every: int = 10
     progress: bool | None = None
-    max_epochs: int = 200
+    max_epochs: int = 200  # from here on, options determine the result: `schedule` puts them into the name of a checkpoint
     batch_size: int = 64
     learning_rate: float = 1e-3
     weight_decay: float = 0.0

@@ -31,8 +31,9 @@ def member_seeds(seed: int, n_members: int) -> Tensor:
 
 def hashed(seeds: Tensor, *where: Tensor | int) -> Tensor:
     """64 random bits for each element of the arguments, which broadcast."""
-    value = _mixed(seeds)
+    value = _mixed(seeds)  # mixed first, or seeds that differ by a multiple of GOLDEN would give shifted copies of one sequence
     for coordinate in where:
+        # + 1, because the mixing maps zero to zero: seed 0 at coordinates 0 would stay there.
         value = _mixed(value + _wrapped((coordinate + 1) * GOLDEN))
     return value
 
@@ -46,17 +47,20 @@ def orders(seeds: Tensor, purpose: int, ages: Tensor | int, length: int) -> Tens
     """A permutation of 0..length-1 for each seed and age, (seeds, length)."""
     positions = torch.arange(length, device=seeds.device)
     ages = ages[:, None] if isinstance(ages, torch.Tensor) else ages
+    # Two equal keys, of which the sort would choose an order, have a chance below length^2 / 2^64.
     return hashed(seeds[:, None], purpose, ages, positions).argsort(dim=1)
 
 
 def drawn_rows(seeds: Tensor, length: int) -> Tensor:
     """For each seed, `length` draws with replacement from 0..length-1, (seeds, length)."""
     positions = torch.arange(length, device=seeds.device)
+    # The remainder favours low rows by a share of at most length / 2^63, which no sample can show.
     return (hashed(seeds[:, None], BOOTSTRAP, positions) & (2**63 - 1)) % length
 
 
 def uniform(seeds: Tensor, *where: Tensor | int) -> Tensor:
     """Uniform numbers in [0, 1) with 24 bits."""
+    # 24 bits, as many as float32 holds exactly; more could round up to 1.
     return ((hashed(seeds, *where) >> 40) & 0xFFFFFF).float() * 2.0**-24
 
 
@@ -78,8 +82,10 @@ class DropoutMasks:
         """Units (members, rows, units) with a share set to zero and the rest scaled up."""
         rows = x.shape[1] if self.per_row else 1
         positions = torch.arange(rows * x.shape[2], device=x.device).view(rows, x.shape[2])
+        # The coordinates that all units share are hashed once, not once per unit.
         keys = hashed(self.seeds, MASK, self.counts, layer)[:, None, None]
         kept = (uniform(keys, positions) >= probability).to(x.dtype)
+        # A probability of 1 would divide zero by zero; PyTorch's dropout gives zeros.
         return x * kept / (1.0 - probability) if probability < 1.0 else torch.zeros_like(x)
 
     def generator_seed(self) -> int:
@@ -90,6 +96,7 @@ class DropoutMasks:
 @contextmanager
 def keep_generators(device: Any) -> Iterator[None]:
     """Restore PyTorch's generators of the CPU and of this device after the block."""
+    # Without a list of devices, PyTorch would save and restore the generators of every GPU.
     with torch.random.fork_rng(devices=[device] if torch.device(device).type == "cuda" else []):
         yield
 

@@ -75,7 +75,7 @@ class Stack:
         if not training and masks is not None:
             for module in self.template.modules():
                 if isinstance(module, techniques.DROPOUT):
-                    module.train()
+                    module.train()  # only dropout: batch norm keeps its running statistics
         return self._run(self.parameters, self.buffers, x, masks)
 
     def take(self, members: Sequence[int]) -> Stack:
@@ -134,6 +134,7 @@ class Stack:
 
 def initialised(factory: Factory, input_shape: tuple[int, ...], n_outputs: int, seed: int) -> Any:
     """A network whose initial weights depend only on the seed, on every device."""
+    # Initialised on the CPU for every device, because a GPU's generator draws other numbers from the same seed.
     with keep_generators("cpu"):
         seed_generator("cpu", seed)
         module = factory(input_shape, n_outputs)

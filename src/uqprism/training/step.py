@@ -13,6 +13,7 @@ from uqprism.training.randomness import DropoutMasks
 from uqprism.training.stack import Stack
 
 torch = require("torch", extra="deep")
+# The function behind `torch.optim.Adam`: it takes rows of matrices as parameters, and steps by member.
 adam = require("torch.optim.adam", extra="deep").adam
 
 Tensor = Any
@@ -52,6 +53,7 @@ def adam_step(
     With `together`, all members have made the same number of steps, and one call updates all of them.
     """
     if weight_decay:
+        # Before Adam, as in AdamW (Loshchilov and Hutter 2019); Adam's own decay would pass through the moments.
         rows.mul_(1.0 - learning_rate * weight_decay)
     if together:
         tensors = [[rows], [gradient], [moments.first], [moments.second]]
@@ -73,7 +75,7 @@ def adam_step(
         maximize=False,
     )
     if together:
-        moments.steps[1:] = moments.steps[0]
+        moments.steps[1:] = moments.steps[0]  # Adam has counted the first member's step only
 
 
 def clip_gradients(gradient: Tensor, longest: float) -> None:
@@ -106,12 +108,14 @@ class Stepper:
         self._data, self._head, self._options = data, head, options
         self._members = members if data.own_scaling is not None else None
         self._masks = DropoutMasks(seeds, torch.zeros_like(seeds))
-        self._together = bool((moments.steps == moments.steps[0]).all())
+        self._together = bool((moments.steps == moments.steps[0]).all())  # a restart sets one member's steps back to zero
         self._gradient = torch.zeros_like(stack.rows)
+        # One matrix in the layout of the rows, which Adam updates at once.
         self._views = list(stack.views(self._gradient).values())
+        # Kept on the device: reading a loss at every step would make the CPU wait for the GPU.
         self.losses = torch.zeros(len(stack), device=stack.rows.device, dtype=torch.float64)
         self._ages = torch.zeros(len(stack), 1, device=stack.rows.device)
-        self._graphs: dict[int, tuple[Any, Tensor] | None] = {}
+        self._graphs: dict[int, tuple[Any, Tensor] | None] = {}  # by batch size, because a graph has fixed shapes
 
     def begin(self, ages: Tensor) -> None:
         """Start an epoch of members that have finished `ages` epochs."""
@@ -134,9 +138,10 @@ class Stepper:
     def _step(self, rows: Tensor) -> None:
         stack, options = self._stack, self._options
         inputs, targets = self._data.batch(rows, self._members)
-        self._masks.counts.copy_(self._moments.steps)
+        self._masks.counts.copy_(self._moments.steps)  # the member's own steps: its masks are those that it would have alone
         raw = stack(inputs, training=True, masks=self._masks)
         losses = self._head.loss(raw, targets, self._ages)
+        # A parameter that the outputs do not depend on keeps its gradient of zero.
         gradients = torch.autograd.grad(losses.mean(1).sum(), list(stack.parameters.values()), allow_unused=True)
         with torch.no_grad():
             for view, gradient in zip(self._views, gradients, strict=True):
@@ -162,13 +167,13 @@ class Stepper:
         slot = rows.clone()
         changing = [self._stack.rows, self._moments.first, self._moments.second, self._moments.steps, self.losses]
         changing += list(self._stack.buffers.values())
-        before = [x.clone() for x in changing]
-        aside = torch.cuda.Stream()
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):
+        before = [x.clone() for x in changing]  # the steps of the warm-up really train; what they change is put back
+        side = torch.cuda.Stream()  # PyTorch asks for a warm-up on a stream other than the default one
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
             for _ in range(WARM_UP):
                 self._step(slot)
-        torch.cuda.current_stream().wait_stream(aside)
+        torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
         try:
             with torch.cuda.graph(graph):
@@ -190,6 +195,7 @@ def validation_losses(
     rows = data.validation.expand(len(data.training), -1)[members]
     total = torch.zeros(len(stack), device=stack.rows.device, dtype=torch.float64)
     with torch.no_grad():
+        # The activations of all members are in memory together.
         for part in rows.split(max(rows_at_once // len(stack), 64), dim=1):
             inputs, targets = data.batch(part, members if data.own_scaling is not None else None)
             total += head.validation_loss(stack(inputs), targets).double().sum(1)

@@ -19,7 +19,7 @@ from typing import Any
 from uqprism.errors import ArgumentError, ShapeError
 from uqprism.registry import unknown
 from uqprism.support.optional import require
-from uqprism.training.randomness import DropoutMasks, seed_generator
+from uqprism.training.randomness import DropoutMasks, keep_generators, seed_generator
 
 torch = require("torch", extra="deep")
 nn = torch.nn
@@ -52,9 +52,10 @@ def choose(name: str, template: Any, example: Tensor, parameters: Tensors, buffe
 
 def is_chain(template: Any) -> bool:
     """True for a sequence of layers that `matmul` can run: each layer occurs once and has no hooks."""
-    if type(template) is not nn.Sequential:
+    if type(template) is not nn.Sequential:  # not isinstance: a subclass may have a forward pass of its own
         return False
     layers = list(template)
+    # `named_children`, which `_matmul` reads, lists a repeated layer only once.
     distinct = len({id(layer) for layer in layers}) == len(layers) and not _hooked(template)
     return distinct and all(_plain(layer, first=i == 0) for i, layer in enumerate(layers))
 
@@ -85,7 +86,7 @@ def _agrees(name: str, template: Any, example: Tensor, parameters: Tensors, buff
             few = {key: value[:2].detach().clone().requires_grad_() for key, value in parameters.items()}
             state = {key: value[:2].clone() for key, value in buffers.items()}
             inputs = example.expand(len(next(iter(few.values()))), *example.shape)
-            with torch.random.fork_rng(devices=[example.device] if example.is_cuda else []), torch.enable_grad():
+            with keep_generators(example.device), torch.enable_grad():
                 template.train()  # with dropout the numbers differ; this finds operations that fail
                 forward(few, state, inputs, None).sum().backward()
                 template.eval()
@@ -124,7 +125,7 @@ def _vmap(template: Any) -> Forward:
     def one(parameters: Tensors, buffers: Tensors, x: Tensor) -> Tensor:
         return torch.func.functional_call(template, (parameters, buffers), (x,))
 
-    together = torch.func.vmap(one, randomness="different")
+    together = torch.func.vmap(one, randomness="different")  # a dropout mask for each member
 
     def forward(parameters: Tensors, buffers: Tensors, x: Tensor, masks: DropoutMasks | None) -> Tensor:
         _seed_dropout(masks)

@@ -23,7 +23,7 @@ from uqprism.training.step import Moments, Stepper, validation_losses
 torch = require("torch", extra="deep")
 
 Tensor = Any
-MOST_RESTARTS = 5
+MOST_RESTARTS = 5  # of one member; after that the options or the data are at fault, not a seed
 REPACK = 0.75  # once this share of the stack or less is still learning, the other members are removed from it
 
 
@@ -57,7 +57,7 @@ class Trainer:
         """Train until every member has stopped; Ctrl-C keeps the best epochs so far."""
         state = self.state
         try:
-            with torch_threads():
+            with torch_threads():  # `Threads` changes their number, which belongs to the process
                 while any(state.learning):
                     self._epoch()
                     show(state)
@@ -66,12 +66,13 @@ class Trainer:
             self._interrupted()
         technique = self.stack.technique
         history = History(tuple(state.seeds), tuple(state.curves), tuple(state.best_epochs), tuple(state.events), technique)
+        # The template has all members, the stack only those that still run.
         return self._template.with_rows(state.best_rows, state.best_buffers), history
 
     def _save(self) -> None:
         """Write a checkpoint if one is due, and at the end."""
         if self.checkpoints.due(self.state.epoch) or not any(self.state.learning):
-            self.state.keep(self.stack, self.moments)
+            self.state.keep(self.stack, self.moments)  # the state is not updated at every step, only where it is needed
             self.checkpoints.save(self.state)
 
     def _pack(self) -> None:
@@ -79,7 +80,7 @@ class Trainer:
         state = self.state
         at = torch.tensor(state.running, device=state.rows.device)
         buffers = {name: value[at] for name, value in state.buffers.items()}
-        self.stack = self._template.with_rows(state.rows[at].clone(), buffers)
+        self.stack = self._template.with_rows(state.rows[at], buffers)
         self.moments: Moments = state.moments.take(at)
         self.members = at
         self.seeds = torch.tensor([state.seeds[i] for i in state.running], device=at.device)
@@ -96,10 +97,12 @@ class Trainer:
         # PyTorch's own dropout draws from this generator: a resumed run must draw what the first one drew.
         seed_generator(self.members.device, int(hashed(self.seeds, ORDER, ages).sum()) & (2**63 - 1))
         self.stepper.begin(ages)
+        # Of nearly equal size: a small last batch would have a noisy gradient.
         for batch in order.tensor_split(-(-rows.shape[1] // self.options.batch_size), dim=1):
             self.threads(self.stepper, batch)
         training = (self.stepper.losses / rows.shape[1]).tolist()
         validation = validation_losses(self.stack, self.members, self.data, self.head)
+        # The loss was computed before the step, which may have ruined the weights.
         finite = torch.isfinite(self.stack.rows).all(1).tolist()
         state.epoch += 1
         self._judge(training, validation, finite)
@@ -108,9 +111,11 @@ class Trainer:
         """Note which members improved, stopped or diverged."""
         state = self.state
         losses = training if validation is None else validation
+        # Members that have stopped stay in the stack until it is packed anew; their losses do not count.
         places = {member: place for place, member in enumerate(state.running) if state.learning[member]}
         sound = {m: p for m, p in places.items() if finite[p] and math.isfinite(training[p]) and math.isfinite(losses[p])}
         warming = {m for m in sound if state.ages[m] < self.head.warm_up_epochs}
+        # Without validation the latest epoch counts as the best.
         better = {m for m, p in sound.items() if validation is None or m in warming or losses[p] < state.best_losses[m]}
         state.keep_best(self.stack, sorted(better))  # before the state says so, in case of Ctrl-C in between
         for member, place in sound.items():
@@ -120,6 +125,7 @@ class Trainer:
                 state.curves[member].validation.append(validation[place])
             state.waiting[member] += 1
             if member in better:
+                # The first epoch after the warm-up always counts as better, since the warm-up does not train the variance.
                 state.best_losses[member] = math.inf if member in warming else losses[place]
                 state.best_epochs[member], state.waiting[member] = state.ages[member], 0
             state.learning[member] = not self._finished(member, validation is not None)
@@ -135,6 +141,7 @@ class Trainer:
         """Restart the diverged members, and remove stopped members from the stack once they are many."""
         state = self.state
         still = [member for member in state.running if state.learning[member]]
+        # Not for every member that stops: a new stack costs copies, and on a GPU new graphs.
         if diverged or (still and len(still) <= REPACK * len(state.running)):
             state.keep(self.stack, self.moments)
             for member in diverged:
@@ -155,6 +162,7 @@ class Trainer:
         shape = tuple(self.data.inputs.shape[1:])
         module = initialised(self.factory, shape, self.head.n_outputs, seed).to(state.rows)
         state.restart(member, seed, row_of(module), buffers_of(module))
+        # Everything about a member follows from its seed, its validation rows too.
         self.data.split_again(member, seed, self.options)
         message = f"member {member} diverged in epoch {epoch} (its loss was not finite) and was restarted with a fresh seed"
         state.events.append(Event("restarted", member, epoch, message).warn())

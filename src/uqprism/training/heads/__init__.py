@@ -89,6 +89,4 @@ def from_dict(data: dict[str, Any]) -> Head:
     return heads.get(data["name"])(**{key: value for key, value in data.items() if key != "name"})
 
 
-def softplus(x: Tensor) -> Tensor:
-    """log(1 + exp(x)): positive, and linear for large x."""
-    return torch.nn.functional.softplus(x)
+softplus = torch.nn.functional.softplus  # positive like exp, but linear for large outputs, where exp overflows

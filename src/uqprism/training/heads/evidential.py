@@ -44,6 +44,7 @@ class Evidential(Head):
     def parameters(self, raw: Tensor) -> dict[str, Tensor]:
         """The four parameters of the Normal-Inverse-Gamma distribution."""
         nu, alpha, beta = softplus(raw[..., 1:]).unbind(-1)
+        # Alpha above 1, because the mean of the noise variance, beta / (alpha - 1), is infinite at 1.
         return {"gamma": raw[..., 0], "nu": nu + SMALLEST, "alpha": alpha + 1.0 + SMALLEST, "beta": beta + SMALLEST}
 
     def loss(self, raw: Tensor, target: Tensor, age: Tensor) -> Tensor:
@@ -71,6 +72,7 @@ class Evidential(Head):
         found = self.evidence(parameters).as_ensemble(self.n_members)
         if not isinstance(parameters["gamma"], torch.Tensor):
             return found
+        # `as_ensemble` computes in NumPy; tensors go back to the device of the inputs.
         arrays = (torch.from_numpy(x).to(parameters["gamma"].device) for x in (found.members.mean, found.members.scale))
         return EnsemblePrediction.gaussian(**dict(zip(("mean", "scale"), arrays, strict=True)))
 

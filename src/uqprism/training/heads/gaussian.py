@@ -14,7 +14,7 @@ from uqprism.training.heads import SMALLEST, Head, Tensor, heads, softplus
 
 torch = require("torch", extra="deep")
 
-SMALLEST_PRECISION = 1e-8
+SMALLEST_PRECISION = 1e-8  # where softplus underflows to zero, the variance is 1e8 and not infinite
 HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -116,6 +116,7 @@ class WarmUp(MeanVariance):
         """Half the squared error below `epochs`, then the negative log-likelihood."""
         parameters = self.parameters(raw)
         squared = 0.5 * (target - parameters["mean"]) ** 2
+        # Both are computed, because a step recorded as a CUDA graph cannot branch.
         return torch.where(age < self.epochs, squared, gaussian_nll(**parameters, target=target))
 
 
@@ -135,6 +136,7 @@ class CRPSHead(Head):
 
     def loss(self, raw: Tensor, target: Tensor, age: Tensor) -> Tensor:
         """The CRPS."""
+        # Unchecked, because checks read numbers from the device, which a CUDA graph cannot record.
         return CRPS().score(Gaussian(**self.parameters(raw), check=False), target)
 
 

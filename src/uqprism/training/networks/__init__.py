@@ -32,6 +32,7 @@ def resolve(network: Any) -> Factory:
     """The function (input_shape, n_outputs) -> `torch.nn.Module` for a name, a specification or a function of the user."""
     if isinstance(network, str):
         return networks.get(network)()
+    # One built network would be all members at once.
     module = hasattr(network, "named_parameters") and not isinstance(network, type)
     if not callable(network) or module:
         raise ArgumentError(
@@ -73,5 +74,6 @@ def to_dict(network: Any) -> dict[str, Any] | None:
 
 def from_dict(data: dict[str, Any]) -> Factory:
     """The specification that `to_dict` wrote."""
+    # JSON has no tuples.
     fields = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items() if key != "name"}
     return networks.get(data["name"])(**fields)

@@ -49,6 +49,7 @@ class BasicBlock(nn.Module):  # type: ignore[name-defined]  # PyTorch is loaded 
 
     def __init__(self, given: int, width: int, stride: int) -> None:
         super().__init__()
+        # Without bias: batch norm would subtract it again, and has one of its own.
         self.first = nn.Conv2d(given, width, 3, stride, padding=1, bias=False)
         self.first_norm = nn.BatchNorm2d(width)
         self.second = nn.Conv2d(width, width, 3, padding=1, bias=False)
@@ -95,11 +96,12 @@ class ResNet18:
             following = self.width * 2**stage
             layers += [BasicBlock(given, following, 1 if stage == 0 else 2), BasicBlock(following, following, 1)]
             given = following
+        # Pooled to one pixel: images may have any size.
         layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(given, n_outputs)]
         network = nn.Sequential(*layers)
         for module in network.modules():
             if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")  # He et al. 2015, as torchvision does
         return network
 
 

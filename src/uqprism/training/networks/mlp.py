@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -46,10 +47,7 @@ class MLP:
     def __call__(self, input_shape: tuple[int, ...], n_outputs: int) -> Any:
         """Build a network with fresh weights."""
         nn = torch.nn
-        width = 1
-        for length in input_shape:
-            width *= length
-        if width == 0:
+        if (width := math.prod(input_shape)) == 0:
             raise ShapeError(f"rows need at least one feature, got rows of shape {input_shape}")
         layers: list[Any] = [nn.Flatten()] if len(input_shape) != 1 else []
         for following in self.hidden:
