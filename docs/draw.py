@@ -57,10 +57,10 @@ def _tasks() -> None:
     ensemble = model.predict_ensemble(held)
     table, error = up.evaluate(ensemble), tasks.prediction_error(ensemble, truth)
     outside = {"left": np.linspace(-5.0, -3.0, 300), "right": np.linspace(3.0, 5.0, 300)}
-    aliens = {name: up.evaluate(model.predict_ensemble(x[:, None])) for name, x in outside.items()}
+    unfamiliar = {name: up.evaluate(model.predict_ensemble(x[:, None])) for name, x in outside.items()}
     drawn = {
         "retention": up.selective_prediction(table, error=error),
-        "roc": up.ood_detection(table, aliens),
+        "roc": up.ood_detection(table, unfamiliar),
         "correlation": up.rank_correlation(table),
         "intervals": up.select_measure(table, error=error),
         "learning": _comparison(),

@@ -1,8 +1,8 @@
-"""Ask for the labels that teach the most.
+"""Choose which points to label.
 
-A curve is to be learned everywhere, but nine in ten points of the pool lie on the left. A Gaussian process starts from five
-labels and buys five more in each round. Bought at random, labels pile up where the pool does; bought by excess risk (what more
-data would remove), they cover the range, and the error falls faster. The band is one standard deviation between twenty runs.
+A curve is to be learned everywhere, but nine in ten points of the pool are on the left. A Gaussian process starts from five
+labels and gets five more in each round. Labels chosen at random are mostly on the left, like the pool. Labels chosen by excess
+risk (the disagreement) cover the range, and the error falls faster. The band is one standard deviation between twenty runs.
 """
 
 import sys

@@ -1,9 +1,9 @@
-"""Three models, one question.
+"""Three models, one call.
 
-A random forest, ten NGBoost models on resampled rows and a Gaussian process see the same points, none of them between 0 and 1.5
-or beyond ±3. All go through the same door. The process knows that it does not know: its excess risk rises in the gap and
-outside. Trees repeat their nearest leaf where there are no data, and all of them much the same one, so neither the forest nor
-the boosted trees raise an alarm there.
+A random forest, ten NGBoost models on resampled rows and a Gaussian process learn from the same points, none of them between 0
+and 1.5 or beyond ±3. `up.from_model` takes all three. The disagreement of the process rises in the gap and outside. Trees
+repeat the value of their nearest leaf where there are no data, and nearly the same one, so the disagreement of the forest and
+of the boosted trees stays small there.
 """
 
 import sys
@@ -17,12 +17,12 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 import uqprism as up
 from uqprism.plots.style import GREEN, ORANGE, new_figure, styled
 
-PARTS = ("noise", "what more data would remove")
+PARTS = ("noise", "disagreement")
 
 
 @styled()
 def draw(quick: bool = False):
-    """Noise and what more data would remove, along x, for each model."""
+    """Noise and disagreement along x, for each model."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-3.0, 3.0, size=(300, 1))
     X = X[(X[:, 0] < 0.0) | (X[:, 0] > 1.5)]
@@ -41,9 +41,7 @@ def draw(quick: bool = False):
         split = up.decompose(up.from_model(model, x[:, None]), rule="crps")
         for low, high in ((-5.0, -3.0), (0.0, 1.5), (3.0, 5.0)):
             axes.axvspan(low, high, color="black", alpha=0.06, linewidth=0)
-        axes.stackplot(
-            x, split.aleatoric, split.epistemic, colors=(GREEN, ORANGE), labels=("noise", "what more data would remove")
-        )
+        axes.stackplot(x, split.aleatoric, split.epistemic, colors=(GREEN, ORANGE), labels=PARTS)
         axes.set(title=name, xlabel="x (shaded: no data)", xlim=(-3.8, 3.8))
     panels[0].set_ylabel("expected CRPS (units of y)")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)

@@ -1,9 +1,9 @@
 """Members that nearly agree.
 
-Members that trained well differ little, and what more data would remove is of second order in how much. The textbook way,
-expected penalty less noise, subtracts two numbers that agree in nearly all digits, and what is left is rounding: below a spread
-of 1e-3 in single precision and of 1e-7 in double, it no longer tells any two points apart. Here the distance between members is
-computed from their differences, and follows the truth, also in single precision.
+Members that trained well differ little, and their excess risk is of second order in the difference. The textbook formula,
+expected penalty minus noise, subtracts two numbers that agree in nearly all digits, and what is left is rounding error: below a
+spread of 1e-3 in single precision and of 1e-7 in double, it no longer ranks points. uqprism computes the excess from the
+differences between members, and follows the truth, also in single precision.
 """
 
 import sys
@@ -25,7 +25,7 @@ def textbook(mean, scale):
 
 @styled()
 def draw(quick: bool = False):
-    """Excess CRPS of ten members as they come closer, by both ways."""
+    """Excess CRPS of ten members as they come closer, by both formulas."""
     rng = np.random.default_rng(0)
     spread = np.geomspace(1e-9, 1.0, 10 if quick else 90)
     mean, scale = spread * rng.normal(size=(10, 1)), np.ones((10, len(spread)))

@@ -1,8 +1,8 @@
-"""Notice inputs of a kind nobody showed you.
+"""Detect inputs unlike the training data.
 
-Networks trained between -3 and 3 are asked on both sides of that. Left, the excess risk (what more data would remove) of known
-inputs and of foreign ones: a threshold between the two raises the alarm. Right, how many foreign inputs are found for how many
-false alarms.
+Networks are trained between -3 and 3 and then used on both sides of that range. Left: the excess risk (the disagreement) of
+known and of unfamiliar inputs; a threshold between the two flags the unfamiliar ones. Right: how many unfamiliar inputs are
+found for how many known inputs flagged by mistake.
 """
 
 import sys
@@ -23,12 +23,12 @@ def draw(quick: bool = False):
     model = up.DeepEnsembleRegressor(n_members=10, max_epochs=2 if quick else 1000, patience=150, random_state=0).fit(X, y)
     known = up.evaluate(model.predict_ensemble(sine(1000, seed=1)[0]), [EXCESS, NOISE])
     outside = np.concatenate([np.linspace(-5.0, -3.0, 300), np.linspace(3.0, 5.0, 300)])
-    foreign = up.evaluate(model.predict_ensemble(outside[:, None]), [EXCESS, NOISE])
-    result = up.ood_detection(known, foreign, resamples=0)
+    unfamiliar = up.evaluate(model.predict_ensemble(outside[:, None]), [EXCESS, NOISE])
+    result = up.ood_detection(known, unfamiliar, resamples=0)
 
     figure, (left, right) = new_figure(3.8, ncols=2)
     bins = np.geomspace(1e-3, 1e2, 50)
-    for table, colour, label in ((known, BLUE, "known inputs"), (foreign, PURPLE, "foreign inputs")):
+    for table, colour, label in ((known, BLUE, "known inputs"), (unfamiliar, PURPLE, "unfamiliar inputs")):
         left.hist(np.clip(table[EXCESS], bins[0], bins[-1]), bins, color=colour, alpha=0.7, label=label)
     left.set(xscale="log", xlabel="excess risk, log score (nats)", ylabel="inputs")
     left.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2)
@@ -37,7 +37,7 @@ def draw(quick: bool = False):
         found = 100 * np.asarray(result.curves[name])
         right.plot(alarms, found, color=colour, label=f"{label}: AUROC {result[name]:.3f}")
     right.plot([0, 100], [0, 100], color="black", linestyle="dashed", linewidth=0.8, label="chance: AUROC 0.500")
-    right.set(xlabel="known inputs flagged by mistake (%)", ylabel="foreign inputs found (%)", xlim=(0, 100), ylim=(0, 101))
+    right.set(xlabel="known inputs flagged by mistake (%)", ylabel="unfamiliar inputs found (%)", xlim=(0, 100), ylim=(0, 101))
     right.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2)
     return figure
 

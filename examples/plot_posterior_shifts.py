@@ -1,10 +1,11 @@
-"""What should rise when the members move?
+"""What a measure does when the members move.
 
 Ten members, and three changes: all variances doubled, the means spread twice as far, all means moved by one. More variance
-should raise the noise and leave the disagreement alone; more spread should do the opposite; moving everything should change
-nothing. Each bar shows by how much a measure really changes. Excess risks under CRPS, log and quadratic score *fall* when the
-variances grow, because the same distance matters less between wider members; only squared error leaves them alone. (Totals and
-noise of the log and the quadratic score may be negative, so their ratios mean nothing and are left out.)
+should raise the noise and leave the disagreement unchanged. More spread should raise the disagreement and leave the noise
+unchanged. Moving all means should change nothing. Each bar is the ratio of a measure after the change to before. Excess risks
+under CRPS, log and quadratic score *fall* when the variances grow, because the same distance matters less between wider
+members; under squared error they do not change. (Totals and noise of the log and the quadratic score may be negative, so their
+ratios mean nothing and are left out.)
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""Which measures are the same measure?
+"""Which measures agree.
 
-Two measures that put the points in the same order are one to every task. Of the twelve measures with members in both roles,
-under four rules, total risks rank nearly alike whatever the rule, and so do Bayes risks (noise). The rules part in the excess
-risk, which is what more data would remove.
+Two measures that rank the points in the same order give the same result in every task. Of the twelve measures with members in
+both roles, under four rules, total risks rank points nearly alike under every rule, and so do Bayes risks (noise). The rules
+differ in the excess risk (the disagreement).
 """
 
 import sys

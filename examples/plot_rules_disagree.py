@@ -1,8 +1,8 @@
 """Where the rules disagree.
 
-Two members predict. Left, both have unit scale and their means move apart: squared error and log score grow with the square of
-the distance, CRPS with the distance, and the quadratic score stops growing once the members no longer overlap: to it, far apart
-is far apart. Right, the means agree and one scale grows: squared error does not see it at all, and the log score sees it most.
+Two members predict. Left: both have unit scale and their means move apart. The excess under squared error and log score grows
+with the square of the distance, under CRPS with the distance, and under the quadratic score it stops growing once the members
+no longer overlap. Right: the means agree and one scale grows. Squared error does not change, and the log score changes most.
 """
 
 import sys

@@ -1,8 +1,7 @@
-"""Hand on what you are least sure of.
+"""Reject the least certain predictions.
 
-Rank the predictions by an uncertainty, let a person decide the most uncertain ones, and see how the mean error of the rest
-falls. Most of the error here is noise (x > 0). Total and Bayes risk find it; the excess risk, which is what more data would
-remove, cannot.
+Rank the predictions by an uncertainty, give the most uncertain ones to a person, and see how the mean error of the rest falls.
+Most of the error here is noise (x > 0). Total and Bayes risk find it; the excess risk, which contains no noise, does not.
 """
 
 import sys
