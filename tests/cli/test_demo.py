@@ -10,7 +10,7 @@ import pytest
 from tests.cli.command import run
 from uqprism.cli import demo_trained
 
-README = Path(__file__).parent.parent.parent / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.mark.slow
@@ -21,13 +21,11 @@ def test_the_readme_shows_what_the_trained_demo_prints(tmp_path: Path) -> None:
     assert _words(printed) == _words(shown)
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {"report.html", "predictions.csv", "left.csv", "right.csv"}
     assert "uqprism report" in (tmp_path / "demo" / "report.html").read_text()
-    numbers = [float(number) for number in re.findall(r"AUROC\s+([\d.]+)", printed)]
-    assert min(numbers) > 0.9, "unfamiliar inputs are noticed"
+    assert min(map(float, re.findall(r"AUROC\s+([\d.]+)", printed))) > 0.9, "unfamiliar inputs are noticed"
 
 
-def _words(text: str) -> str:
-    plain = re.sub(r"\d[\d,.]*", "#", text.replace("\u00a0", " "))
-    return " ".join(plain.split())
+def _words(text: str) -> list[str]:
+    return re.sub(r"\d[\d,.]*", "#", text.replace("\u00a0", " ")).split()
 
 
 def test_deliveries_are_a_row_for_each_rule_and_trip() -> None:
