@@ -32,13 +32,14 @@ def write_parts(parts: Sequence[Part], options: ScoreOptions, dask: Any, *, run:
         ]
         places = {future.key: part for future, part in zip(futures, parts, strict=True)}
         try:
+            # The client is not the default one, whose loop would be used.
             for future in distributed.as_completed(futures, loop=client.loop):
                 part = places[future.key]
                 result = _result(future, part)
                 made.append(FinishedPart(part, *result))
                 tick(result[0], sum(span.path.stat().st_size for span in part.spans))
         finally:
-            client.cancel(futures)
+            client.cancel(futures)  # after an error the rest need not run
     return made
 
 
@@ -56,9 +57,9 @@ def _result(future: Any, part: Part) -> tuple[int, int]:
 def attempt(part: Part, options: ScoreOptions, run: str) -> tuple[int, int] | UqprismError:
     """Write one part on a worker: its rows and bad rows, or an error that would come again."""
     try:
-        made = write_part(part, options, run=run, threads=1)
+        made = write_part(part, options, run=run, threads=1)  # Dask runs a task on each thread of a worker
     except UqprismError as error:
-        return error
+        return error  # returned, because a task that raises is tried again
     return made.rows, made.bad_rows
 
 
@@ -83,7 +84,7 @@ def connected(distributed: Any, dask: Any) -> Iterator[Any]:
         )
     given = {"scheduler_file": place} if place.endswith(".json") else {"address": place}
     try:
-        client = distributed.Client(**given, set_as_default=False)
+        client = distributed.Client(**given, set_as_default=False)  # the user may have a default client
     except (OSError, ValueError) as error:
         raise ClusterError(f"{place}: no Dask scheduler answers: {error}") from None
     with client:

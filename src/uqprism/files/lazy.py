@@ -76,12 +76,13 @@ def _frame(data: Any, wanted: tuple[Measure, ...], weights: tuple[float, ...] | 
         return compute(data)
     empty = data._meta.drop(columns=list(members))
     dtype = np.result_type(*(_floating(data._meta[name].dtype) for name in members))
+    # With `meta`, Dask need not run the function on made-up rows to learn the types.
     return data.map_partitions(partial(_alone, compute), meta=empty.assign(**{m.name: np.empty(0, dtype) for m in wanted}))
 
 
 def _floating(dtype: Any) -> np.dtype[Any]:
     """The precision in which a column of this type is computed."""
-    plain = getattr(dtype, "numpy_dtype", dtype)
+    plain = getattr(dtype, "numpy_dtype", dtype)  # of a nullable column
     return plain if plain.kind == "f" else np.dtype(np.float64)
 
 
@@ -109,8 +110,9 @@ def _arrays(
     if mean.shape != spread.shape:
         raise InvalidValueError(f"{kind} must match mean {mean.shape}, got {spread.shape}; axes are (members, *points)")
     mean = mean.rechunk({0: -1})  # a point needs all its members
-    spread = spread.rechunk(mean.chunks)
+    spread = spread.rechunk(mean.chunks)  # blocks are paired by their places
     dtype = np.result_type(*(_floating(x.dtype) for x in (mean, spread)))
+    # One array of all measures, so that a block is read and computed once for all of them.
     stacked = dask.map_blocks(
         partial(_alone, partial(_stacked, kind=kind, wanted=wanted, weights=weights)),
         mean,
@@ -139,11 +141,11 @@ def _dataset(data: Any, wanted: tuple[Measure, ...], weights: tuple[float, ...] 
     kinds = [kind for kind in ("variance", "scale") if kind in data.data_vars]
     if "mean" not in data.data_vars or len(kinds) != 1:
         raise InvalidValueError(f"the Dataset needs variables mean and one of variance and scale, it has {list(data.data_vars)}")
-    mean, spread = xarray.broadcast(data["mean"], data[kinds[0]])
+    mean, spread = xarray.broadcast(data["mean"], data[kinds[0]])  # one may lack a dimension of the other
     if member_dim not in mean.dims:
         raise ArgumentError(f"member_dim {member_dim!r} is no dimension of mean, whose dimensions are {mean.dims}")
     mean = mean.transpose(member_dim, ...)
-    spread = spread.transpose(*mean.dims)
+    spread = spread.transpose(*mean.dims)  # arrays are paired by the order of their axes
     given = {"mean": mean.data, kinds[0]: spread.data}
     if any(hasattr(x, "dask") for x in given.values()):
         values: Any = _arrays(given["mean"], given.get("variance"), given.get("scale"), wanted, weights)

@@ -34,6 +34,7 @@ def recorded(path: Path) -> dict[str, Any] | None:
 def existing(output: Path) -> dict[Path, dict[str, Any] | None]:
     """The files that exist already, each with its record."""
     if output.is_dir():
+        # The manifest and temporary files.
         files = [path for path in sorted(output.rglob("*")) if path.is_file() and not path.name.startswith(("_", "."))]
     else:
         files = [output] if output.exists() else []
@@ -68,7 +69,7 @@ def finished(output: Path, parts: Sequence[Part], options: ScoreOptions, *, resu
 def _kept(part: Part, about: dict[str, Any] | None, options: ScoreOptions) -> FinishedPart:
     if about is None:
         raise ArgumentError(f"output {part.target}: has no record of its making (only Parquet files have one); pass --overwrite")
-    now = json.loads(json.dumps(part_record(part, options)))
+    now = json.loads(json.dumps(part_record(part, options)))  # as it would be read back
     if about["bad_rows"] == 0:  # then `on_bad` makes no difference
         about["options"]["on_bad"] = now["options"]["on_bad"]
     changed = _differences(about, now)
@@ -104,7 +105,7 @@ def remove_stale(output: Path, parts: Sequence[Part]) -> None:
     """Remove the parts of an earlier run that this complete one did not replace."""
     wanted = {part.target for part in parts}
     for path, about in existing(output).items():
-        if about is not None and path not in wanted:
+        if about is not None and path not in wanted:  # never a file that another program wrote
             path.unlink()
 
 
@@ -117,7 +118,7 @@ def write_manifest(output: Path, made: Sequence[FinishedPart], options: ScoreOpt
             "rows": one.rows,
             "bad_rows": one.bad_rows,
         }
-        for one in sorted(made, key=lambda one: os.fspath(one.part.target))
+        for one in sorted(made, key=lambda one: os.fspath(one.part.target))  # a cluster finishes them in any order
     ]
     about = {
         "uqprism": __version__,

@@ -39,12 +39,13 @@ class NpzArrays:
         flat = {name: array.reshape(-1) for name, array in self.arrays.items() if name not in self.matrices}
         for name in self.matrices:
             flat |= {f"{name}_{i}": row.reshape(-1) for i, row in enumerate(self.arrays[name])}
+        # Arrow takes numbers in the byte order of the machine only.
         self.columns = {name: array.astype(array.dtype.newbyteorder("="), copy=False) for name, array in flat.items()}
 
     def _take_header(self) -> tuple[float, ...] | None:
         """Check and remove what `save` adds; returns the weights."""
         try:
-            header = json.loads(self.arrays["header"].tobytes())
+            header = json.loads(self.arrays["header"].tobytes())  # a user may have an array called header
             kind = header["format"]
         except (KeyError, ValueError, TypeError):  # not a file of `save`
             return None

@@ -46,7 +46,7 @@ class ScoreOptions:
             "measures": self.names,
             **{f"{name}_columns": x for name, x in plain.items()},
             "weights": weights,
-            "on_bad": self.on_bad,
+            "on_bad": self.on_bad,  # makes a difference only if a part has bad rows, see `manifest`
             "keep_members": self.keep_members,
             "compression": self.compression,
         }

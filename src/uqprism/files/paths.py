@@ -36,6 +36,7 @@ class Span:
 
     def record(self) -> dict[str, object]:
         """What identifies the file: if any of it changes, the file is another."""
+        # A checksum of the contents would tell more, but reads the file once more.
         state = self.path.stat()
         groups = None if self.row_groups is None else list(self.row_groups)
         return {"name": self.name, "size": state.st_size, "modified": state.st_mtime_ns, "row_groups": groups}
@@ -61,6 +62,7 @@ def find_files(inputs: PathLike | Sequence[PathLike]) -> list[Span]:
             found.setdefault(path, root)
     if not found:
         raise ArgumentError("no input was given; name files, folders or patterns")
+    # Below one root, inputs from several folders have names of their own.
     root = _above_partitions(Path(os.path.commonpath([os.path.abspath(folder) for folder in found.values()])))
     return [Span(path, Path(os.path.abspath(path)).relative_to(root).as_posix()) for path in found]
 
@@ -69,11 +71,11 @@ def _files(item: str) -> Iterator[tuple[Path, Path]]:
     """Each file after the folder that its name is relative to."""
     path = Path(item)
     if path.is_dir():
-        files = sorted(_below(path))
+        files = sorted(_below(path))  # the order of a folder differs between systems
         if not files:
             raise FileError(f"{item}: the folder holds no {', '.join(READABLE)} files")
         yield from ((path, file) for file in files)
-    elif path.exists():
+    elif path.exists():  # asked before patterns, because names may hold brackets
         if path.suffix not in READABLE:
             raise FileError(f"{item}: files end in {', '.join(READABLE)}; convert this one")
         yield path.parent, path
@@ -97,6 +99,7 @@ def _matched(match: Path) -> Iterator[tuple[Path, Path]]:
 
 def _below(folder: Path) -> Iterator[Path]:
     for file in folder.rglob("*"):
+        # The folder itself may lie below a hidden one.
         if file.suffix in READABLE and file.is_file() and not _ignored(file.relative_to(folder)):
             yield file
 
@@ -135,7 +138,7 @@ def _check_apart(parts: Sequence[Part], output: Path) -> None:
         other = taken.setdefault(part.target, part.spans[0].path)
         if other != part.spans[0].path:
             raise ArgumentError(f"{other} and {part.spans[0].path} would both become {part.target}; rename one")
-        if part.target.resolve() in sources:
+        if part.target.resolve() in sources:  # a link to an input is the input
             raise ArgumentError(f"output {part.target}: is an input; name another")
     if any(output.resolve() in source.parents for source in sources):
         raise ArgumentError(f"output {output}: holds the inputs; name another folder")

@@ -132,7 +132,7 @@ class Points:
     def measured(self, wanted: Sequence[str] | None = None) -> tuple[dict[str, np.ndarray], dict[str, Exactness]]:
         """The same measures, and the exactness of those computed here."""
         patterns = [part.strip() for text in wanted or ["all"] for part in text.split(",") if part.strip()]
-        columns = [name for name in patterns if name in self.names]
+        columns = [name for name in patterns if name in self.names]  # a column comes before a measure of its name
         scored = self.scored
         others = [pattern for pattern in patterns if pattern not in columns]
         chosen = matching(others, scored, self.title) if scored else self._computable(others)
@@ -206,7 +206,7 @@ class Points:
         return EnsemblePrediction.gaussian(**arrays, weights=self.weights)
 
     def _in_all_rows(self, values: np.ndarray) -> np.ndarray:
-        found = np.full(len(self.good), np.nan)
+        found = np.full(len(self.good), np.nan)  # so that measures stay beside the other columns of their rows
         found[self.good] = values
         return found
 
@@ -222,6 +222,7 @@ class Points:
         if prediction is None:
             known = self.good & np.isfinite(y) if self.on_bad == "drop" else self.good
             found = np.full(len(y), np.nan)
+            # The ensemble has good rows only.
             found[known] = prediction_error(self.ensemble()[known[self.good]], y[known], kind)  # type: ignore[arg-type]
             return found
         if kind not in {"squared", "absolute"}:

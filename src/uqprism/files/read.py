@@ -40,7 +40,7 @@ def naming(path: Path, verb: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, BadZipFile, EOFError, UnicodeDecodeError, csv.Error) as error:
-        if isinstance(error, FileError | pa.ArrowCancelled):
+        if isinstance(error, FileError | pa.ArrowCancelled):  # they name the file already, or are no fault of it
             raise
         reason = getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
         raise FileError(f"{path}: cannot be {verb}: {reason}") from None
@@ -105,6 +105,7 @@ class ParquetInput(InputFile):
 
     def __init__(self, span: Span, columns: Columns) -> None:
         super().__init__(span, columns)
+        # Arrow has a buffer for each column, so with more columns each is smaller.
         columns_in_file = max(1, len(pq.read_schema(span.path).names))
         buffer = max(1 << 12, min(READ_BUFFER, READ_BYTES // columns_in_file))
         self.file = pq.ParquetFile(span.path, pre_buffer=False, buffer_size=buffer)
@@ -202,15 +203,16 @@ class CsvInput(InputFile):
     @cached_property
     def _reader(self) -> Any:
         """The streaming reader."""
-        self._stream = pa.OSFile(str(self.path))
+        self._stream = pa.OSFile(str(self.path))  # opened here, because Arrow's reader does not tell how far it is
         return arrow_csv.open_csv(self._stream, read_options=arrow_csv.ReadOptions(block_size=CSV_BLOCK), **self._options())
 
     def _options(self) -> dict[str, Any]:
+        # Guessed types would fail on members that are whole numbers in the first block and not later.
         types = dict.fromkeys(self._members(), pa.float64())
         if self.as_text:  # a number read and written again may look different, an identifier lose its zeros
             types = {name: types.get(name, pa.string()) for name in self.header}
         return {
-            "parse_options": arrow_csv.ParseOptions(newlines_in_values=True),
+            "parse_options": arrow_csv.ParseOptions(newlines_in_values=True),  # else a quoted line break could end a block
             "convert_options": arrow_csv.ConvertOptions(column_types=types),
         }
 
@@ -225,7 +227,8 @@ class CsvInput(InputFile):
         size = max(self.path.stat().st_size, 1)
         try:
             for batch in _joined(self._reader, rows):
-                for start in range(0, batch.num_rows, rows):
+                for start in range(0, batch.num_rows, rows):  # a block of short lines has many rows
+                    # Arrow reads ahead, so the fraction runs a little ahead of the rows.
                     yield batch.slice(start, rows), min(self._stream.tell() / size, 1.0)
         except pa.ArrowInvalid as error:
             raise self._explained(error) from None
@@ -246,6 +249,7 @@ class CsvInput(InputFile):
             except InvalidValueError as problem:
                 return problem
         text = str(error).splitlines()[0]
+        # Arrow names a column by its number only.
         number = re.search(r"In CSV column #(\d+): (?:Row #\d+: )?(.*)", text)
         if number is None:
             return FileError(f"{self.path}: cannot be read: {text}")
@@ -266,7 +270,7 @@ class CsvInput(InputFile):
 
 def _csv_header(path: Path) -> list[str]:
     """The names in the first line; refuses a file without one, or with another separator."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
+    with path.open(newline="", encoding="utf-8-sig") as file:  # spreadsheets begin with a byte order mark
         names = next(csv.reader(file), [])
     if not names:
         raise FileError(f"{path}: is empty; a CSV file begins with the names of its columns")

@@ -58,6 +58,7 @@ class Scorer:
             )
         point = np.ones((len(self.layout.mean), 1))
         try:
+            # Number and sum of the weights are refused before any row is read.
             EnsemblePrediction.gaussian(mean=point, scale=point, weights=self.weights)
         except (ShapeError, InvalidValueError) as error:
             raise ArgumentError(f"{self.path}: {error}") from None
@@ -83,7 +84,7 @@ class Scorer:
                 raise InvalidValueError(f"{self.path}: {problem}; {REMEDY}")
             mean, spread = mean[:, good], spread[:, good]
         given: dict[str, Any] = {"mean": mean, self.layout.kind: spread}
-        ensemble = EnsemblePrediction.gaussian(**given, weights=self.weights, check=False)
+        ensemble = EnsemblePrediction.gaussian(**given, weights=self.weights, check=False)  # `good_rows` has checked the values
         with limited_to(1):  # batches are computed side by side
             table = evaluate(ensemble, self.options.measures)
         kept = batch.select(self.kept)
@@ -130,6 +131,7 @@ def _check_types(schema: Schema, layout: Layout, path: Path) -> None:
 
 def _dtype(schema: Schema, layout: Layout) -> np.dtype[Any]:
     """The widest of the members' precisions; whole numbers count as double."""
+    # One precision for all, because they become one array.
     types = [schema.field(name).type for name in (*layout.mean, *layout.spread)]
     return np.result_type(*(t.to_pandas_dtype() if pa.types.is_floating(t) else np.float64 for t in types))
 
@@ -154,6 +156,7 @@ def good_rows(mean: np.ndarray[Any, Any], spread: np.ndarray[Any, Any]) -> np.nd
     """Which rows have finite means and finite positive spreads; None if all do, which the extremes show."""
     if not mean.size:
         return None
+    # A NaN anywhere makes the extremes NaN; unlike a mask, they need no memory.
     if np.isfinite(mean.min()) and np.isfinite(mean.max()) and spread.min() > 0 and np.isfinite(spread.max()):
         return None
     return np.asarray((np.isfinite(mean) & np.isfinite(spread) & (spread > 0)).all(axis=0))
@@ -164,4 +167,4 @@ def _column(values: np.ndarray[Any, Any], good: np.ndarray[Any, Any] | None) -> 
         return pa.array(values)
     spread_out = np.zeros(good.shape, values.dtype)
     spread_out[good] = values
-    return pa.array(spread_out, mask=~good)
+    return pa.array(spread_out, mask=~good)  # null, not NaN: there is no measure

@@ -109,7 +109,7 @@ def score(
     shared = None if weights is None else tuple(float(weight) for weight in weights)
     columns = Columns(mean_columns, variance_columns, scale_columns)
     options = ScoreOptions(tuple(select_measures(measures, default="usual")), columns, shared, on_bad, keep_members, compression)
-    check_outside(inputs, target)
+    check_outside(inputs, target)  # before anything is read
     parts = _planned(plan_parts(find_files(inputs), target), target, part_rows or (None if dask is None else CLUSTER_ROWS))
     _check_members(parts, options)
     from uqprism.files import manifest
@@ -146,7 +146,7 @@ def _write_missing(
     run, done = uuid.uuid4().hex[:12], {one.part.target for one in kept}
     missing = [part for part in parts if part.target not in done]
     sweep(output)
-    if missing and parts[0].target != output:
+    if missing and parts[0].target != output:  # a folder, which has a manifest
         (output / manifest.MANIFEST).unlink(missing_ok=True)  # it describes parts that will be replaced
     try:
         with progress_bar("scoring", _size(missing), shown=progress, counted=False) as bar:
@@ -159,7 +159,7 @@ def _write_missing(
                 count = threads or stream.default_threads()
                 made = [stream.write_part(part, options, run=run, threads=count, tick=tick) for part in missing]
     finally:
-        sweep(output, run)
+        sweep(output, run)  # of workers that were lost
     if parts[0].target != output:
         manifest.write_manifest(output, [*kept, *made], options)
         manifest.remove_stale(output, parts)
@@ -195,6 +195,7 @@ def _check_members(parts: Sequence[Part], options: ScoreOptions) -> None:
     from uqprism.files.rows import Scorer
 
     first: tuple[Path, Layout] | None = None
+    # All of them now: a mistake in the last file should not show after hours of scoring.
     for span in {span.path: span for part in parts for span in part.spans}.values():
         with closing(open_input(span, options.columns)) as file:
             layout = file.layout

@@ -57,7 +57,7 @@ def write_part(part: Part, options: ScoreOptions, *, run: str, threads: int, tic
                     file.begin(temporary, source, scorer)
                     _stream(span, source, scorer, file.write, threads=threads)
             file.finish(record)
-    pa.default_memory_pool().release_unused()
+    pa.default_memory_pool().release_unused()  # Arrow keeps freed memory until asked
     return FinishedPart(part, file.rows, file.bad_rows)
 
 
@@ -127,13 +127,14 @@ def overlapped(
     At most one item is being read, `threads` are computed and one is written at any time, with one more waiting before each step.
     An error in any step is raised here once the running steps have ended.
     """
+    # Threads suffice: Arrow and NumPy, and the compiled code of measures, release the lock of Python.
     reader, writer, workers = ThreadPoolExecutor(1), ThreadPoolExecutor(1), ThreadPoolExecutor(threads)
     computing: deque[Future[Result]] = deque()
     writing: Future[None] | None = None
 
     def pass_on() -> None:
         nonlocal writing
-        result = computing.popleft().result()
+        result = computing.popleft().result()  # the oldest first, which keeps the order
         if writing is not None:
             writing.result()
         writing = writer.submit(write, result)
@@ -141,9 +142,9 @@ def overlapped(
     try:
         reading = reader.submit(next, items, None)
         while (item := reading.result()) is not None:
-            reading = reader.submit(next, items, None)
+            reading = reader.submit(next, items, None)  # the next one is read while this one is computed
             computing.append(workers.submit(compute, item))
-            if len(computing) > threads:
+            if len(computing) > threads:  # reading must not run ahead, or memory would grow with the file
                 pass_on()
         while computing:
             pass_on()
@@ -151,7 +152,7 @@ def overlapped(
             writing.result()
     finally:
         for pool in (reader, workers, writer):
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(wait=True, cancel_futures=True)  # no step may still use a file that the caller closes
 
 
 def cut_at_row_groups(part: Part, rows: int) -> list[Part]:

@@ -43,7 +43,7 @@ class ParquetOutput(OutputFile):
 
     def __init__(self, path: Path, schema: Schema, options: ScoreOptions) -> None:
         repeating = [leaf for leaf in _leaves(schema) if leaf not in set(options.names)]
-        self.writer = pq.ParquetWriter(path, schema, compression=options.compression, use_dictionary=repeating or False)
+        self.writer = pq.ParquetWriter(path, schema, compression=options.compression, use_dictionary=repeating)
 
     def write(self, batch: Batch) -> None:
         """Append these rows as one row group."""
@@ -52,7 +52,7 @@ class ParquetOutput(OutputFile):
 
     def finish(self, record: dict[str, Any]) -> None:
         """Complete the file, with the record in its footer."""
-        self.writer.add_key_value_metadata({RECORD: json.dumps(record)})
+        self.writer.add_key_value_metadata({RECORD: json.dumps(record)})  # at the end, because only then the rows are counted
         self.writer.close()
 
     def close(self) -> None:
@@ -62,6 +62,7 @@ class ParquetOutput(OutputFile):
 
 def _leaves(schema: Schema) -> list[str]:
     """The names that Parquet gives the columns: those of nested ones are paths."""
+    # Only the writer knows these names, so it writes an empty file.
     empty = pa.BufferOutputStream()
     pq.ParquetWriter(empty, schema).close()
     columns = pq.ParquetFile(pa.BufferReader(empty.getvalue())).schema
@@ -76,11 +77,12 @@ class CsvOutput(OutputFile):
             if pa.types.is_nested(field.type):
                 raise InvalidValueError(f"column {field.name!r} is nested, which CSV cannot hold; write .parquet")
         with path.open("w", newline="", encoding="utf-8") as header:
-            csv.writer(header, lineterminator="\n").writerow(schema.names)
+            csv.writer(header, lineterminator="\n").writerow(schema.names)  # Arrow quotes every name
         self.file = path.open("ab")
 
     def write(self, batch: Batch) -> None:
         """Append these rows as lines."""
+        # Arrow quotes every text in this style; files should look as they were.
         style = "needed" if any(map(_needs_quotes, batch.columns)) else "none"
         arrow_csv.write_csv(batch, self.file, arrow_csv.WriteOptions(include_header=False, quoting_style=style))
 
@@ -119,7 +121,7 @@ class NpzOutput(OutputFile):
     def finish(self, record: dict[str, Any]) -> None:
         """Write the file, without the record."""
         arrays = {name: np.concatenate(self.columns.pop(name)) for name in list(self.columns)}
-        arrays = {name: x.astype(np.str_) if x.dtype.hasobject else x for name, x in arrays.items()}
+        arrays = {name: x.astype(np.str_) if x.dtype.hasobject else x for name, x in arrays.items()}  # objects would be pickled
         matrices = {name: np.stack([arrays.pop(column) for column in columns]) for name, columns in self.matrices.items()}
         with self.path.open("xb") as file:
             save_arrays(file, {**matrices, **arrays})
@@ -136,7 +138,7 @@ def _numpy(name: str, column: Any) -> np.ndarray[Any, Any]:
     values = column.to_numpy(zero_copy_only=False)
     if values.dtype.hasobject and not _is_text(kind) and not column.null_count:
         raise InvalidValueError(f"column {name!r} is of type {kind}, which .npz cannot hold; write .parquet")
-    if column.null_count and not pa.types.is_floating(kind):
+    if column.null_count and not pa.types.is_floating(kind):  # only floats have a NaN in place of a null
         raise InvalidValueError(f"column {name!r} has nulls, which .npz cannot hold; write .parquet")
     return values
 
