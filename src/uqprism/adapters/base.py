@@ -121,7 +121,7 @@ def join(parts: Iterable[tuple[str, Any, Array]], options: dict[str, Any]) -> En
         with _labelled(label):
             adapter, model, rows = _resolve(given, inputs)
             names = option_names(adapter.predict_member)
-            names = option_names(adapter.predict) if "**" in names else names
+            names = option_names(adapter.predict) if "**" in names else names  # it passes them on to `predict`
             own = {key: value for key, value in options.items() if key in names}
             members.append(adapter.predict_member(model, rows, **own))
         known |= names
@@ -137,7 +137,7 @@ def one_member(model: Any, family: str, **parameters: Any) -> EnsemblePrediction
             raise ShapeError(
                 f"{name(model)} must predict one target, got {key} of shape {x.shape}; fit one model for each target"
             )
-        free = key in {"mean", "location"}
+        free = key in {"mean", "location"}  # to have any sign
         bad = np.flatnonzero(~(np.isfinite(x) & (free | (x > 0.0))))
         if len(bad):
             rows = ", ".join(map(str, bad[:5])) + (", ..." if len(bad) > 5 else "")
@@ -148,6 +148,7 @@ def one_member(model: Any, family: str, **parameters: Any) -> EnsemblePrediction
 
 def is_a(model: Any, library: str, *classes: str) -> bool:
     """Whether the model's class, or one that it inherits from, is one of these classes of a library."""
+    # By their names: `isinstance` would import libraries that the model is not from.
     return any(c.__name__ in classes and c.__module__.partition(".")[0] == library for c in type(model).__mro__)
 
 
@@ -184,8 +185,9 @@ def _resolve(model: Any, rows: Array) -> tuple[Adapter, Any, Array]:
 
 
 def _find(model: Any) -> Adapter:
-    if isinstance(model, type):
+    if isinstance(model, type):  # a class has the methods by which models are recognised
         raise ArgumentError(f"model must be a fitted model, got the class {model.__name__}")
+    # By priority, because a list of PyTorch modules is also a list, and many models have `return_std`.
     known = sorted((each for _, each in adapters.items()), key=lambda each: -each.priority)
     for each in known:
         if (adapter := each()).matches(model):
@@ -202,7 +204,7 @@ def _labelled(label: str) -> Iterator[None]:
     try:
         yield
     except UqprismError as error:
-        error.args = (f"{label}: {error}", *error.args[1:])
+        error.args = (f"{label}: {error}", *error.args[1:])  # the same error, so that its class stays
         raise
 
 
@@ -222,4 +224,5 @@ def _stacked(parts: list[EnsemblePrediction]) -> EnsemblePrediction:
 
 def _parameters(members: list[Family]) -> list[str]:
     """Variances where all members were given by variance, else scales."""
+    # A variance that went through its root and back would be rounded.
     return ["mean", "scale" if any(getattr(each, "given_variance", None) is None for each in members) else "variance"]

@@ -84,6 +84,7 @@ def from_posterior(
 def _flat(weights: Array) -> Array:
     """One weight for each draw, chain after chain."""
     if _is_labelled(weights):
+        # In the order in which `_members` joins chains.
         weights = weights.transpose(*(name for name in SAMPLE_NAMES if name in weights.dims)).values
     return weights.reshape(-1) if is_array(weights) else np.ravel(weights)
 
@@ -92,7 +93,7 @@ def _evenly(count: int, n_members: int) -> np.ndarray[Any, Any]:
     """This many of `count` places, evenly spaced."""
     if not 1 <= n_members <= count:
         raise InvalidValueError(f"n_members must be between 1 and the {count} draws there are, got {n_members}")
-    return (2 * np.arange(n_members) + 1) * count // (2 * n_members)
+    return (2 * np.arange(n_members) + 1) * count // (2 * n_members)  # the middle of each part, so that chains count alike
 
 
 def _members(named: dict[str, Array], sample_dims: int) -> dict[str, Array]:
@@ -127,6 +128,7 @@ def _with_draws_second(draws: Any) -> Array:
 
 
 def _is_labelled(x: Any) -> bool:
+    # Only a program that has imported xarray can pass a DataArray, so the import is not paid here.
     xarray = sys.modules.get("xarray")
     return xarray is not None and isinstance(x, xarray.DataArray)
 
@@ -151,7 +153,7 @@ def _unlabelled(named: dict[str, Any]) -> tuple[dict[str, Any], int]:
         if not set(x.dims) <= set(order):
             raise ShapeError(f"{name} must have no other dimensions than mean, {order}, got {tuple(x.dims)}")
         try:
-            aligned = xarray.align(mean, x, join="exact", copy=False)[1]
+            aligned = xarray.align(mean, x, join="exact", copy=False)[1]  # any other join would drop points silently
         except ValueError as error:
             raise ShapeError(f"{name} must have the coordinates of mean; {error}") from None
         values[name] = aligned.broadcast_like(mean).transpose(*order).values

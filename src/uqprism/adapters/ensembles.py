@@ -26,7 +26,7 @@ class PredictsEnsemble(Adapter):
 
     def predict(self, model: Any, X: Array, **options: Any) -> EnsemblePrediction:
         """What the method returns."""
-        names = list(inspect.signature(model.predict_ensemble).parameters)[1:]
+        names = list(inspect.signature(model.predict_ensemble).parameters)[1:]  # without X
         check_options(options, {*names, *option_names(model.predict_ensemble)}, model)
         return model.predict_ensemble(X, **options)
 
@@ -64,7 +64,7 @@ class Bagging(Adapter):
 
     def predict(self, model: Any, X: Array, **options: Any) -> EnsemblePrediction:
         """Each model predicts from the features that it was given."""
-        rows = X.tocsr() if hasattr(X, "tocsr") else X
+        rows = X.tocsr() if hasattr(X, "tocsr") else X  # not every sparse format can be indexed
         model.predict(rows[:1])  # checks the fit and the input as the bag does; its models know no feature names
         table = rows if hasattr(rows, "tocsr") else np.asarray(rows)
         parts = enumerate(zip(model.estimators_, model.estimators_features_, strict=True))

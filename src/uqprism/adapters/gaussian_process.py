@@ -13,7 +13,7 @@ from uqprism.errors import InvalidValueError, UnsupportedError
 from uqprism.support.optional import require
 
 JITTER = 1e-10  # scikit-learn's default alpha, which keeps its Cholesky factor stable and models no noise
-ROUNDING = 1e-12
+ROUNDING = 1e-12  # of the diagonal: a smaller difference is no noise
 BLOCK = 128  # rows of a kernel matrix computed at a time; only its diagonal is used
 
 
@@ -36,15 +36,16 @@ class GaussianProcess(Adapter):
         if n_members < 2:
             raise InvalidValueError(f"n_members must be at least 2 to show the posterior of a Gaussian process, got {n_members}")
         mean, scale = _fitted_prediction(model, X)
-        unit, white = model._y_train_std**2, _white_noise(model, X)
+        unit, white = model._y_train_std**2, _white_noise(model, X)  # scikit-learn has no public name for it
         noise = white + _alpha(model)
         if not np.all(noise > 0.0):
             raise InvalidValueError(
                 "the Gaussian process has no noise, so that its members would have no variance; add WhiteKernel() to the "
                 f"kernel, or give alpha the variance of the noise (up to {JITTER:g} it only steadies the fit)"
             )
-        latent = np.sqrt(np.maximum(scale * scale - white * unit, 0.0))
+        latent = np.sqrt(np.maximum(scale * scale - white * unit, 0.0))  # rounding may leave a negative difference
         draws = normal_quantile((np.arange(n_members) + 0.5) / n_members)
+        # Midpoints leave out the tails, so that their variance is a little below one.
         draws = draws / np.sqrt(np.mean(draws * draws))
         variance = np.broadcast_to(noise * unit, (n_members, len(mean)))
         return EnsemblePrediction.gaussian(mean=mean + draws[:, None] * latent, variance=variance)
@@ -82,6 +83,7 @@ def _white_noise(model: Any, rows: Array) -> Array:
     the kernel is composed.
     """
     kernel = model.kernel_
+    # Other kernels take texts or graphs, which must stay as they are.
     points = np.asarray(rows, dtype=np.float64) if kernel.requires_vector_input else rows
     noisy = kernel.diag(points)
     blocks = [points[start : start + BLOCK] for start in range(0, len(noisy), BLOCK)]

@@ -28,7 +28,7 @@ class NGBoost(Adapter):
 
     def matches(self, model: Any) -> bool:
         """Whether it predicts distributions as NGBoost does."""
-        return hasattr(model, "pred_dist")
+        return hasattr(model, "pred_dist")  # the method is all that is needed
 
     def predict(self, model: Any, X: Array) -> EnsemblePrediction:
         """The distribution that the model predicts."""

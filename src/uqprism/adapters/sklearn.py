@@ -23,7 +23,7 @@ class Pipeline(Wrapper):
 
     def unwrap(self, model: Any, X: Array) -> tuple[Any, Array]:
         """The last step, and the transformed rows."""
-        return model[-1], model[:-1].transform(X) if len(model) > 1 else X
+        return model[-1], model[:-1].transform(X) if len(model) > 1 else X  # an empty pipeline has no transform
 
 
 @adapters.register("search")
@@ -34,7 +34,7 @@ class Search(Wrapper):
 
     def matches(self, model: Any) -> bool:
         """Whether it has found a best model."""
-        return hasattr(model, "best_estimator_")
+        return hasattr(model, "best_estimator_")  # the mark of a search that is finished, in any library
 
     def unwrap(self, model: Any, X: Array) -> tuple[Any, Array]:
         """The best model."""

@@ -67,14 +67,14 @@ def from_arrow(table: Any) -> EnsemblePrediction:
     given: dict[str, Array] = {}
     for name in table.column_names:
         parameter = name.rsplit("_", 1)[0]
-        if name == f"{parameter}_0" and parameter not in given:
+        if name == f"{parameter}_0" and parameter not in given:  # by their numbers, whatever the order of the columns
             columns = [table.column(f"{parameter}_{i}").to_numpy() for i in range(header["members"])]
             given[parameter] = np.stack(columns).reshape(shape)
     return EnsemblePrediction(families.get(header["family"])(**given), header["weights"])
 
 
 def _names(frame: Any) -> list[Any]:
-    if hasattr(frame, "map_partitions") or hasattr(frame, "data_vars"):
+    if hasattr(frame, "map_partitions") or hasattr(frame, "data_vars"):  # Dask or xarray, recognised without an import
         raise ArrayTypeError(f"{FRAME} must be a table in memory, got {_kind(frame)}; use uqprism.files.evaluate")
     for attribute in ("column_names", "columns"):  # Arrow's, then those of data frames
         if hasattr(frame, attribute):
@@ -95,6 +95,7 @@ def _numbers(frame: Any, name: str) -> np.ndarray[Any, Any]:
     wanted = plain if isinstance(plain, np.dtype) and plain.kind == "f" else None
     try:
         if hasattr(column, "isna"):
+            # `pandas.NA` is no float of its own.
             return column.to_numpy(dtype=wanted or np.float64, na_value=np.nan)
         values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
         return values if values.dtype.kind == "f" else values.astype(np.float64)

@@ -38,6 +38,7 @@ class Torch(Adapter):
         rows_at_once: int | None = None,
     ) -> EnsemblePrediction:
         """One member per module."""
+        # A ModuleList has no forward of its own.
         alone = parameters is None and is_a(model, "torch", "Module") and not is_a(model, "torch", "ModuleList")
         networks = [model] if alone else model
         return from_torch(networks, X, head=head, parameters=parameters, buffers=buffers, rows_at_once=rows_at_once)
@@ -75,7 +76,7 @@ def from_torch(
     parts = [inputs] if rows_at_once is None else list(inputs.split(rows_at_once))
     with _evaluating(networks):
         outputs = [_parameters(run(part), head) for part in parts]
-    joined = {name: torch.cat([part[name] for part in outputs], dim=1) for name in outputs[0]}
+    joined = {name: torch.cat([part[name] for part in outputs], dim=1) for name in outputs[0]}  # along the rows
     family = "laplace" if "location" in joined else "gaussian"
     return getattr(EnsemblePrediction, family)(**joined)
 
@@ -90,6 +91,7 @@ def _runner(networks: Any, stacked: Stacked | None) -> Any:
         def one(own: Any, held: Any, x: Any) -> Any:
             return torch.func.functional_call(networks, (own, held), (x,))
 
+        # Without `randomness`, vmap refuses layers that draw numbers.
         together = torch.func.vmap(one, in_dims=(0, 0, None), randomness="different")
         return lambda x: [together(*stacked, x)]
     if isinstance(networks, torch.nn.Module) and not isinstance(networks, torch.nn.ModuleList):
@@ -108,7 +110,7 @@ def _evaluating(networks: Any) -> Iterator[None]:
     modules = [module for root in roots if isinstance(root, torch.nn.Module) for module in root.modules()]
     modes = [module.training for module in modules]
     for module in modules:
-        module.training = False
+        module.training = False  # module by module: `train(True)` afterwards would wake parts that were frozen before
     try:
         yield
     finally:
@@ -137,7 +139,7 @@ def _parameters(outputs: Sequence[Any], head: Any) -> dict[str, Any]:
 def _read(output: Any, head: Any) -> dict[str, Any]:
     torch = require("torch", extra="deep")
     if head is not None:
-        from uqprism.training import heads
+        from uqprism.training import heads  # imports torch
 
         means = heads.resolve(head)
         if means.family == "evidential":

@@ -11,8 +11,8 @@ from uqprism.arrays import Array
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import InvalidValueError, UnsupportedError
 
-VARIANCE_CRITERIA = ("squared_error", "friedman_mse")
-ROUNDING = 32.0 * float(np.finfo(np.float64).eps)
+VARIANCE_CRITERIA = ("squared_error", "friedman_mse")  # those whose impurity is the variance of the targets in a node
+ROUNDING = 32.0 * float(np.finfo(np.float64).eps)  # relative to the mean square of the targets
 
 
 @adapters.register("forest")
@@ -63,7 +63,7 @@ def leaf_moments(tree: Any, leaves: Array, *, min_samples: int, label: str) -> t
             f"{label} was trained on targets that are all {values[0]:g}, so that there is no noise to estimate; "
             "use other training data, or subtract the mean from targets that vary less than their own rounding"
         )
-    return values[leaves], variances[leaves]
+    return values[leaves], variances[leaves]  # the mean stays that of the leaf, which is what the tree predicts
 
 
 def node_variances(tree: Any, min_samples: int) -> Array | None:
@@ -72,15 +72,17 @@ def node_variances(tree: Any, min_samples: int) -> Array | None:
     Enough is at least `min_samples` distinct training rows whose targets are not all equal; the root counts in any case. None
     if the root's targets are all equal.
     """
+    # The impurity divides by n, not by n - 1, which is one reason to ask for several rows.
     variance, size = tree.impurity, tree.value[:, 0, 0]
     varies = variance > ROUNDING * (size * size + variance)  # an impurity is a difference of squares
     if not varies[0]:
         return None
-    enough = varies & (tree.n_node_samples >= min_samples)
+    enough = varies & (tree.n_node_samples >= min_samples)  # a row that a bootstrap repeats counts once
     enough[0] = True
     parent = _parents(tree)
     found = np.arange(tree.node_count)
     climbing = np.flatnonzero(~enough)
+    # A step for each level of the tree, not for each node.
     while len(climbing):
         found[climbing] = parent[found[climbing]]
         climbing = climbing[~enough[found[climbing]]]
@@ -89,6 +91,7 @@ def node_variances(tree: Any, min_samples: int) -> Array | None:
 
 def _parents(tree: Any) -> Array:
     parent = np.zeros(tree.node_count, dtype=np.intp)
+    # Scikit-learn keeps the children of a node, not its parent.
     for children in (tree.children_left, tree.children_right):
         inner = np.flatnonzero(children >= 0)
         parent[children[inner]] = inner
