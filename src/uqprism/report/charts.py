@@ -60,6 +60,7 @@ def scatter(subject: Subject) -> Chart:
     others = subject.ood_pairs
     drawn = plots.sample(subject.bayes, subject.excess)
     sampled = {name: plots.sample(rows.bayes, rows.excess, MOST_OOD) for name, rows in others.items()}
+    # The page draws the dots itself, at places that its script also knows.
     how: dict[str, Any] = {"rule": subject.pair.rule, "unit": subject.unit, "drawn": [], "density": len(drawn) < subject.n_rows}
     how["ood"] = {name: (rows.bayes, rows.excess) for name, rows in others.items()}
     svg, axes = render(
@@ -68,13 +69,15 @@ def scatter(subject: Subject) -> Chart:
         width=WIDTH,
         height=4.0 + 0.1 * len(others),
     )
-    spots = [places(axes, subject.bayes[drawn], subject.excess[drawn]).round(1)]
+    spots = [places(axes, subject.bayes[drawn], subject.excess[drawn]).round(1)]  # tenths of a unit are too small to see
+    # Lines of no length with round ends: one element, where thousands of circles would be slow.
     path = "".join(f"M{x:g} {y:g}h0" for x, y in spots[0])
     added = f'<path class="dots" d="{path}"/>'
     for place, (name, rows) in enumerate(others.items()):
         spots.append(places(axes, rows.bayes[sampled[name]], rows.excess[sampled[name]]).round(1))
         colour, marker = plots.kind_of(place)
         added += marks(spots[-1], marker, colour)
+    # The ring around the dot that is pointed at waits out of sight.
     svg = svg.replace("</svg>", f'{added}<circle class="ring" r="4.5" cx="-9" cy="-9"/></svg>')
     data = _dots(subject, drawn, sampled, np.concatenate(spots))
     caption = _scatter_caption(subject, len(drawn), {name: len(rows) for name, rows in sampled.items()})
@@ -100,6 +103,7 @@ def _dots(subject: Subject, drawn: np.ndarray, ood: Mapping[str, np.ndarray], sp
     columns = {"file": ["known rows"] * len(drawn), **_details(subject, drawn, details(subject, drawn, in_columns=False))}
     for name, places_of in ood.items():
         more = {"file": [name] * len(places_of), **_details(subject.ood[name], places_of, {})}
+        # Rows of other files lack the further columns.
         columns = {column: [*cells, *more.get(column, [""] * len(places_of))] for column, cells in columns.items()}
     if not ood:
         del columns["file"]
@@ -138,7 +142,7 @@ def of_result(task: Task, result: Any, subject: Subject) -> Chart:
             height=5.0,
         )
     if isinstance(result, RankCorrelation):
-        named = len(result.names) <= plots.MOST_NAMES
+        named = len(result.names) <= plots.MOST_NAMES  # names need the width of the page
         size = {"width": 7.2, "height": 5.4} if named else {"width": 5.4, "height": 4.0}
         return chart(
             task.command, "Kendall's tau between all pairs of measures", "", lambda ax: result.plot(ax=ax), wide=named, **size
@@ -170,7 +174,7 @@ def calibration(findings: ReportFindings) -> list[Chart]:
     """How many targets intervals hold, and where in the predicted distributions targets fell."""
     found = findings.calibration
     assert found is not None  # noqa: S101 (called only where there is one)
-    bins = int(np.clip(found.n_points // 20, 5, 20))
+    bins = int(np.clip(found.n_points // 20, 5, 20))  # about 20 targets to a bar
     return [
         chart(
             "coverage",

@@ -25,7 +25,7 @@ QUICK: dict[str, Kind] = {"crps": "crps", "squared_error": "squared"}  # rules w
 EQUAL = 1e-9  # relative: values that differ by less are equal but for rounding
 STANDARD_ERRORS = 2.0  # differences up to this are chance, 95 times in 100
 TENTH = 0.1
-FEWEST_TO_HAND_OVER = 10  # rows
+FEWEST_TO_HAND_OVER = 10  # rows: a tenth of fewer is not one row
 MISSED = 0.05  # a threshold that catches a smaller share of the unfamiliar rows misses them
 ROWS_TO_COLLECT = 3
 
@@ -80,6 +80,7 @@ class Parts:
             half=int(np.searchsorted(running, 0.5 * running[-1]) + 1),
             noisiest=int(rows.numbers[np.argmax(bayes)]),
             least_known=int(rows.numbers[np.argmax(excess)]),
+            # A row is not the noisiest if others tie with it.
             as_extreme=(count_equal(bayes, float(bayes.max())), count_equal(excess, float(excess.max()))),
             largest=(float(bayes.max()), float(excess.max())),
             has_zero=has_shares(rows.pair.rule, bayes),
@@ -128,7 +129,7 @@ class RealisedPenalty:
     @classmethod
     def of(cls, expected: np.ndarray, realised: np.ndarray) -> RealisedPenalty:
         """From the penalties of each row."""
-        spread = float((realised - expected).std(ddof=1))
+        spread = float((realised - expected).std(ddof=1))  # paired: both are larger in noisy rows
         return cls(float(expected.mean()), float(realised.mean()), spread / len(realised) ** 0.5)
 
     @property
@@ -216,6 +217,7 @@ def find(subject: Subject, *, resamples: int, seed: int, progress: Callable[[str
         leads=leads,
         tenth=flag(subject.measures[leads[SELECTIVE]], TENTH) if several else None,
         missed=_missed(subject, leads) if several else (),
+        # Of ties, the first in the file.
         collect=subject.numbers[np.argsort(-subject.excess, kind="stable")[:ROWS_TO_COLLECT]].tolist(),
     )
 
@@ -244,7 +246,7 @@ def _results(
         arguments |= {name: value for name, value in (("resamples", resamples), ("seed", seed)) if name in task.options}
         try:
             results[task.name] = task.function(**arguments)
-        except InvalidValueError as error:
+        except InvalidValueError as error:  # such as too few rows: the page says so and goes on
             missing[task.name] = str(error)
     return results, missing
 
@@ -274,7 +276,7 @@ def _average(subject: Subject) -> np.ndarray | None:
     if subject.ensemble is None or subject.pair.rule not in QUICK or not exact:
         return None
     found = to_numpy(evaluate(subject.ensemble, [name])[name]).astype(np.float64, copy=False)
-    return found if np.isfinite(found).all() else None
+    return found if np.isfinite(found).all() else None  # a mean of some rows would not compare with the others
 
 
 def _realised(subject: Subject, average: np.ndarray | None) -> RealisedPenalty | None:
@@ -288,7 +290,7 @@ def _choices(subject: Subject, results: Mapping[str, Any], seed: int) -> dict[st
     found = {}
     for name in (SELECTIVE, OOD):
         result = results.get(name)
-        if result is not None and result.has_spread and subject.n_rows >= FEWEST:
+        if result is not None and result.has_spread and subject.n_rows >= FEWEST:  # without resamples nothing is significant
             ood = None if name == SELECTIVE else _ood_tables(subject)
             found[name] = choose_among(as_scores(subject.measures), result, ood=ood, seed=seed)
     return found

@@ -19,7 +19,7 @@ def number(value: float) -> str:
     size = abs(value)
     if size == 0.0:
         return "0"
-    if size >= 999.5:
+    if size >= 999.5:  # what three digits round to 1,000
         return _typeset(f"{value:,.0f}") if size < SIZES[1] else _power(value)
     return _typeset(f"{value:.3g}") if size >= 9.995e-5 else _power(value)
 
@@ -43,7 +43,7 @@ def same_decimals(values: Sequence[float], *, at: float = 0.5) -> list[str]:
 
 def _exponent(size: float) -> int:
     """The power of ten, once the number is rounded to three digits."""
-    return int(f"{size:.2e}".split("e")[1])
+    return int(f"{size:.2e}".split("e")[1])  # a logarithm would not know of the rounding
 
 
 def _fixed(value: float, decimals: int) -> str:
@@ -71,7 +71,7 @@ def percent(share: float) -> str:
         return f"less than 0.1{SPACE}%"
     if share > 0.999:
         return f"more than 99.9{SPACE}%"
-    few = share < 0.0995 or share >= 0.995
+    few = share < 0.0995 or share >= 0.995  # there a whole percent is coarse
     return f"{100 * share:.1f}{SPACE}%" if few else f"{100 * share:.0f}{SPACE}%"
 
 
@@ -88,6 +88,6 @@ def amount(value: float, unit: str) -> str:
 def amounts(values: Sequence[float], unit: str) -> list[str]:
     """Numbers to compare, with one number of decimals and their unit."""
     texts = same_decimals(values, at=0.0)
-    while all("." in text and text[-1] in "0." for text in texts):
+    while all("." in text and text[-1] in "0." for text in texts):  # zeros at the end of all of them say nothing
         texts = [text[:-1] for text in texts]
     return [f"{text}{SPACE}{unit}" if unit else text for text in texts]

@@ -118,11 +118,11 @@ def _held_frame(frame: Any, columns: Columns, names: Sequence[str], measures: Se
         taken = frozenset((*layout.mean, *layout.spread))
     except NoMembersError:
         if isinstance(frame, Mapping):
-            MeasurePair.among([], "crps", "source")
+            MeasurePair.among([], "crps", "source")  # raises: a mapping without members is a table that lacks measures
         if not measures:
             raise
     scored = {name: real_numbers(frame[name], f"source[{name!r}]", fewest=1) for name in measures}
-    index = frame.index if hasattr(frame, "reindex") else None
+    index = frame.index if hasattr(frame, "reindex") else None  # errors must have the same
     return _Held("a data frame", ensemble, index=index, scored=scored, frame=frame, columns=tuple(names), taken=taken)
 
 
@@ -197,6 +197,7 @@ def _computable(ensemble: EnsemblePrediction) -> list[str]:
 
     def has(rule: str) -> bool:
         try:
+            # One point shows which risks the family has.
             found = evaluate(ensemble[:1], [name for name in usual if name.startswith(f"{rule}.")])
         except UqprismError:
             return False
@@ -237,7 +238,7 @@ def _ood_in_memory(held: _Held, ood: Any, names: Sequence[str], pair: MeasurePai
     found = {}
     for name, each in (ood if _is_several(ood) else {UNNAMED: ood}).items():
         other = _held(each, columns) if is_table(each) or isinstance(each, EnsemblePrediction) else None
-        if other is None or bool(other.scored) != bool(held.scored):
+        if other is None or bool(other.scored) != bool(held.scored):  # members and measures cannot be compared
             raise ArgumentError(f"ood must be of the kind of the source, or several such by name, got {type(each).__name__}")
         found[str(name)] = Rows.of(other.measured(names)[0], pair)
     return found
@@ -253,7 +254,7 @@ def _is_several(ood: Any) -> bool:
 
 def _cells(column: Any, places: np.ndarray) -> list[Any]:
     values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
-    return list(values[places].tolist())
+    return list(values[places].tolist())  # plain numbers, which `str` shows without their type
 
 
 def usual_measures() -> list[str]:

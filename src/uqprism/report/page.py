@@ -143,6 +143,7 @@ def write_page(
     text, advice = sentences.summary(subject, findings), sentences.advice(subject, findings)
     jinja = require("jinja2", extra="report")
     loader = jinja.PackageLoader("uqprism.report", "templates")
+    # Texts come from files: they are escaped, and a name that the template misspells is an error.
     environment = jinja.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja.StrictUndefined
     )
@@ -159,7 +160,7 @@ def write_page(
         noise_text=f"{percent(parts.bayes / parts.total)} noise" if parts.has_shares else "",
         sentences=list(text.values()),
         advice=advice,
-        definitions=list(DEFINITIONS.items())[: 1 if parts.is_one_model else 2],
+        definitions=list(DEFINITIONS.items())[: 1 if parts.is_one_model else 2],  # one model has no disagreement to define
         penalty=sentences.penalty(parts, subject.pair.prediction, findings.average, intervals=findings.calibration is not None),
     )
     write_text(output, html)
@@ -167,7 +168,7 @@ def write_page(
 
 
 def _text(environment: Any, name: str) -> str:
-    return str(environment.loader.get_source(environment, name)[0])
+    return str(environment.loader.get_source(environment, name)[0])  # as it is, not as a template
 
 
 def _subtitle(subject: Subject) -> str:

@@ -67,6 +67,7 @@ def _error_words(error: Any, *, has_target: bool, unit: str) -> ErrorWords:
 
 
 def _is_file(source: Any) -> bool:
+    # `Points` is known by an attribute, because its module imports pyarrow.
     if isinstance(source, str | os.PathLike) or hasattr(source, "paths"):
         return True
     return isinstance(source, list | tuple) and bool(source) and all(isinstance(each, str | os.PathLike) for each in source)
@@ -84,6 +85,7 @@ def _from_file(
     names, pair = _chosen_of_file(points, asked, rule)
     measures, exactness = points.measured(names)
     n_given = len(next(iter(measures.values())))
+    # What the page shows anyway is no further column.
     taken = {*points.scored, *_member_columns(points), target, prediction, None if target else error}
     shown = shown_columns(points.names, show, taken)
     points.take(shown, np.array([], dtype=np.intp))  # refuses an unknown column before any work
@@ -96,6 +98,7 @@ def _from_file(
         n_given=n_given,
         target=None if target is None else points.read([target])[target],
         prediction=None if prediction is None else points.read([prediction])[prediction],
+        # One error cannot be ranked.
         error=_error_of_file(points, target, prediction, error) if n_given > 1 or target is None else None,
         ood=_ood_of_file(points, ood, names, pair),
         columns_at=lambda places: points.take(shown, places) if shown else {},
@@ -129,6 +132,7 @@ def _with_members(subject: Subject, points: Points) -> Subject:
             raise
         return subject.without_missing() if points.on_bad == "drop" else subject
     good, ensemble = points.good, points.ensemble()
+    # Bad rows keep their places until all arrays lose them together.
     mean = np.full(subject.n_given, np.nan)
     mean[good] = to_numpy(ensemble.mixture.mean)
     if points.on_bad == "error":

@@ -53,6 +53,7 @@ def all_sections(subject: Subject, findings: ReportFindings, *, resamples: int, 
     """All sections, in the order of the page."""
     found = [PageSection("summary", "Summary", "In short"), _rows(subject, findings)]
     for task in all_tasks():
+        # Thresholds follow the tasks that they are for.
         found += _handing_over(subject, findings) if task.name == "rank_correlation" else []
         if task.name in {*findings.results, *findings.missing}:
             found.append(_of_task(task, subject, findings))
@@ -70,7 +71,7 @@ def _rows(subject: Subject, findings: ReportFindings) -> PageSection:
         about += " Rows on which the models disagree are at the top; according to these models, more data like them could help."
     numbered = "Rows have the numbers they have in the file; the first is row 0."
     found = [tables.by_origin(subject, shares=parts.has_shares)] if subject.ood_pairs else []
-    kinds = ["bayes"] if parts.is_one_model or parts.agree else ["excess", "bayes"]
+    kinds = ["bayes"] if parts.is_one_model or parts.agree else ["excess", "bayes"]  # disagreement is then zero in every row
     found += [tables.most_uncertain(subject, by) for by in kinds] if subject.n_rows > 1 else []
     return PageSection(
         "rows",
@@ -106,7 +107,7 @@ def _of_task(task: Task, subject: Subject, findings: ReportFindings) -> PageSect
         return PageSection(name, short, title, [section.about, f"Not for these rows: {findings.missing[task.name]}."])
     result = findings.results[task.name]
     drawn = [charts.of_result(task, result, subject)]
-    if task.name == SELECTIVE and plots.group_count(subject.n_rows) > 1:
+    if task.name == SELECTIVE and plots.group_count(subject.n_rows) > 1:  # one group would be one dot
         drawn.append(charts.errors(subject, findings))
     table = tables.of_result(result, subject)
     shown = [table] if table is not None else []
@@ -181,7 +182,7 @@ def _advised(task: str, findings: ReportFindings) -> tuple[str, str, str]:
 
 
 def _readable(reason: str) -> str:
-    for code, word in (
+    for code, word in (  # the same reasons appear in Python, with its names
         ("prr_paper", "paper's PRR"),
         ("auroc", "AUROC"),
         ("+-", "±"),

@@ -47,6 +47,7 @@ def split(parts: Parts) -> str:
     """How the expected penalty divides into noise and disagreement."""
     rule, several = rule_words(parts.rule).name, parts.n_rows > 1
     whose = "this model" if parts.is_one_model else f"these {f'{parts.n_members:,} ' if parts.n_members else ''}models"
+    # With one number of decimals, so that readers can add the parts.
     total, bayes, excess = amounts([parts.total, parts.bayes, parts.excess], parts.risk_unit)
     if parts.is_one_model or parts.agree:
         total = amount(parts.total, parts.risk_unit)
@@ -192,6 +193,7 @@ def disagreement_on_ood(known: Parts, others: Mapping[str, Parts]) -> str:
     """How much disagreement there is on unfamiliar inputs, beside that in the known rows."""
     if known.is_one_model or not others:
         return ""
+    # Shares are compared only where every data set has them.
     shares = all(each.has_shares for each in (known, *others.values()))
 
     def much(each: Parts) -> str:
@@ -232,7 +234,7 @@ def missed(found: Sequence[Missed]) -> str:
     """Which unfamiliar rows a threshold against large errors lets through, and which measure would catch them."""
     sentences = []
     for each in found:
-        helps = each.caught_instead > 0.5
+        helps = each.caught_instead > 0.5  # a measure that misses most of them is no help
         instead = f"one on {named(each.instead)} does ({percent(each.caught_instead)})" if helps else "no measure here does"
         sentences.append(
             f"A threshold on {named(each.by)} that hands over {HANDED_OVER}{SPACE}% of the known rows catches "
@@ -290,7 +292,7 @@ def _hand_over(subject: Subject, findings: ReportFindings) -> str:
     unit = risk_unit(measure.partition(".")[0], subject.unit) if measure_in_words(measure) else ""
     ties = ", and ties allow no fewer" if findings.tenth.tied else ""
     threshold = f"{findings.tenth.shortest}{SPACE if unit else ''}{unit}"
-    share = percent(findings.tenth.share)
+    share = percent(findings.tenth.share)  # not always a tenth: rows that tie go together
     return f"Hand over rows in which {named(measure)} is {threshold} or more ({share} of the known rows{ties})."
 
 

@@ -56,12 +56,13 @@ class MeasurePair:
     @classmethod
     def among(cls, names: Sequence[str], rule: str, where: str) -> MeasurePair:
         """The pair of this rule among these names, or else of any other rule; errors begin with `where`."""
+        # A file may have been scored under other rules.
         for each in dict.fromkeys([rule, *(name.split(".")[0] for name in names)]):
             for excess in sorted(name for name in names if name.startswith(f"{each}.excess.")):
                 measure = Measure.parse(excess)
                 bayes = f"{each}.bayes.{measure.truth}"
                 if bayes in names and shows_disagreement(measure):
-                    wanted = cls.of(each)
+                    wanted = cls.of(each)  # preferred: it compares the models with each other
                     return wanted if {wanted.bayes, wanted.excess} <= set(names) else cls(each, bayes, excess)
         raise InvalidValueError(
             f"{where}: a report needs a Bayes and an excess risk under one rule, such as {rule}.bayes.members and "
@@ -75,7 +76,7 @@ def shows_disagreement(measure: Measure) -> bool:
     return roles == {"members"} or (len(roles) == 2 and not roles <= SINGLE)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)  # arrays have no single truth, so two of these cannot be compared by ==
 class Rows:
     """Rows with their measures.
 
@@ -170,6 +171,7 @@ class Subject(Rows):
     @property
     def complete(self) -> np.ndarray:
         """Whether each row has all numbers that are known of others, (rows,)."""
+        # What figures and tables draw together is left out together.
         known = [*self.measures.values(), *(x for x in (self.error, self.target, self.prediction) if x is not None)]
         return ~np.any(np.isnan(known), axis=0)
 
@@ -185,7 +187,7 @@ class Subject(Rows):
             self,
             measures={name: column[good] for name, column in self.measures.items()},
             numbers=self.numbers[good],
-            columns_at=lambda places: self.columns_at(kept[places]),
+            columns_at=lambda places: self.columns_at(kept[places]),  # places among the rows that are left
             ensemble=None if self.ensemble is None else self.ensemble[good],
             error=None if self.error is None else self.error[good],
             target=None if self.target is None else self.target[good],

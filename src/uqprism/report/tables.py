@@ -92,6 +92,7 @@ def most_uncertain(subject: Subject, by: str) -> PageTable:
     order = ("excess", "bayes") if by == "excess" else ("bayes", "excess")
     columns = {"row": [f"{row}" for row in subject.numbers[places]]}
     columns |= {PARTS[kind]: same_decimals(getattr(subject, kind)[places].tolist()) for kind in order}
+    # A file may have a column called noise.
     columns |= {(name if name not in columns else f"{name} (file)"): cells for name, cells in details(subject, places).items()}
     caption = "The rows with the most disagreement" if by == "excess" else "The noisiest rows"
     many, shown = (count_equal(some, float(values[places[-1]])) for some in (values, values[places]))
@@ -106,6 +107,7 @@ def details(subject: Subject, places: np.ndarray, *, in_columns: bool = True) ->
     if subject.prediction is not None:
         found["prediction"] = shown(subject.prediction[places].tolist())
     if in_columns and subject.ensemble is not None:
+        # Only of the rows shown: quantiles of a mixture are found by bisection.
         mixture = subject.ensemble[places].mixture
         ends = same_decimals(np.concatenate([np.asarray(mixture.quantile(level)) for level in (0.05, 0.95)]).tolist())
         pairs = zip(ends[: len(places)], ends[len(places) :], strict=True)
@@ -116,7 +118,7 @@ def details(subject: Subject, places: np.ndarray, *, in_columns: bool = True) ->
 
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:
-    return name if name not in taken else f"{name} (target)"
+    return name if name not in taken else f"{name} (target)"  # the target may be shown as a column already
 
 
 def by_origin(subject: Subject, *, shares: bool) -> PageTable:
@@ -128,6 +130,7 @@ def by_origin(subject: Subject, *, shares: bool) -> PageTable:
     if shares:
         cells["share of disagreement"] = [percent(float(excess / (bayes + excess))) for bayes, excess in means]
     shown, n = same_decimals([*means[:, 1], *means[:, 0], *means.sum(axis=1)], at=0.0), len(every)
+    # One number of decimals for all, so that they can be compared.
     cells |= {"disagreement": shown[:n], "noise": shown[n : 2 * n], "expected penalty": shown[2 * n :]}
     note = "Means over the rows. The penalty is what the models expect, so it needs no targets."
     return _table(UNFAMILIAR, cells, words=("rows",), note=note)
@@ -139,6 +142,7 @@ UNFAMILIAR = "Known rows and rows with unfamiliar inputs"
 def thresholds(subject: Subject, measure: str, purpose: str, words: ErrorWords | None) -> PageTable:
     """The thresholds that hand over some shares of the rows, and what that does; errors where there are words for them."""
     values = subject.measures[measure]
+    # With few rows, or ties, several shares hand over the same.
     flags = list({each.count: each for share in SHARES for each in [flag(values, share)]}.values())
     words_of = measure_in_words(measure)
     unit = risk_unit(measure.partition(".")[0], subject.unit) if words_of else ""
@@ -184,7 +188,7 @@ def of_result(result: Any, subject: Subject) -> PageTable | None:
         return _of_measures(result, _all_rows(subject) if result.task == OOD else subject.measures)
     if isinstance(result, RankCorrelation):
         groups = [sorted(group, key=_simple(SELECTIVE)) for group in result.same_rankings()]
-        groups.sort(key=len, reverse=True)
+        groups.sort(key=len, reverse=True)  # the largest say the most
         if not groups:
             return None
         cells = {"measure": [Name.of(first, others) for first, *others in groups]}
