@@ -3,7 +3,7 @@
 A random forest, ten NGBoost models on resampled rows and a Gaussian process learn from the same points, none of them between 0
 and 1.5 or beyond ±3. `up.from_model` takes all three. The disagreement of the process rises in the gap and outside. Trees
 repeat the value of their nearest leaf where there are no data, and nearly the same one, so the disagreement of the forest and
-of the boosted trees stays small there.
+of the boosted trees is no larger there than among the data.
 """
 
 import sys

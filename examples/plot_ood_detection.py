@@ -1,8 +1,8 @@
 """Detect inputs unlike the training data.
 
 Networks are trained between -3 and 3 and then used on both sides of that range. Left: the excess risk (the disagreement) of
-known and of unfamiliar inputs; a threshold between the two flags the unfamiliar ones. Right: how many unfamiliar inputs are
-found for how many known inputs flagged by mistake.
+known and of unfamiliar inputs; inputs above a threshold are flagged. Right: how many unfamiliar inputs are found for how many
+known inputs flagged by mistake.
 """
 
 import sys
