@@ -21,13 +21,10 @@ def test_the_highest_share_of_the_rows_is_flagged_rounded_up(n: int, share: floa
     assert found.threshold == sorted(values)[-count]
 
 
-def test_rows_as_uncertain_as_the_last_are_flagged_too() -> None:
+def test_rows_as_uncertain_as_the_last_are_flagged_too_and_a_single_row_is_the_most_uncertain() -> None:
     found = up.flag([1.0, 2.0, 2.0, 2.0, 3.0], 0.4)
     assert found.rows.tolist() == [False, True, True, True, True]
     assert found.threshold == 2.0
-
-
-def test_a_single_row_is_the_most_uncertain() -> None:
     assert up.flag([3.0]).rows.tolist() == [True]
 
 
@@ -64,9 +61,8 @@ def test_the_threshold_is_told_in_digits_that_flag_the_same_rows() -> None:
         assert (values >= float(found.shortest)).sum() == found.count == 5000 * share
         assert len(found.shortest) <= 9
         assert found.shortest in repr(found)
-    assert up.flag([1.0, 12345.678], 0.5).shortest == "12300"
-    assert up.flag([-2.0, -1.23456], 0.5).shortest == "-1.24"
-    assert up.flag([0.0, 0.0]).shortest == "0"
+    for pair, shortest in (([1.0, 12345.678], "12300"), ([-2.0, -1.23456], "-1.24"), ([0.0, 0.0], "0")):
+        assert up.flag(pair, 0.5).shortest == shortest
 
 
 def test_a_share_that_ties_do_not_allow_is_told() -> None:

@@ -53,20 +53,16 @@ def test_several_sets_at_once_give_their_mean_and_each_of_them() -> None:
     np.testing.assert_array_equal(result.parts["near"].replicates, alone.replicates)
     for name in names:
         assert result[name] == pytest.approx((result.parts["near"][name] + result.parts["far"][name]) / 2)
-    assert result.best() == "log.excess.members.members"
-    assert result.not_worse() == ["log.excess.members.members"]
-    frame = result.to_pandas()
-    assert frame.loc[names[0], "auroc.far"] == result.parts["far"][names[0]]
+    assert [result.best()] == result.not_worse() == names[:1]
+    assert result.to_pandas().loc[names[0], "auroc.far"] == result.parts["far"][names[0]]
+    plain = tasks.ood_detection([0.0, 1.0, 2.0], {"left": [3.0, 4.0], "right": [0.5, 1.5]}, resamples=0)
+    assert [plain.parts[side]["uncertainty"] for side in ("left", "right")] == [1.0, 0.5]
 
 
 def brute_spread(metric: str, known: np.ndarray, alien: np.ndarray) -> float:
     rng = np.random.default_rng(0)
-    found = []
-    for _ in range(60):
-        drawn = [rng.choice(each, len(each)) for each in (known, alien)]
-        result = tasks.ood_detection(*drawn, resamples=0)
-        found.append(result.metrics[metric]["uncertainty"])
-    return float(np.std(found))
+    drawn = ([rng.choice(each, len(each)) for each in (known, alien)] for _ in range(60))
+    return float(np.std([tasks.ood_detection(*pair, resamples=0).metrics[metric]["uncertainty"] for pair in drawn]))
 
 
 @pytest.mark.parametrize("metric", ["aupr_out", "aupr_in"])
@@ -78,21 +74,13 @@ def test_precision_keeps_its_spread_where_one_kind_is_resampled_in_part(metric: 
     assert spread == pytest.approx(brute_spread(metric, known, alien), rel=0.35)
 
 
-def test_sets_of_plain_uncertainties_by_name() -> None:
-    result = tasks.ood_detection([0.0, 1.0, 2.0], {"left": [3.0, 4.0], "right": [0.5, 1.5]}, resamples=0)
-    assert result.parts["left"]["uncertainty"] == 1.0
-    assert result.parts["right"]["uncertainty"] == 0.5
-
-
 def test_perfect_separation_leaves_no_room_for_others() -> None:
     rng = np.random.default_rng(0)
     known, alien = rng.normal(size=200), rng.normal(size=200) + 100
     columns = {"good": 1.0, "constant": 0.0, "upside_down": -1.0}
     tables = [{name: sign * points for name, sign in columns.items()} for points in (known, alien)]
     assert tasks.ood_detection(*tables).not_worse() == ["good"]
-
-
-def test_infinite_uncertainty_is_the_most_uncertain() -> None:
+    # An infinite uncertainty is the highest.
     assert tasks.ood_detection([0.0, 1.0], [np.inf, 2.0])["uncertainty"] == 1.0
 
 

@@ -32,9 +32,6 @@ def test_a_selection_of_measures_keeps_their_numbers() -> None:
     assert dict(part) == {"c": 3.0, "a": 1.0}
     assert part.spread()["a"] == whole.spread()["a"]
     assert part.metrics["other"] == {"c": 6.0, "a": 4.0}
-
-
-def test_an_unknown_measure_suggests_the_nearest() -> None:
     with pytest.raises(KeyError, match=r"did you mean 'crps\.bayes\.members'"):
         result({"crps.bayes.members": 1.0, "log.bayes.members": 2.0})["crps.bays.members"]
 
@@ -50,11 +47,13 @@ def test_spread_and_interval_are_those_of_the_resamples() -> None:
     assert list(bare.to_pandas().columns) == ["metric"]
 
 
-def test_measures_far_behind_are_worse_and_near_ones_are_not() -> None:
+def test_measures_far_behind_are_worse_and_those_near_or_within_the_margin_are_not() -> None:
     found = result({"far": 0.5, "best": 0.1, "near": 0.11})
     assert found.not_worse() == ["best", "near"]
-    rows = {row["measure"]: row["not_worse"] for row in found.rows()}
-    assert rows == {"best": True, "near": True, "far": False}
+    assert {row["measure"]: row["not_worse"] for row in found.rows()} == {"best": True, "near": True, "far": False}
+    close = result({"simple": 0.9996, "best": 0.9999}, higher=True, noise=1e-6)
+    assert close.not_worse() == ["best"]
+    assert close.not_worse(margin=0.001) == ["best", "simple"]
 
 
 def test_a_difference_hidden_in_common_noise_is_found_by_pairing() -> None:
@@ -63,6 +62,8 @@ def test_a_difference_hidden_in_common_noise_is_found_by_pairing() -> None:
     values = np.array([0.0, 0.1])
     replicates = values + common + 0.01 * rng.normal(size=(500, 2))
     assert not_worse(values, replicates, higher_is_better=True).tolist() == [False, True]
+    without = np.array([1.0, 1.0, 2.0])  # without any noise the best stays
+    assert not_worse(without, np.tile(without, (50, 1)), higher_is_better=True).any()
 
 
 @pytest.mark.slow
@@ -79,16 +80,12 @@ def test_the_truly_best_stays_about_as_often_as_promised_although_it_is_one_of_m
     assert np.mean(naive) < 0.6
 
 
-def test_a_result_without_any_noise_keeps_its_best() -> None:
-    assert not_worse(np.array([1.0, 1.0, 2.0]), np.tile([1.0, 1.0, 2.0], (50, 1)), higher_is_better=True).any()
-
-
 def test_json_has_every_measure_with_its_numbers(tmp_path) -> None:
     found = result({"a": 1.0, "b": 2.0}, metrics={"other": {"a": 5.0, "b": 6.0}}, settings={"seed": 3})
     text = found.to_json(tmp_path / "result.json")
     data = json.loads(text)
     assert (tmp_path / "result.json").read_text() == text + "\n"
-    assert (data["best"], data["metric"], data["higher_is_better"], data["settings"]) == ("a", "metric", False, {"seed": 3})
+    assert {"best": "a", "metric": "metric", "higher_is_better": False, "settings": {"seed": 3}}.items() <= data.items()
     assert [row["measure"] for row in data["measures"]] == ["a", "b"]
     assert data["measures"][1]["other"] == 6.0
     assert data["measures"][1]["spread"] == found.spread()["b"]
@@ -143,12 +140,6 @@ def test_a_few_runs_that_agree_by_chance_are_no_evidence(runs: int) -> None:
     assert 0.92 <= np.mean(inside) <= 0.98
 
 
-def test_a_lead_within_the_margin_does_not_count() -> None:
-    found = result({"simple": 0.9996, "best": 0.9999}, higher=True, noise=1e-6)
-    assert found.not_worse() == ["best"]
-    assert found.not_worse(margin=0.001) == ["best", "simple"]
-
-
 def test_many_measures_and_few_runs() -> None:
     """Each of twenty equally good measures stays about as often as promised."""
     rng = np.random.default_rng(0)
@@ -159,12 +150,9 @@ def test_many_measures_and_few_runs() -> None:
     assert np.mean(stayed) >= 0.9
 
 
-def test_parts_with_and_without_resamples_do_not_mix() -> None:
+def test_parts_of_different_kinds_are_refused() -> None:
     with pytest.raises(up.UqprismError, match="1 of 2 have"):
         TaskResult.average([result({"a": 1.0}), TaskResult("a_task", "metric", False, {"a": 1.0})], seed=0)
-
-
-def test_parts_of_different_kinds_are_refused() -> None:
     with pytest.raises(up.UqprismError, match="'y' and 'x' differ"):
         TaskResult.average({"x": result({"a": 1.0}), "y": result({"b": 1.0})})
     with pytest.raises(up.UqprismError, match="at least one"):
@@ -172,8 +160,7 @@ def test_parts_of_different_kinds_are_refused() -> None:
 
 
 def test_printing_shows_the_best_first_and_how_many_more_there_are() -> None:
-    text = str(result({f"m{i}": float(i) for i in range(20)}))
-    lines = text.splitlines()
+    lines = str(result({f"m{i}": float(i) for i in range(20)})).splitlines()
     assert lines[0] == "a_task: metric (lower is better), 20 measures"
     assert lines[1].split()[:2] == ["m0", "0.0000"]
     assert lines[-1] == "  ... and 8 more"

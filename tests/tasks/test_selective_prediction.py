@@ -6,7 +6,9 @@ import itertools
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
 import uqprism as up
 from tests.tasks.problems import ensemble, with_ties
@@ -52,6 +54,12 @@ def brute_aurc(error: np.ndarray, uncertainty: np.ndarray) -> float:
     return sum(sum(errors[:k]) / k for k in range(1, len(errors) + 1)) / len(errors)
 
 
+def ratios(uncertainty: object, error: np.ndarray, **options: object) -> tuple[float, float]:
+    """The paper's ratio and Malinin's of one uncertainty."""
+    result = tasks.selective_prediction(uncertainty, error=error, resamples=0, **options)
+    return result["uncertainty"], result.metrics["prr"]["uncertainty"]
+
+
 @pytest.mark.parametrize("levels", [3, 40, 10**9])
 @pytest.mark.parametrize("n", [100, 300])
 def test_metrics_equal_their_definitions_with_and_without_ties(n: int, levels: int) -> None:
@@ -73,15 +81,11 @@ def test_any_retention_range_and_grid() -> None:
     rng = np.random.default_rng(4)
     error, uncertainty = rng.exponential(size=200), rng.normal(size=200)
     percents = range(10, 91, 5)
-    grid = np.array(percents) / 100
-    result = tasks.selective_prediction(uncertainty, error=error, retentions=grid, resamples=0)
-    assert result["uncertainty"] == pytest.approx(brute_paper(error, uncertainty, percents), rel=1e-12)
-    assert tasks.selective_prediction(uncertainty, error=error, metric="error_at_35", resamples=0)[
-        "uncertainty"
-    ] == pytest.approx(np.mean(expected_errors(error, uncertainty)[:70]))
-
-
-def test_a_share_that_is_no_whole_number_of_points_counts_a_part_of_one() -> None:
+    found, _ = ratios(uncertainty, error, retentions=np.array(percents) / 100)
+    assert found == pytest.approx(brute_paper(error, uncertainty, percents), rel=1e-12)
+    at_35 = tasks.selective_prediction(uncertainty, error=error, metric="error_at_35", resamples=0)["uncertainty"]
+    assert at_35 == pytest.approx(np.mean(expected_errors(error, uncertainty)[:70]))
+    # A share that is no whole number of points counts a part of one.
     curve = tasks.retention_curve([1.0, 2.0, 6.0], [0.0, 1.0, 2.0], retentions=[0.5])
     assert curve.error[0] == pytest.approx((1.0 + 0.5 * 2.0) / 1.5)
 
@@ -92,19 +96,14 @@ def test_a_constant_uncertainty_is_exactly_random_and_the_error_itself_exactly_t
     assert constant["uncertainty"] == 1.0
     assert constant.metrics["prr"]["uncertainty"] == 0.0
     assert (constant.replicates == 1.0).all()
-    oracle = tasks.selective_prediction(error, error=error, resamples=0)
-    assert oracle["uncertainty"] == 0.0
-    assert oracle.metrics["prr"]["uncertainty"] == 1.0
-    assert oracle.metrics["ause"]["uncertainty"] == 0.0
+    assert ratios(error, error) == (0.0, 1.0)
+    assert ratios(error, error, metric="ause")[0] == 0.0
 
 
 def test_the_two_ratios_look_at_different_things() -> None:
     """Right about the worse half and upside down in the better one is perfect to the paper's, not to Malinin's."""
     error = np.arange(100.0)
-    uncertainty = np.where(error < 50, 49 - error, error)
-    result = tasks.selective_prediction(uncertainty, error=error, resamples=0)
-    assert result["uncertainty"] == 0.0
-    assert result.metrics["prr"]["uncertainty"] == pytest.approx(0.7500750075)
+    assert ratios(np.where(error < 50, 49 - error, error), error) == (0.0, pytest.approx(0.7500750075))
 
 
 def test_documented_conversions() -> None:
@@ -142,23 +141,24 @@ def test_negative_errors_such_as_log_scores_are_taken_by_the_papers_ratio_only()
 
 
 def test_resamples_without_the_one_large_error_say_nothing() -> None:
-    rng = np.random.default_rng(0)
-    error = np.full(20, 0.1)
-    error[3] = 1.0
-    result = tasks.selective_prediction({"u": rng.random(20), "perfect": error}, error=error, resamples=2000)
+    """Nor do those of two points that drew one of them twice."""
+    error = np.where(np.arange(20) == 3, 1.0, 0.1)
+    table = {"u": np.random.default_rng(0).random(20), "perfect": error}
+    result = tasks.selective_prediction(table, error=error, resamples=2000)
     assert np.isnan(result.replicates[:, 0]).mean() == pytest.approx(0.95**20, abs=0.04)
     assert result.spread()["perfect"] < 1e-12
+    two = tasks.selective_prediction([0.0, 1.0], error=[0.0, 1.0])
+    assert two["uncertainty"] == two.spread()["uncertainty"] == 0.0
+    assert 0.3 < np.isnan(two.replicates).mean() < 0.7
 
 
 def test_tables_and_errors_that_are_not_of_the_same_points_are_refused() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"u": [1.0, 2.0, 3.0]}, index=[5, 6, 7])
-    error = pandas.Series([1.0, 2.0, 3.0], index=[7, 6, 5])
+    frame = pd.DataFrame({"u": [1.0, 2.0, 3.0]}, index=[5, 6, 7])
+    error = pd.Series([1.0, 2.0, 3.0], index=[7, 6, 5])
     with pytest.raises(up.UqprismError, match="error must have the index of the table"):
         tasks.selective_prediction(frame, error=error)
-    assert tasks.selective_prediction(frame, error=error.reindex(frame.index), resamples=0)["u"] == pytest.approx(
-        tasks.selective_prediction([1.0, 2.0, 3.0], error=[3.0, 2.0, 1.0], resamples=0)["uncertainty"]
-    )
+    aligned = tasks.selective_prediction(frame, error=error.reindex(frame.index), resamples=0)
+    assert aligned["u"] == pytest.approx(ratios([1.0, 2.0, 3.0], [3.0, 2.0, 1.0])[0])
     square = {"u": np.arange(6.0).reshape(2, 3)}
     with pytest.raises(up.UqprismError, match=r"shape of the table's points \(2, 3\), got \(3, 2\)"):
         tasks.selective_prediction(square, error=np.arange(6.0).reshape(3, 2))
@@ -175,14 +175,13 @@ def test_a_measure_may_be_called_random() -> None:
 
 def test_the_bootstrap_spread_is_that_of_fresh_data() -> None:
     """The standard deviation over resamples of one data set is that over many data sets."""
-    values, spreads = [], []
+    found = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
         scale = np.exp(rng.normal(size=400))
-        result = tasks.selective_prediction(scale, error=(scale * rng.normal(size=400)) ** 2, metric="prr")
-        values.append(result["uncertainty"])
-        spreads.append(result.spread()["uncertainty"])
-    assert np.mean(spreads) == pytest.approx(np.std(values), rel=0.3)
+        found.append(tasks.selective_prediction(scale, error=(scale * rng.normal(size=400)) ** 2, metric="prr"))
+    spreads = [result.spread()["uncertainty"] for result in found]
+    assert np.mean(spreads) == pytest.approx(np.std([result["uncertainty"] for result in found]), rel=0.3)
 
 
 def test_resamples_are_paired_and_seeded() -> None:
@@ -201,13 +200,12 @@ def test_beyond_twenty_thousand_points_the_spread_goes_on_falling() -> None:
     rng = np.random.default_rng(0)
     scale = np.exp(rng.normal(size=80_000))
     error = (scale * rng.normal(size=80_000)) ** 2
-    small = tasks.selective_prediction(scale[:20_000], error=error[:20_000], metric="aurc").spread()["uncertainty"]
-    large = tasks.selective_prediction(scale, error=error, metric="aurc").spread()["uncertainty"]
+    results = (tasks.selective_prediction(scale[:n], error=error[:n], metric="aurc") for n in (20_000, 80_000))
+    small, large = (result.spread()["uncertainty"] for result in results)
     assert large == pytest.approx(small / 2, rel=0.25)
 
 
 def test_tables_may_be_mappings_frames_arrow_or_tensors() -> None:
-    torch = pytest.importorskip("torch")
     ens, target = ensemble(200)
     table = up.evaluate(ens, ["crps.total.members.members", "log.excess.members.members"])
     error = tasks.prediction_error(ens, target)
@@ -243,18 +241,8 @@ NUMBERS = np.arange(4.0)
         (NUMBERS, NUMBERS, {"retentions": [0.5], "metric": "aurc"}, r"retentions are for metric='prr_paper'"),
         (NUMBERS, NUMBERS, {"resamples": -1}, r"resamples must be 0, for no spread, or 2 and more"),
         (NUMBERS, NUMBERS, {"resamples": 1}, r"resamples must be 0, for no spread, or 2 and more"),
-        (
-            np.ones((4, 2)),
-            NUMBERS,
-            {},
-            r"table must have one axis as uncertainties, got shape \(4, 2\); name columns in a mapping",
-        ),
-        (
-            [{"a": NUMBERS}, {"a": NUMBERS}],
-            NUMBERS,
-            {},
-            r"table must be one table, got a list of several; name them in a mapping",
-        ),
+        (np.ones((4, 2)), NUMBERS, {}, r"must have one axis as uncertainties, got shape \(4, 2\); name columns in a mapping"),
+        ([{"a": NUMBERS}] * 2, NUMBERS, {}, r"table must be one table, got a list of several; name them in a mapping"),
         (ensemble(4)[0], NUMBERS, {}, r"got an ensemble; pass evaluate\(ensemble\)"),
         (["a", "b"], [1.0, 2.0], {}, r"must be real numbers"),
     ],
@@ -262,13 +250,6 @@ NUMBERS = np.arange(4.0)
 def test_bad_input_names_the_argument_and_the_remedy(table, error, options, message) -> None:
     with pytest.raises(up.UqprismError, match=message):
         tasks.selective_prediction(table, error=error, **options)
-
-
-def test_two_points_are_enough() -> None:
-    result = tasks.selective_prediction([0.0, 1.0], error=[0.0, 1.0])
-    assert result["uncertainty"] == 0.0
-    assert 0.3 < np.isnan(result.replicates).mean() < 0.7  # resamples that drew one point twice say nothing
-    assert result.spread()["uncertainty"] == 0.0
 
 
 @pytest.mark.parametrize("kind", ["squared", "absolute", "nll", "crps"])

@@ -17,7 +17,10 @@ from .problems import Counted, X, Y, cubics, loop
 
 HOLED = np.where(np.arange(200) % 90 == 7, np.nan, Y)
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"rounds": 40}, r"rounds \* batch_size must not exceed the pool: 12 \+ 40 \* 6 = 252 points of 200; .*at most rounds=31"),
+    (
+        {"rounds": 40},
+        r"initial \+ rounds \* batch_size must not exceed the pool: 12 \+ 40 \* 6 = 252 points of 200; .*at most rounds=31",
+    ),
     ({"batch_size": 500}, "with this pool take a smaller initial or batch_size"),
     ({"initial": 500}, "with this pool take a smaller initial or batch_size"),
     ({"initial": 0}, "initial must be at least 1, got 0"),
