@@ -68,6 +68,7 @@ SAVED = {
     "mlp": (waves, {"network": MLP((5, 4), "gelu")}),
     "float64": (waves, {"network": MLP((5,)), "dtype": "float64"}),
     "evidential": (waves, {"network": MLP((5,)), "head": Evidential(weight=0.1, n_members=7)}),
+    "numpy numbers": (waves, {"network": MLP(np.array([4, 3])), "head": Evidential(n_members=np.int64(5))}),
     "laplace": (waves, {"network": MLP((5,)), "head": "laplace"}),
     "convolutions": (images, {"network": SmallCNN((1, 2, 3), 4)}),
     "batch norm": (images, {"network": ResNet18(stem=3, width=4)}),
@@ -93,7 +94,7 @@ def test_a_saved_ensemble_predicts_the_same(case: str, tmp_path: Path) -> None:
     assert_array_equal(copied.predict_ensemble(x).matched.mean, before.matched.mean)
 
 
-def test_own_networks_must_be_given_again(tmp_path: Path) -> None:
+def test_own_networks_must_be_given_again_and_own_heads_be_registered(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     train(*waves(30), **FAST, network=own_network).save(path)
     with pytest.raises(up.UqprismError, match="pass it again as network="):
@@ -101,20 +102,11 @@ def test_own_networks_must_be_given_again(tmp_path: Path) -> None:
     with pytest.raises(up.UqprismError, match="the parameters do not fit"):
         up.DeepEnsemble.load(path, network=MLP((7,)))
 
-
-def test_numpy_numbers_in_settings_can_be_saved(tmp_path: Path) -> None:
-    ensemble = train(*waves(30), **FAST, network=MLP(np.array([4, 3])), head=Evidential(n_members=np.int64(5)))
-    ensemble.save(tmp_path / "model")
-    assert up.DeepEnsemble.load(tmp_path / "model").head.n_members == 5
-
-
-def test_a_head_without_a_name_of_its_own_is_not_saved_as_another(tmp_path: Path) -> None:
     class Mine(Natural):
         pass
 
-    ensemble = train(*waves(30), **FAST, head=Mine())
     with pytest.raises(up.UqprismError, match="Mine is not registered"):
-        ensemble.save(tmp_path / "model")
+        train(*waves(30), **FAST, head=Mine()).save(tmp_path / "model")
 
 
 def test_the_names_of_columns_are_saved(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_natural_loss_keeps_its_digits_in_float32() -> None:
 
 
 def test_natural_head_has_natural_parameters() -> None:
-    raw, _ = raw_and_target()
+    raw = raw_and_target()[0]
     given = heads.resolve("natural").parameters(raw)
     eta2 = -0.5 * (torch.nn.functional.softplus(raw[:, 1]) + 1e-8)
     expected = up.EnsemblePrediction.natural(eta1=raw[None, :, 0], eta2=eta2[None]).members
@@ -120,7 +120,7 @@ def test_losses_and_gradients_are_finite_for_large_values(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", heads.heads.names())
-def test_parameters_follow_a_change_of_units(name: str) -> None:
+def test_parameters_follow_a_change_of_units_and_heads_convert_to_plain_data_and_back(name: str) -> None:
     """In units of mean + scale * y, the likelihood of a target moves by log(scale) and nothing else."""
     head = heads.resolve(name)
     raw, target = raw_and_target(head.n_outputs)
@@ -134,11 +134,6 @@ def test_parameters_follow_a_change_of_units(name: str) -> None:
         family = families[head.family]
         scores = [up.rules.Log().score(family(**p), t) for p, t in ((given, target), (moved, 1e3 + 2.5 * target))]
     assert_allclose(scores[1] - scores[0], np.log(2.5), rtol=1e-9)
-
-
-@pytest.mark.parametrize("name", heads.heads.names())
-def test_heads_convert_to_plain_data_and_back(name: str) -> None:
-    head = heads.resolve(name)
     assert heads.from_dict(heads.to_dict(head)) == head
 
 

@@ -83,9 +83,8 @@ def twice(features: int, n_outputs: int) -> nn.Module:
 
 
 def tied(features: int, n_outputs: int) -> nn.Module:
-    network = nn.Sequential(
-        nn.Linear(features, features), nn.Tanh(), nn.Linear(features, features), nn.Linear(features, n_outputs)
-    )
+    layers = (nn.Linear(features, width) for width in (features, features, n_outputs))
+    network = nn.Sequential(next(layers), nn.Tanh(), *layers)
     network[2].weight = network[0].weight
     return network
 
@@ -131,11 +130,7 @@ def test_techniques_agree_in_outputs_and_gradients(case: str) -> None:
 
 TECHNIQUES = {
     "mlp": (MLP((4,), dropout=0.5), (3,), "matmul"),
-    "own sequence": (
-        lambda shape, n: nn.Sequential(nn.Linear(*shape, 4, bias=False), nn.Tanh(), nn.Linear(4, n)),
-        (3,),
-        "matmul",
-    ),
+    "own sequence": (lambda s, n: nn.Sequential(nn.Linear(*s, 4, bias=False), nn.Tanh(), nn.Linear(4, n)), (3,), "matmul"),
     "named layers": (lambda s, n: nn.Sequential(OrderedDict(a=nn.Linear(*s, 4), b=nn.ReLU(), c=nn.Linear(4, n))), (3,), "matmul"),
     "frozen bias": (lambda s, n: nn.Sequential(nn.Linear(*s, 4), nn.ReLU(), frozen_bias(nn.Linear(4, n))), (3,), "matmul"),
     "activations in a row": (lambda s, n: nn.Sequential(nn.Linear(*s, n), nn.Tanh(), nn.ReLU(), nn.ReLU()), (3,), "matmul"),

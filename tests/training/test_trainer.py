@@ -67,10 +67,8 @@ def test_a_member_in_a_stack_is_the_member_trained_alone(case: str) -> None:
         assert_allclose(together.history.curves[member].training, alone.history.curves[0].training, rtol=1e-4)
 
 
-def test_members_differ_in_weights_order_and_split() -> None:
-    x, y = waves()
-    ensemble = train(x, y, **FAST)
-    first, second = rows_of(ensemble)[:2]
+def test_members_differ_in_weights_and_order() -> None:
+    first, second = rows_of(train(*waves(), **FAST))[:2]
     assert np.abs(first - second).mean() > 0.01
     seeds = member_seeds(0, 3)
     permutations = orders(seeds, ORDER, 0, 100)
@@ -115,14 +113,12 @@ def test_early_stopping_restores_each_members_best_epoch() -> None:
     assert history.validation_loss.shape == history.training_loss.shape == (max(len(c.training) for c in history.curves), 3)
 
 
-def test_warm_up_neither_stops_nor_counts() -> None:
+def test_warm_up_neither_stops_nor_counts_and_without_validation_the_last_epoch_is_kept() -> None:
     x, y = waves(60)
     ensemble = train(x, y, head=WarmUp(epochs=6), **{**FAST, "max_epochs": 8, "patience": 1, "learning_rate": 1e-9})
     assert all(len(curve.training) >= 7 for curve in ensemble.history.curves)
 
-
-def test_without_validation_the_last_epoch_is_kept() -> None:
-    x, y = waves(40)
+    # Without validation the last epoch is kept.
     history = train(x, y, **FAST, validation_fraction=0.0).history
     assert history.best_epochs == (3, 3, 3)
     assert history.validation_loss.shape == (0, 3)
@@ -204,18 +200,15 @@ def test_an_interrupt_after_a_restart_keeps_the_best_of_before(monkeypatch: pyte
     assert np.isfinite(rows_of(ensemble)).all()
 
 
-def test_training_leaves_the_generator_of_the_process_alone() -> None:
+def test_the_same_seed_gives_the_same_members_and_the_generator_of_the_process_is_left_alone() -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
     train(*waves(30), **FAST, network=MLP((4,), dropout=0.2))
     assert_array_equal(torch.rand(3), expected)
-
-
-def test_the_same_seed_gives_the_same_members() -> None:
-    x, y = waves(40)
-    assert_array_equal(rows_of(train(x, y, seed=4, **FAST)), rows_of(train(x, y, seed=4, **FAST)))
-    assert np.abs(rows_of(train(x, y, seed=4, **FAST)) - rows_of(train(x, y, seed=5, **FAST))).max() > 0.01
+    first, again, other = (rows_of(train(*waves(40), seed=seed, **FAST)) for seed in (4, 4, 5))
+    assert_array_equal(first, again)
+    assert np.abs(first - other).max() > 0.01
     assert member_seeds(1, 9)[:4].tolist() == member_seeds(1, 4).tolist()
 
 
@@ -279,14 +272,11 @@ def test_threads_are_chosen_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> Non
             threads(step, None)
         assert used[:10] == [2] * 5 + [1] * 5
         assert set(used[10:]) == {2}
-        cost[2] = 100.0
-        for _ in range(30):
-            threads(step, None)
-        assert used[-10:] == [1] * 10
-        cost[2] = 1.0
-        for _ in range(1000):
-            threads(step, None)
-        assert used[-10:] == [2] * 10
+        for two, steps, last in ((100.0, 30, 1), (1.0, 1000, 2)):
+            cost[2] = two
+            for _ in range(steps):
+                threads(step, None)
+            assert used[-10:] == [last] * 10
     finally:
         torch.set_num_threads(1)
 
