@@ -42,14 +42,11 @@ def test_intervals_in_colour_are_not_worse_than_the_best(selective: TaskResult) 
     assert legend(ax) == ["not significantly worse than the best", "significantly worse"]
 
 
-def test_without_resamples_intervals_are_dots(selective: TaskResult) -> None:
+def test_without_resamples_intervals_are_dots_and_there_must_be_one(selective: TaskResult) -> None:
     ax = figures.intervals(dataclasses.replace(selective, replicates=None), top=5)
     assert not ax.collections
     assert ax.get_legend() is None
     assert len(ax.get_lines()) == 1
-
-
-def test_intervals_need_at_least_one_measure(selective: TaskResult) -> None:
     with pytest.raises(InvalidValueError, match="top must be at least 1"):
         figures.intervals(selective, top=0)
 
@@ -61,8 +58,8 @@ def test_the_heat_map_is_the_matrix_in_clustered_order(correlation: RankCorrelat
     expected = part.select(part.order()).matrix
     np.testing.assert_array_equal(image.get_array().filled(np.nan), expected)
     assert image.get_clim() == (-1.0, 1.0)
-    assert [text.get_text() for text in ax.get_yticklabels()] == list(part.order())
-    assert [text.get_text() for text in ax.get_xticklabels()] == list(part.order())
+    for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
+        assert [text.get_text() for text in labels] == list(part.order())
     (bar,) = (other for other in ax.figure.axes if other is not ax)
     assert bar.get_ylabel().startswith("Kendall's tau-b")
     assert "grey: constant" in bar.get_ylabel()
@@ -77,7 +74,7 @@ def test_the_heat_map_is_blue_for_the_same_white_for_unrelated_and_grey_for_cons
     assert red[2, 2] == green[2, 2] == blue[2, 2] < 0.9
 
 
-def test_many_measures_have_a_strip_of_risks_instead_of_names(correlation: RankCorrelation) -> None:
+def test_many_measures_have_a_strip_of_risks_instead_of_names(correlation: RankCorrelation, rng: np.random.Generator) -> None:
     ax = figures.rank_correlation(correlation)
     assert not ax.get_xticks().size
     assert not ax.get_yticks().size
@@ -86,9 +83,7 @@ def test_many_measures_have_a_strip_of_risks_instead_of_names(correlation: RankC
     rows = sorted(float(ends[:, 1].mean()) for ends in strip["excess risk"].get_segments())
     assert rows == [row for row, name in enumerate(correlation.order()) if ".excess." in name]
     assert same_color(strip["excess risk"].get_color()[0], ORANGE)
-
-
-def test_many_columns_of_other_names_have_no_strip(rng: np.random.Generator) -> None:
+    # Columns of other names have none.
     ax = figures.rank_correlation(rank_correlation({f"column {i}": rng.normal(size=9) for i in range(61)}))
     assert not ax.collections
     assert ax.get_legend() is None

@@ -29,12 +29,10 @@ def test_retention_curves_are_those_of_the_result(selective: TaskResult) -> None
 
 def test_the_oracle_lies_below_all_and_is_black(selective: TaskResult) -> None:
     drawn = lines(figures.retention_curves(selective))
-    oracle, chance = drawn["oracle:"], drawn["random"]
-    assert all(np.all(oracle.get_ydata() <= line.get_ydata() + 1e-12) for line in drawn.values())
-    assert same_color(oracle.get_color(), "black")
-    assert same_color(chance.get_color(), "black")
-    assert oracle.get_linestyle() == "-"
-    assert chance.get_linestyle() == "--"
+    assert all(np.all(drawn["oracle:"].get_ydata() <= line.get_ydata() + 1e-12) for line in drawn.values())
+    for name, style in (("oracle:", "-"), ("random", "--")):
+        assert same_color(drawn[name].get_color(), "black")
+        assert drawn[name].get_linestyle() == style
 
 
 def test_the_legend_tells_each_value_and_what_it_means(selective: TaskResult) -> None:
@@ -70,12 +68,9 @@ def test_measures_that_look_the_same_are_drawn_once(selective: TaskResult) -> No
     assert list(lines(figures.retention_curves(few))) == [DEFAULT, "log.bayes.members", "random", "oracle:"]
 
 
-def test_an_unknown_measure_is_refused_with_the_nearest(selective: TaskResult) -> None:
+def test_unknown_measures_suggest_the_nearest_and_missing_curves_the_parts_that_have_them(selective: TaskResult) -> None:
     with pytest.raises(UnknownNameError, match=f"did you mean '{DEFAULT}'"):
         figures.retention_curves(selective, ["crps.total.members.member"])
-
-
-def test_a_result_without_curves_names_the_parts_that_have_them(selective: TaskResult) -> None:
     bare = dataclasses.replace(selective, curves={}, parts={"first run": selective})
     with pytest.raises(ArgumentError, match=r"'retention'.*'first run'"):
         figures.retention_curves(bare)
@@ -91,16 +86,13 @@ def test_roc_curves_are_those_of_the_result(detection: TaskResult) -> None:
     assert legend(ax)[0] == f"{PAIRWISE} (AUROC {detection[PAIRWISE]:.3f})"
     assert "false positive rate" in ax.get_xlabel()
     assert "true positive rate" in ax.get_ylabel()
+    assert PAIRWISE in lines(figures.roc_curves(detection))  # the recommended measure is there by default
 
 
 def test_roc_curves_tell_the_auroc_whatever_the_metric_was(table: up.MeasureTable, detection: TaskResult) -> None:
     other = ood_detection(table, up.evaluate(ensemble(200, shift=1.0, seed=2)[0]), metric="fpr95", resamples=2)
     assert legend(figures.roc_curves(other, PAIRWISE))[0] == f"{PAIRWISE} (AUROC {detection[PAIRWISE]:.3f})"
     assert other[PAIRWISE] != detection[PAIRWISE]
-
-
-def test_roc_curves_show_the_recommended_measure_by_default(detection: TaskResult) -> None:
-    assert PAIRWISE in lines(figures.roc_curves(detection))
 
 
 def test_learning_curves_are_those_of_the_result_and_random_is_dashed(learning: TaskResult) -> None:
@@ -145,7 +137,7 @@ def test_no_two_of_many_lines_look_the_same(selective: TaskResult) -> None:
 
 
 def test_a_line_has_the_colour_of_its_risk(selective: TaskResult) -> None:
-    names = ["crps.excess.members.members", "log.excess.members.members", "crps.bayes.members", "crps.total.members.members"]
+    names = ["crps.excess.members.members", PAIRWISE, "crps.bayes.members", DEFAULT]
     drawn = figures.retention_curves(selective, names).get_lines()[:4]
     assert [line.get_color() for line in drawn] == [RISK_COLOURS[name.split(".")[1]] for name in names]
     own = selective_prediction({"mine": np.arange(30.0)}, error=np.arange(30.0), resamples=0)
@@ -154,14 +146,9 @@ def test_a_line_has_the_colour_of_its_risk(selective: TaskResult) -> None:
 
 def test_curves_of_excess_risks_are_of_those_that_see_the_members() -> None:
     doubt = np.arange(50.0)
-    names = {
-        "crps.excess.mixture.matched": doubt,
-        "crps.excess.members.members": doubt[::-1],
-        "crps.total.members.members": doubt**2 % 7,
-    }
+    names = {"crps.excess.mixture.matched": doubt, "crps.excess.members.members": doubt[::-1], DEFAULT: doubt**2 % 7}
     ax = figures.retention_curves(up.selective_prediction(names, error=doubt, resamples=0))
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert not any("mixture.matched" in label for label in labels)
-    assert any(
-        label.startswith("crps.excess.members.members (PRR") and label.endswith("\ndisagreement, CRPS") for label in labels
-    )
+    (own,) = (label for label in labels if label.startswith("crps.excess.members.members (PRR"))
+    assert own.endswith("\ndisagreement, CRPS")

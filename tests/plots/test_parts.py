@@ -60,10 +60,8 @@ def test_equal_parts_are_equal_on_axes_of_different_kinds() -> None:
 def test_zero_has_a_place_on_an_axis_that_needs_a_logarithm() -> None:
     ignorance = np.concatenate([np.zeros(5), [1e-20], np.geomspace(1e-4, 10.0, 60)])
     noise = np.linspace(1.0, 2.0, len(ignorance))
-    for axes in (
-        figures.noise_and_disagreement(noise, ignorance),
-        figures.noise_and_disagreement(noise, ignorance, drawn=[], density=True),
-    ):
+    for options in ({}, {"drawn": [], "density": True}):
+        axes = figures.noise_and_disagreement(noise, ignorance, **options)
         assert axes.get_yscale() == "symlog"
         assert axes.get_ylim()[0] == 0.0
         assert axes.get_yticks()[:2].tolist() == [0.0, 1e-4]
@@ -86,12 +84,8 @@ def test_ood_points_have_colours_markers_and_names_of_their_own() -> None:
     bottom, top = axes.get_ylim()
     assert bottom < 1.0
     assert top > 2000.0
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
-        "known rows",
-        "from “left”",
-        "from “_right$x$”",
-        "from “a file with a name that…”",
-    ]
+    known, *others = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert (known, others) == ("known rows", [f"from “{name}”" for name in ("left", "_right$x$", "a file with a name that…")])
 
 
 def test_distributions_are_shares_of_the_points_in_common_bins() -> None:
@@ -99,10 +93,8 @@ def test_distributions_are_shares_of_the_points_in_common_bins() -> None:
     noise, ignorance = np.exp(rng.normal(size=(2, 300)))
     axes = figures.distributions(noise, ignorance, rule="squared_error", unit="km")
     outlines = [patch for patch in axes.patches if not patch.get_fill()]
-    assert len(outlines) == 2
-    assert same_color(outlines[0].get_edgecolor(), RISK_COLOURS["bayes"])
-    assert same_color(outlines[1].get_edgecolor(), RISK_COLOURS["excess"])
-    for patch, values in zip(outlines, (noise, ignorance), strict=True):
+    for patch, values, risk in zip(outlines, (noise, ignorance), ("bayes", "excess"), strict=True):
+        assert same_color(patch.get_edgecolor(), RISK_COLOURS[risk])
         shares, edges, _ = patch.get_data()
         np.testing.assert_allclose(shares, 100.0 * np.histogram(values, edges)[0] / 300)
         assert shares.sum() == pytest.approx(100.0)

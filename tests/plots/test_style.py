@@ -32,9 +32,6 @@ def test_every_result_draws_itself_on_the_axes_it_is_given(
         mine = Figure().subplots()
         assert result.plot(ax=mine) is mine
         assert words in mine.get_xlabel()
-
-
-def test_options_reach_the_figure(selective: TaskResult) -> None:
     assert lines(selective.plot(measures=["log.bayes.mixture"])).keys() == {"log.bayes.mixture", "random", "oracle:"}
 
 
@@ -67,16 +64,11 @@ def test_names_and_units_are_no_formulas(given: bool) -> None:
 
 
 def test_new_figures_refuse_what_does_not_fit() -> None:
-    with pytest.raises(ShapeError, match="of the same points"):
-        figures.noise_and_disagreement(np.ones(3), np.ones(4))
-    with pytest.raises(ShapeError, match="of the same points"):
-        figures.error_against_uncertainty(np.ones(3), np.ones(4))
+    for draw in (figures.noise_and_disagreement, figures.error_against_uncertainty):
+        with pytest.raises(ShapeError, match="of the same points"):
+            draw(np.ones(3), np.ones(4))
     with pytest.raises(InvalidValueError, match="at least 1"):
         figures.error_against_uncertainty([], [])
-
-
-def on_a_page(draw: Any, *, width: float = WIDTH, height: float = 4.4) -> Any:
-    return render(draw, name="test", width=width, height=height)[1]
 
 
 def visible_texts(axes: Any) -> list[Text]:
@@ -93,29 +85,29 @@ def test_on_a_page_no_text_overlaps_another_or_leaves_the_figure(
 ) -> None:
     ens, y = ensemble(300)
     d, found = up.decompose(ens), up.calibration(ens, y)
-    long = "kilowatt hours"
+    parts, long = (d.aleatoric, d.epistemic), "kilowatt hours"
     ood = {"a file with a rather long name": (d.aleatoric, 9.0 * d.epistemic), "another": (d.aleatoric, 0.0 * d.epistemic)}
     drawn = {
-        "scatter": on_a_page(lambda ax: figures.noise_and_disagreement(d.aleatoric, d.epistemic, unit=long, ax=ax), height=4.0),
-        "outside": on_a_page(lambda ax: figures.noise_and_disagreement(d.aleatoric, d.epistemic, ood=ood, ax=ax), height=4.3),
-        "unnamed": on_a_page(lambda ax: figures.noise_and_disagreement(d.aleatoric, d.epistemic, ax=ax), height=4.0),
-        "distributions": on_a_page(lambda ax: figures.distributions(d.aleatoric, d.epistemic, unit=long, ax=ax), height=3.2),
-        "retention": on_a_page(lambda ax: figures.retention_curves(selective, ax=ax, error=f"mean squared error ({long}²)")),
-        "roc": on_a_page(lambda ax: figures.roc_curves(detection, ax=ax), height=4.9),
-        "coverage": on_a_page(lambda ax: figures.coverage(found, ax=ax), height=4.2),
-        "pit": on_a_page(lambda ax: figures.pit_histogram(found, ax=ax), height=3.6),
-        "alike": on_a_page(lambda ax: figures.rank_correlation(correlation, ax=ax)),
+        "scatter": (4.0, lambda ax: figures.noise_and_disagreement(*parts, unit=long, ax=ax)),
+        "outside": (4.3, lambda ax: figures.noise_and_disagreement(*parts, ood=ood, ax=ax)),
+        "unnamed": (4.0, lambda ax: figures.noise_and_disagreement(*parts, ax=ax)),
+        "distributions": (3.2, lambda ax: figures.distributions(*parts, unit=long, ax=ax)),
+        "retention": (4.4, lambda ax: figures.retention_curves(selective, ax=ax, error=f"mean squared error ({long}²)")),
+        "roc": (4.9, lambda ax: figures.roc_curves(detection, ax=ax)),
+        "coverage": (4.2, lambda ax: figures.coverage(found, ax=ax)),
+        "pit": (3.6, lambda ax: figures.pit_histogram(found, ax=ax)),
+        "alike": (4.4, lambda ax: figures.rank_correlation(correlation, ax=ax)),
     }
-    for name, axes in drawn.items():
+    for name, (height, draw) in drawn.items():
+        axes = render(draw, name="test", width=WIDTH, height=height)[1]
         canvas = FigureCanvasAgg(axes.figure)
         canvas.draw()
         renderer = canvas.get_renderer()
-        texts = visible_texts(axes)
-        boxes = {text: text.get_window_extent(renderer) for text in texts}
+        boxes = {text: text.get_window_extent(renderer) for text in visible_texts(axes)}
         frame = axes.figure.bbox.padded(2.0)
         for text, box in boxes.items():
             assert frame.x0 <= box.x0 <= box.x1 <= frame.x1, (name, text.get_text())
             assert frame.y0 <= box.y0 <= box.y1 <= frame.y1, (name, text.get_text())
-        for text, other in combinations(texts, 2):
+        for text, other in combinations(boxes, 2):
             inside = [boxes[each].expanded(0.9, 0.9) for each in (text, other)]
             assert not inside[0].overlaps(inside[1]), (name, text.get_text(), other.get_text())
