@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,18 +12,11 @@ import pytest
 
 import uqprism as up
 from tests.cli.command import printed, run
-from tests.report.pages import Page
+from tests.report.pages import Page, frame, plain
 from tests.tasks.problems import ensemble
 from uqprism.errors import UqprismError
 
 FEW = ["--resamples", "20"]
-
-
-def frame(n: int, **how) -> pd.DataFrame:
-    """Columns mean_0 ... mean_9, variance_0 ... variance_9, y: what a user of any model has."""
-    ens, y = ensemble(n, **how)
-    members = {"mean": ens.members.mean, "variance": ens.members.variance}
-    return pd.DataFrame({f"{name}_{i}": row for name, rows in members.items() for i, row in enumerate(rows)} | {"y": y})
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +25,20 @@ def folder(tmp_path_factory) -> Path:
     frame(80).to_csv(folder / "predictions.csv", index=False)
     frame(40, shift=1.0, seed=2).to_parquet(folder / "elsewhere.parquet")
     return folder
+
+
+@pytest.fixture
+def report(undrawn: None, tmp_path: Path) -> Callable[..., Page]:
+    """Write a report on a frame or file and read the page."""
+
+    def made(source: Path | pd.DataFrame, *options: object) -> Page:
+        if isinstance(source, pd.DataFrame):
+            source.to_csv(tmp_path / "mine.csv", index=False)
+            source = tmp_path / "mine.csv"
+        printed("report", source, "-o", tmp_path / "page.html", "-q", *FEW, *options)
+        return Page((tmp_path / "page.html").read_text())
+
+    return made
 
 
 def test_from_a_csv_to_a_report_with_one_command(folder: Path, tmp_path: Path, monkeypatch) -> None:
@@ -44,37 +51,30 @@ def test_from_a_csv_to_a_report_with_one_command(folder: Path, tmp_path: Path, m
     assert "Uncertainty of predictions.csv" in page.text
 
 
-def test_scoring_first_gives_the_same_numbers(undrawn: None, folder: Path, tmp_path: Path) -> None:
-    scored = tmp_path / "scored.parquet"
+def test_scoring_first_gives_the_same_numbers(report, folder: Path, tmp_path: Path) -> None:
+    scored, options = tmp_path / "scored.parquet", ["--target", "y", "--title", "t"]
     printed("score", folder / "predictions.csv", "-o", scored, "--keep-members", "-q")
-    for source, name in ((folder / "predictions.csv", "a.html"), (scored, "b.html")):
-        printed("report", source, "--target", "y", "--title", "t", "-o", tmp_path / name, "-q", *FEW)
-    first, second = (Page((tmp_path / name).read_text()).text.split("How it was made")[0] for name in ("a.html", "b.html"))
-    assert first == second
-    assert "the measures were read, not computed" in (tmp_path / "b.html").read_text()
+    first, second = (report(source, *options).text.split("How it was made") for source in (folder / "predictions.csv", scored))
+    assert first[0] == second[0]
+    assert "the measures were read, not computed" in second[1]
 
 
-def test_a_scored_file_without_members_needs_the_prediction(undrawn: None, folder: Path, tmp_path: Path) -> None:
+def test_a_scored_file_without_members_needs_the_prediction(report, folder: Path, tmp_path: Path) -> None:
     printed("score", folder / "predictions.csv", "-o", tmp_path / "scored.csv", "-q")
     with pytest.raises(UqprismError, match=r"has measures but no members; score with --keep-members, or .* --prediction"):
-        printed("report", tmp_path / "scored.csv", "--target", "y", "-o", tmp_path / "page.html")
-    table = pd.read_csv(tmp_path / "scored.csv")
-    table.assign(best=frame(80).filter(like="mean_").mean(axis=1)).to_csv(tmp_path / "scored.csv", index=False)
-    printed("report", tmp_path / "scored.csv", "--target", "y", "--prediction", "best", "-o", tmp_path / "page.html", *FEW)
-    text = Page((tmp_path / "page.html").read_text()).text
+        report(tmp_path / "scored.csv", "--target", "y")
+    best = frame(80).filter(like="mean_").mean(axis=1)
+    text = report(pd.read_csv(tmp_path / "scored.csv").assign(best=best), "--target", "y", "--prediction", "best").text
     expected = np.sqrt(up.tasks.prediction_error(*ensemble(80)).mean())
     assert f"The root mean squared error is {expected:.3g}." in text
     assert "needs the columns of the members" in text
 
 
-def test_a_column_of_errors_may_have_the_name_of_a_kind_it_is_not(undrawn: None, folder: Path, tmp_path: Path) -> None:
-    table = frame(80).assign(squared=np.arange(80.0))
-    table.to_csv(tmp_path / "mine.csv", index=False)
-    printed("report", tmp_path / "mine.csv", "--error-column", "squared", "--unit", "km", "-o", tmp_path / "page.html", *FEW)
-    page = Page((tmp_path / "page.html").read_text())
-    assert "The mean squared is 39.5." in page.text
-    assert "80 rows, 10 models; errors known" in page.text
-    assert "needs the targets (--target)." in page.text
+def test_a_column_of_errors_may_have_the_name_of_a_kind_it_is_not(report) -> None:
+    text = report(frame(80).assign(squared=np.arange(80.0)), "--error-column", "squared", "--unit", "km").text
+    assert "The mean squared is 39.5." in text
+    assert "80 rows, 10 models; errors known" in text
+    assert "needs the targets (--target)." in text
 
 
 def test_a_file_of_one_row_may_have_a_target(undrawn: None, tmp_path: Path) -> None:
@@ -84,76 +84,59 @@ def test_a_file_of_one_row_may_have_a_target(undrawn: None, tmp_path: Path) -> N
     assert "takes more rows" in (tmp_path / "page.html").read_text()
 
 
-def test_points_from_outside_and_columns_of_the_file(undrawn: None, folder: Path, tmp_path: Path) -> None:
+def test_points_from_outside_and_columns_of_the_file(report, folder: Path) -> None:
     evil = "<script>alert(1)</script>"
-    table = frame(60)
-    table.insert(0, evil, [f"<b>trip {i}</b>" for i in range(60)])
-    table.to_csv(tmp_path / "named.csv", index=False)
-    page = tmp_path / "page.html"
-    printed("report", tmp_path / "named.csv", "--ood", folder / "elsewhere.parquet", "--unit", "km", "-o", page, *FEW)
-    parsed = Page(page.read_text())
-    assert parsed.tags.count("script") == 2
-    assert parsed.tags.count("b") < 10  # of the page itself
-    assert f"noise {evil} y prediction" in parsed.text
-    assert "<b>trip " in parsed.text
-    assert "A row from “elsewhere” (40 rows) looks more uncertain" in parsed.text
-    assert "km" in parsed.text
+    table = frame(60).rename(columns={"id": evil})
+    page = report(table.assign(**{evil: "<b>" + table[evil] + "</b>"}), "--ood", folder / "elsewhere.parquet", "--unit", "km")
+    assert page.tags.count("script") == 2
+    assert page.tags.count("b") < 10  # of the page itself
+    assert f"noise {evil} y prediction" in page.text
+    assert "<b>trip " in page.text
+    assert "A row from “elsewhere” (40 rows) looks more uncertain" in page.text
+    assert "km" in page.text
 
 
-def test_scored_files_without_members_tell_the_same_of_rows_from_outside(undrawn: None, folder: Path, tmp_path: Path) -> None:
+def test_scored_files_without_members_tell_the_same_of_rows_from_outside(report, folder: Path, tmp_path: Path) -> None:
     told = []
     for name in ("predictions.csv", "elsewhere.parquet"):
         printed("score", folder / name, "-o", tmp_path / name, "-q")
     for place in (folder, tmp_path):
-        page = tmp_path / "page.html"
-        printed("report", place / "predictions.csv", "--ood", place / "elsewhere.parquet", "-o", page, "-q", *FEW)
-        text = Page(page.read_text()).text
-        told.append(re.search(r"Disagreement makes up .*? in rows from “elsewhere”, and .*? % in the known rows\.", text)[0])
-        assert "Known rows and rows with unfamiliar inputs" in text
-        assert json.loads(re.findall(r"data-dots>(.*?)</script>", page.read_text())[0])["values"][0][-1] == "elsewhere"
+        page = report(place / "predictions.csv", "--ood", place / "elsewhere.parquet")
+        pattern = r"Disagreement makes up .*? in rows from “elsewhere”, and .*? % in the known rows\."
+        told.append(re.search(pattern, page.text)[0])
+        assert "Known rows and rows with unfamiliar inputs" in page.text
+        assert page.dots["values"][0][-1] == "elsewhere"
     assert told[0] == told[1]
 
 
-def test_rows_from_outside_keep_their_numbers_where_bad_ones_are_left_out(undrawn: None, folder: Path, tmp_path: Path) -> None:
-    table = frame(20, shift=1.0)
+def test_rows_from_outside_keep_their_numbers_and_some_must_be_good(report, folder: Path, tmp_path: Path) -> None:
+    table, options = frame(20, shift=1.0), ["--ood", tmp_path / "far.csv", "--on-bad", "drop"]
+    table.assign(mean_3=np.nan).to_csv(tmp_path / "far.csv", index=False)
+    with pytest.raises(UqprismError, match=r"far\.csv: must have a row that can be used"):
+        report(folder / "predictions.csv", *options)
+    assert not (tmp_path / "page.html").exists()
     table.loc[[0, 7], "mean_3"] = np.nan
     table.to_csv(tmp_path / "far.csv", index=False)
-    page = tmp_path / "page.html"
-    printed("report", folder / "predictions.csv", "--ood", tmp_path / "far.csv", "--on-bad", "drop", "-o", page, "-q", *FEW)
-    dots = json.loads(re.findall(r"data-dots>(.*?)</script>", page.read_text())[0])
-    rows = [row for file, row in zip(*dots["values"][:2], strict=True) if file == "far"]
-    assert rows == [str(i) for i in range(20) if i not in {0, 7}]
+    files, rows, *_ = report(folder / "predictions.csv", *options).dots["values"]
+    far = [row for file, row in zip(files, rows, strict=True) if file == "far"]
+    assert far == [str(i) for i in range(20) if i not in {0, 7}]
 
 
-def test_a_file_from_outside_without_a_good_row_is_refused(folder: Path, tmp_path: Path) -> None:
-    far, page = tmp_path / "far.csv", tmp_path / "page.html"
-    frame(5).assign(mean_3=np.nan).to_csv(far, index=False)
-    with pytest.raises(UqprismError, match=r"far\.csv: must have a row that can be used"):
-        printed("report", folder / "predictions.csv", "--ood", far, "--on-bad", "drop", "-o", page, "-q", *FEW)
-    assert not page.exists()
-
-
-def test_bad_rows_are_named_or_left_out(undrawn: None, folder: Path, tmp_path: Path) -> None:
+def test_bad_rows_are_named_or_left_out(report, tmp_path: Path) -> None:
     table = frame(60)
     table.loc[17, "mean_3"] = np.nan
     table.loc[40, "variance_7"] = -1.0
     table.loc[50, "y"] = np.nan
-    table.insert(0, "id", [f"trip {i}" for i in range(60)])
-    table.to_csv(tmp_path / "bad.csv", index=False)
-    arguments = ["report", tmp_path / "bad.csv", "--target", "y", "--title", "t", *FEW]
-    with pytest.raises(
-        UqprismError, match=r"bad.csv: row 17: mean_3 must be finite, got null \(2 bad rows among rows 0 to 59\).*--on-bad drop"
-    ):
-        printed(*arguments, "-o", tmp_path / "page.html")
-    result = run(*arguments, "--on-bad", "drop", "-o", tmp_path / "bad.html")
+    options = ["--target", "y", "--title", "t"]
+    message = r"mine.csv: row 17: mean_3 must be finite, got null \(2 bad rows among rows 0 to 59\).*--on-bad drop"
+    with pytest.raises(UqprismError, match=message):
+        report(table, *options)
+    result = run("report", tmp_path / "mine.csv", "--on-bad", "drop", "-o", tmp_path / "bad.html", *options, *FEW)
     assert max(map(len, (result.stderr + result.stdout).splitlines())) <= 120
-    table.drop([17, 40, 50]).to_csv(tmp_path / "good.csv", index=False)
-    arguments[1] = tmp_path / "good.csv"
-    printed(*arguments, "-o", tmp_path / "good.html")
-    bad, good = (Page((tmp_path / name).read_text()).text for name in ("bad.html", "good.html"))
+    assert "3 of 60 rows are left out, because of missing" in plain(result.stderr)
+    bad, good = Page((tmp_path / "bad.html").read_text()).text, report(table.drop([17, 40, 50]), *options).text
     assert "57 rows used, 3 left out because they lack a number" in bad
     assert "57 rows, 10 models (3 of 60 rows left out)" in bad
-    assert "3 of 60 rows are left out, because of missing" in result.stderr.replace("\u00a0", " ")
     assert "left out" not in good.split("How it was made")[0]
     # The same numbers, but rows keep the numbers they have in their file.
     trips = [re.findall(r"(\d+) [^ ]+ [^ ]+ trip (\d+)", text) for text in (bad, good)]
@@ -163,27 +146,27 @@ def test_bad_rows_are_named_or_left_out(undrawn: None, folder: Path, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("options", "message"),
     [
-        (["--target", "z"], "unknown column 'z'"),
-        (["-o", "page.pdf"], "must end in .html"),
-        (["-o", "nowhere/page.html"], "folder that does not exist"),
-        (["--ood", "missing.csv"], "missing.csv: no such file"),
-        (["--measures", "crps.exces.*"], "no measure matches 'crps.exces.*'"),
-        (["--rule", "crsp"], "did you mean 'crps'"),
-        (["--show", "nothing"], "unknown column 'nothing'"),
-        (["--mean-columns", "mu{i}"], "no columns like mu{i}"),
+        ("--target z", "unknown column 'z'"),
+        ("-o page.pdf", "must end in .html"),
+        ("-o nowhere/page.html", "folder that does not exist"),
+        ("--ood missing.csv", "missing.csv: no such file"),
+        ("--measures crps.exces.*", "no measure matches 'crps.exces.*'"),
+        ("--rule crsp", "did you mean 'crps'"),
+        ("--show nothing", "unknown column 'nothing'"),
+        ("--mean-columns mu{i}", "no columns like mu{i}"),
     ],
 )
-def test_wrong_usage_is_one_clear_line(folder: Path, tmp_path: Path, monkeypatch, arguments, message) -> None:
+def test_wrong_usage_is_one_clear_line(folder: Path, tmp_path: Path, monkeypatch, options: str, message: str) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UqprismError, match=re.escape(message)):
-        printed("report", folder / "predictions.csv", *arguments)
+        printed("report", folder / "predictions.csv", *options.split())
     assert not list(tmp_path.iterdir())
 
 
 def test_cite_prints_what_the_citation_file_says() -> None:
-    told, root = printed("cite"), Path(__file__).parent.parent.parent
+    told, root = printed("cite"), Path(__file__).parents[2]
     cited = (root / "CITATION.cff").read_text()
     assert told.count("@") == 2
     authors = re.findall(r"given-names: (.*)\n\s+family-names: (.*)", cited)

@@ -2,53 +2,40 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+
+import pandas as pd
 
 import uqprism as up
 from tests.tasks.problems import ensemble
 from uqprism.report.page import Report
 
-if TYPE_CHECKING:
-    import numpy as np
-
 GOLDEN, SENTENCES = (Path(__file__).parent / "golden" / name for name in ("page.txt", "sentences.txt"))
 RESAMPLES = 20
+PAIR, TOTAL = ("crps.bayes.members", "crps.excess.members.members"), "crps.total.members.members"
+KNOWN, Y = ensemble(150)
+OOD = {"near": ensemble(60, shift=1.0, seed=2)[0], "far": ensemble(50, shift=3.0, seed=3)[0]}
 VOID = {"meta", "br", "hr", "img", "input", "link"}
-BLOCKS = {
-    "h1": "# ",
-    "h2": "## ",
-    "h3": "### ",
-    "summary": "### ",
-    "li": "- ",
-    "figcaption": "",
-    "p": "",
-    "dt": "",
-    "dd": "    ",
-    "tr": "| ",
-    "pre": "",
-    "button": "",
-}
+BLOCKS = dict.fromkeys(("figcaption", "p", "dt", "pre", "button"), "")
+BLOCKS |= {"h1": "# ", "h2": "## ", "h3": "### ", "summary": "### ", "li": "- ", "dd": "    ", "tr": "| "}
 
 
-def near() -> tuple[up.EnsemblePrediction, np.ndarray]:
-    """Unfamiliar rows that are hard to notice."""
-    return ensemble(60, shift=1.0, seed=2)
-
-
-def far() -> tuple[up.EnsemblePrediction, np.ndarray]:
-    """Unfamiliar rows that are easy to notice."""
-    return ensemble(50, shift=3.0, seed=3)
+def frame(n: int = 40, **how: Any) -> pd.DataFrame:
+    """Columns id, mean_0 ... mean_9, variance_0 ... variance_9, y: what a user of any model has."""
+    ens, y = ensemble(n, **how)
+    members = {"mean": ens.members.mean, "variance": ens.members.variance}
+    columns = {f"{name}_{i}": row for name, rows in members.items() for i, row in enumerate(rows)}
+    return pd.DataFrame({"id": [f"trip {i}" for i in range(n)], **columns, "y": y})
 
 
 def write(path: Path) -> Report:
     """A report with all sections."""
-    ens, y = ensemble(150)
-    ood = {"near": near()[0], "far": far()[0]}
-    return up.write_report(ens, path, target=y, ood=ood, unit="minutes", resamples=RESAMPLES)
+    return up.write_report(KNOWN, path, target=Y, ood=OOD, unit="minutes", resamples=RESAMPLES)
 
 
 class Page(HTMLParser):
@@ -62,6 +49,7 @@ class Page(HTMLParser):
         self.words: list[str] = []
         self.tags: list[str] = []
         self.lines: list[str] = []
+        self.source = text
         self.feed(text)
         assert self.open == []
 
@@ -96,6 +84,11 @@ class Page(HTMLParser):
     def text(self) -> str:
         """All words."""
         return " ".join(plain(" ".join(self.words)).split())
+
+    @property
+    def dots(self) -> dict[str, Any]:
+        """The data of the first scatter plot."""
+        return json.loads(re.findall(r"data-dots>(.*?)</script>", self.source)[0])
 
     @property
     def outline(self) -> str:

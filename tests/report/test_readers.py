@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import uqprism as up
+from tests.report.pages import PAIR, frame
 from tests.tasks.problems import ensemble
 from uqprism.ensemble.columns import Columns
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UqprismError
@@ -17,26 +19,16 @@ from uqprism.report.readers import read_subject
 from uqprism.report.subject import MeasurePair
 from uqprism.tasks import prediction_error
 
-PAIR = ("crps.bayes.members", "crps.excess.members.members")
 
-
-def frame(n: int = 40, **how) -> pd.DataFrame:
-    """Columns id, mean_0 ... mean_9, variance_0 ... variance_9, y: what a user of any model has."""
-    ens, y = ensemble(n, **how)
-    members = {"mean": ens.members.mean, "variance": ens.members.variance}
-    columns = {f"{name}_{i}": row for name, rows in members.items() for i, row in enumerate(rows)}
-    return pd.DataFrame({"id": [f"trip {i}" for i in range(n)], **columns, "y": y})
-
-
-@pytest.mark.parametrize("kind", ["frame", "Arrow", "mapping", "file"])
-def test_columns_of_members_are_read_from_any_table(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", [lambda x: x, pa.Table.from_pandas, lambda x: x.to_dict("list"), None])
+def test_columns_of_members_are_read_from_any_table(change, tmp_path: Path) -> None:
+    """A frame, an Arrow table, a mapping, or a file."""
     given, other = frame(), frame(20, shift=1.0, seed=2)
-    if kind == "file":
+    if change is None:
         given.to_parquet(tmp_path / "given.parquet")
         other.to_parquet(tmp_path / "far.parquet")
         found = read_subject(tmp_path / "given.parquet", target="y", ood=[tmp_path / "far.parquet"])
     else:
-        change = {"frame": lambda x: x, "Arrow": pa.Table.from_pandas, "mapping": lambda x: x.to_dict("list")}[kind]
         found = read_subject(change(given), target="y", ood=change(other))
     ens, y = ensemble(40)
     far = up.evaluate(ensemble(20, shift=1.0, seed=2)[0])
@@ -62,11 +54,13 @@ def test_scored_frames_keep_their_members() -> None:
     np.testing.assert_array_equal(without.error, 0.0)
 
 
-def test_measures_of_a_scored_file_are_named_by_patterns(tmp_path: Path) -> None:
+def test_measures_of_a_scored_file_or_a_table_are_named_by_patterns(tmp_path: Path) -> None:
     table = up.evaluate(ensemble(40)[0])
     table.to_pandas().to_parquet(tmp_path / "scored.parquet")
     found = read_subject(tmp_path / "scored.parquet", measures="log.*")
     assert set(found.measures) == {*(name for name in table if name.startswith("log.")), *PAIR}
+    found = read_subject({**table, "mine, too": np.arange(40.0)}, measures=["crps.*.members", "mine, too"])
+    assert set(found.measures) == {"mine, too"} | {name for name in table if re.fullmatch(r"crps\..*\.members", name)}
 
 
 def test_columns_and_errors_are_named() -> None:
@@ -87,13 +81,6 @@ def test_errors_may_have_all_axes_of_the_points() -> None:
         read_subject(ens, error=error.T)
     with pytest.raises(ShapeError, match="index of the table"):
         read_subject(frame(), error=pd.Series(np.arange(40.0), index=np.arange(40)[::-1]))
-
-
-def test_measures_of_a_table_are_named_by_patterns() -> None:
-    table = {**up.evaluate(ensemble(40)[0]), "mine, too": np.arange(40.0)}
-    found = read_subject(table, measures=["crps.*.members", "mine, too"])
-    names = {name for name in table if name.startswith("crps.") and name.endswith(".members")} | {"mine, too"}
-    assert set(found.measures) == names
 
 
 def test_only_a_pair_that_shows_disagreement_divides_the_uncertainty() -> None:

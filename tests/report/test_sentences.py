@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tests.report.pages import SENTENCES, plain
-from tests.report.test_findings import TOTAL, parts
+from tests.report.pages import SENTENCES, TOTAL, plain
+from tests.report.test_findings import parts
 from uqprism.plots.words import UNNAMED, ErrorWords
 from uqprism.report import sentences
 from uqprism.report.findings import Missed, RealisedPenalty
@@ -90,15 +90,9 @@ def test_sentences_say_what_the_golden_ones_say() -> None:
 
 
 @pytest.mark.parametrize("rule", ["quadratic", "log", "mine"])
-def test_sentences_without_shares_have_no_percentages(rule: str) -> None:
-    for noise in ([-2.0, -1.0], [2.0, -1.0]):
-        assert "%" not in sentences.split(parts(noise, [0.5, 0.1], rule=rule))
-
-
-def test_one_model_is_not_said_to_disagree() -> None:
-    for sentence in (sentences.split(ONE_MODEL), sentences.rows_of_each_kind(ONE_MODEL), sentences.rows_to_look_at(ONE_MODEL)):
-        assert "disagree" not in sentence
-        assert "%" not in sentence
+@pytest.mark.parametrize("noise", [-2.0, 2.0])
+def test_sentences_without_shares_have_no_percentages(rule: str, noise: float) -> None:
+    assert "%" not in sentences.split(parts([noise, -1.0], [0.5, 0.1], rule=rule))
 
 
 def test_the_gain_of_handing_over_is_that_of_the_task() -> None:
@@ -107,10 +101,3 @@ def test_the_gain_of_handing_over_is_that_of_the_task() -> None:
     before, after = np.sqrt(squares.mean()), np.sqrt(squares[:18].mean())
     assert f"is {before:.3g} min" in plain(said)
     assert f"to {after:.3g} min, {100 * (1 - after / before):.2g} % less" in plain(said)
-
-
-def test_the_parts_of_the_split_add_up_in_the_digits_shown() -> None:
-    said = plain(sentences.split(parts([1.104, 1.106], [0.0234, 0.0254])))
-    total, bayes, excess = (float(said.split(before)[1].split()[0]) for before in ("(CRPS) is ", ": ", "and "))
-    assert abs(total - bayes - excess) < 0.0011
-    assert excess == 0.024

@@ -3,89 +3,81 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import uqprism as up
-from tests.report.pages import Page, far, near, plain, table
+from tests.report.pages import KNOWN, OOD, PAIR, TOTAL, Y, plain, table
 from tests.tasks.problems import ensemble
 from uqprism.report.formatting import count, number, percent, same_decimals
 from uqprism.report.page import Report
 from uqprism.tasks import prediction_error
 
-TOTAL = "crps.total.members.members"
 THRESHOLDS = f"To avoid large errors, by total uncertainty, CRPS ({TOTAL})"
+DISAGREEMENT = "The rows with the most disagreement"
 UNFAMILIAR = "Known rows and rows with unfamiliar inputs"
 
 
 def test_the_most_uncertain_rows_are_in_the_tables(written: Report) -> None:
-    ens, y = ensemble(150)
-    d = up.decompose(ens)
+    d = up.decompose(KNOWN)
     row = int(np.argmax(d.epistemic))
-    low, high = (ens[row : row + 1].mixture.quantile(level)[0] for level in (0.05, 0.95))
-    cells = table(written, "The rows with the most disagreement")
+    low, high = (KNOWN[row : row + 1].mixture.quantile(level)[0] for level in (0.05, 0.95))
+    cells = table(written, DISAGREEMENT)
     assert cells[0] == ["row", "disagreement", "noise", "prediction", "90 % interval", "target"]
-    ends = cells[1][4].split(" to ")
-    shown = [float(text.replace("\u2212", "-")) for text in (*cells[1][:4], *ends, cells[1][5])]
-    expected = [row, d.epistemic[row], d.aleatoric[row], ens.mixture.mean[row], low, high, y[row]]
+    shown = [float(text.replace("\u2212", "-")) for text in (*cells[1][:4], *cells[1][4].split(" to "), cells[1][5])]
+    expected = [row, d.epistemic[row], d.aleatoric[row], KNOWN.mixture.mean[row], low, high, Y[row]]
     np.testing.assert_allclose(shown, expected, atol=0.06)
     assert "-" not in "".join(cells[1])
 
 
 def test_numbers_of_a_column_have_as_many_decimals_each(written: Report) -> None:
-    for caption in ("The rows with the most disagreement", "The noisiest rows", UNFAMILIAR):
-        columns = list(zip(*table(written, caption)[1:], strict=True))[1:]
-        for column in columns:
+    for caption in (DISAGREEMENT, "The noisiest rows", UNFAMILIAR):
+        for column in list(zip(*table(written, caption)[1:], strict=True))[1:]:
             numbers = [number for cell in column if "%" not in cell for number in cell.split(" to ")]
             assert len({len(number.partition(".")[2]) for number in numbers}) <= 1, column
 
 
 def test_unfamiliar_rows_stand_beside_the_known_ones(written: Report) -> None:
-    everything = {"known rows": ensemble(150)[0], "from “near”": near()[0], "from “far”": far()[0]}
-    split = {name: up.decompose(ens) for name, ens in everything.items()}
-    shares = {name: f"{100 * d.epistemic.mean() / d.total.mean():.0f} %" for name, d in split.items()}
-    assert [(row[0], row[2]) for row in table(written, UNFAMILIAR)[1:]] == list(shares.items())
+    split = [up.decompose(ens) for ens in (KNOWN, *OOD.values())]
+    shares = [f"{100 * d.epistemic.mean() / d.total.mean():.0f} %" for d in split]
+    expected = list(zip(("known rows", "from “near”", "from “far”"), shares, strict=True))
+    assert [(row[0], row[2]) for row in table(written, UNFAMILIAR)[1:]] == expected
 
 
 def test_a_threshold_is_the_value_that_a_share_of_the_rows_reaches(written: Report) -> None:
-    ens, y = ensemble(150)
-    total, far_total = (up.evaluate(each, [TOTAL])[TOTAL] for each in (ens, far()[0]))
-    error = prediction_error(ens, y)
-    cells = table(written, THRESHOLDS)
-    assert [row[:3:2] for row in cells[1:]] == [["10 %", "15"], ["5 %", "8"], ["1 %", "2"]]
-    for row, n_flagged in zip(cells[1:], (15, 8, 2), strict=True):
+    total, far_total = (up.evaluate(each, [TOTAL])[TOTAL] for each in (KNOWN, OOD["far"]))
+    error = prediction_error(KNOWN, Y)
+    cells = table(written, THRESHOLDS)[1:]
+    assert [row[:3:2] for row in cells] == [["10 %", "15"], ["5 %", "8"], ["1 %", "2"]]
+    for row, n_flagged in zip(cells, (15, 8, 2), strict=True):
         least = np.sort(total)[-n_flagged]
         kept, handed = (np.sqrt(error[rows].mean()) for rows in (total < least, total >= least))
         np.testing.assert_allclose([float(cell) for cell in (row[1], *row[3:5])], [least, kept, handed], atol=0.01)
         assert row[-1].startswith(f"{100 * (far_total >= least).mean():.3g}"[:2])
 
 
-def test_thresholds_say_what_ties_allow(undrawn: None, tmp_path: Path) -> None:
+def test_thresholds_say_what_ties_allow(made) -> None:
     noise = np.repeat([1.0, 2.0], [54, 46])
-    both = {"crps.bayes.members": noise, "crps.excess.members.members": 0.1 * noise, TOTAL: 1.1 * noise}
-    found = up.write_report(both, tmp_path / "page", unit="km", resamples=0)
+    found, page = made({**dict(zip(PAIR, (noise, 0.1 * noise), strict=True)), TOTAL: 1.1 * noise}, unit="km")
     assert table(found, THRESHOLDS) == [["hand over", "threshold, km", "rows"], ["46 %", "2.2", "46"]]
-    text = Page(found.path.read_text()).text
-    assert "To hand over 1 % is not possible" in text
-    assert "46 rows share the last value; the first 10 of them in the file are shown." in text
+    assert "To hand over 1 % is not possible" in page.text
+    assert "46 rows share the last value; the first 10 of them in the file are shown." in page.text
 
 
-def test_printed_thresholds_hand_over_the_rows_they_say(undrawn: None, tmp_path: Path) -> None:
+def test_printed_thresholds_hand_over_the_rows_they_say(made) -> None:
     noise = 1.66 + np.arange(5000) * 1e-6
-    both = {"crps.bayes.members": noise, "crps.excess.members.members": 0.0 * noise, TOTAL: noise}
-    cells = table(up.write_report(both, tmp_path / "page", resamples=0), THRESHOLDS)
-    assert [(noise >= float(row[1])).sum() for row in cells[1:]] == [500, 250, 50]
+    found, _ = made({**dict(zip(PAIR, (noise, 0.0 * noise), strict=True)), TOTAL: noise})
+    assert [(noise >= float(row[1])).sum() for row in table(found, THRESHOLDS)[1:]] == [500, 250, 50]
 
 
-def test_each_line_of_a_table_of_measures_is_another_order(undrawn: None, tmp_path: Path) -> None:
+def test_each_line_of_a_table_of_measures_is_another_order(made) -> None:
     ens, y = ensemble(60)
     measures = up.evaluate(ens)
-    found = up.write_report(measures, tmp_path / "page", error=prediction_error(ens, y), resamples=0)
+    _, page = made(measures, error=prediction_error(ens, y))
     alike = r'<details class="alike"><summary>[^<]*</summary>([^<]*)</details>'
     line = rf'<td><code>([\w.]+)</code><small>[^<]*</small>(?:{alike})?</td><td class="n">'
-    listed = re.findall(line, found.path.read_text())
+    listed = re.findall(line, page.source)
     groups = [[first, *filter(None, others.split(", "))] for first, others in listed]
     assert sorted(name for group in groups for name in group) == sorted(measures)
     ranks = {name: np.unique(column.round(12), return_inverse=True)[1].tobytes() for name, column in measures.items()}
@@ -95,15 +87,8 @@ def test_each_line_of_a_table_of_measures_is_another_order(undrawn: None, tmp_pa
 
 
 def test_numbers_are_short_and_never_rounded_to_all_or_nothing() -> None:
-    shown = {
-        0.0: "0",
-        12345.6: "12,346",
-        0.00576: "0.00576",
-        1e-7: "1.0\u00d710⁻⁷",
-        999.6: "1,000",
-        -2.5: "\u22122.5",
-        np.inf: "infinite",
-    }
+    shown = {0.0: "0", 12345.6: "12,346", 0.00576: "0.00576", 1e-7: "1.0\u00d710⁻⁷", 999.6: "1,000", -2.5: "\u22122.5"}
+    shown[np.inf] = "infinite"
     assert {value: number(value) for value in shown} == shown
     shares = {0.0: "0 %", 1.0: "100 %", 1e-5: "less than 0.1 %", 0.9999: "more than 99.9 %", 0.0421: "4.2 %", 0.997: "99.7 %"}
     assert {share: plain(percent(share)) for share in shares} == shares
