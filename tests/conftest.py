@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import uqprism as up
-
 ORACLE = json.loads((Path(__file__).parent / "oracle_cases.json").read_text())["cases"]
 LIBRARIES = ("numpy", "torch", "jax")
 
@@ -30,12 +28,6 @@ def as_array(library: str, values: object, dtype: str = "float64") -> object:
         jax.config.update("jax_enable_x64", True)
         return jax.numpy.asarray(np.asarray(values), dtype=dtype)
     return np.asarray(values, dtype=dtype)
-
-
-def random_ensemble(rng: np.random.Generator, *shape: int, spread: float = 1.0, **given: object) -> up.EnsemblePrediction:
-    """Gaussian members with normal means and log-normal scales."""
-    mean, scale = rng.normal(size=shape), np.exp(spread * rng.normal(size=shape))
-    return up.EnsemblePrediction.gaussian(mean=mean, scale=scale, **given)
 
 
 def run_python(code: str, *arguments: object, **environment: str) -> str:

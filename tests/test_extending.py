@@ -5,14 +5,13 @@ The files are those of docs/extending.md. Each check runs in a process of its ow
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import run_python
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "uqprism"
@@ -135,7 +134,4 @@ def test_one_file_is_enough(path: str, tmp_path: Path) -> None:
     package = shutil.copytree(SOURCE, tmp_path / "uqprism", ignore=shutil.ignore_patterns("__pycache__"))
     assert not (package / path).exists()
     (package / path).write_text(FILES[path])
-    command = [sys.executable, "-W", "error", "-c", PRELUDE + CHECKS[path], str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
+    run_python(PRELUDE + CHECKS[path], tmp_path, PYTHONPATH=str(tmp_path))

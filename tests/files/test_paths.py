@@ -12,7 +12,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from tests.files.tables import FEW, assert_scored, members, read_table, refused, table
+from tests.files.tables import FEW, assert_scored, members, read_table, refused, table, write_table
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.files import named_by_stem, score
 
@@ -40,6 +40,7 @@ PARTS = [f"year={year}/part-0.parquet" for year in (2019, 2020, 2021)]
 
 
 def test_a_partitioned_folder_stays_one(partitioned: Path, tmp_path: Path) -> None:
+    """And its manifest says what it holds."""
     report = score(partitioned, tmp_path / "out", measures=FEW)
     assert names(tmp_path / "out") == ["_uqprism.json", *PARTS]
     assert report.rows == 60
@@ -48,6 +49,12 @@ def test_a_partitioned_folder_stays_one(partitioned: Path, tmp_path: Path) -> No
     assert found.column("key").to_pylist() == given.column("key").to_pylist()
     assert found.column("year").to_pylist() == [2019] * 20 + [2020] * 20 + [2021] * 20
     assert_scored(found.drop_columns("year"), given, FEW)
+    about = json.loads((tmp_path / "out" / "_uqprism.json").read_text())
+    assert about["options"]["measures"] == FEW
+    assert (about["rows"], about["bad_rows"]) == (60, 0)
+    assert [(part["part"], part["rows"]) for part in about["parts"]] == [(part, 20) for part in PARTS]
+    source = about["parts"][0]["sources"][0]
+    assert (source["name"], source["size"]) == (PARTS[0], (partitioned / PARTS[0]).stat().st_size)
 
 
 @pytest.mark.parametrize("pattern", ["year=202*/*.parquet", "**/year=202[01]/*", "year=202?"])
@@ -61,16 +68,6 @@ def test_files_and_folders_inside_a_partition_keep_it(partitioned: Path, tmp_pat
     assert names(tmp_path / "files") == ["_uqprism.json", *PARTS[:2]]
     score(partitioned / "year=2019", tmp_path / "folder", measures=FEW)
     assert names(tmp_path / "folder") == ["_uqprism.json", PARTS[0]]
-
-
-def test_the_manifest_says_what_is_there(partitioned: Path, tmp_path: Path) -> None:
-    score(partitioned, tmp_path / "out", measures=FEW)
-    about = json.loads((tmp_path / "out" / "_uqprism.json").read_text())
-    assert about["options"]["measures"] == FEW
-    assert (about["rows"], about["bad_rows"]) == (60, 0)
-    assert [(part["part"], part["rows"]) for part in about["parts"]] == [(part, 20) for part in PARTS]
-    size = (partitioned / PARTS[0]).stat().st_size
-    assert (about["parts"][0]["sources"][0]["name"], about["parts"][0]["sources"][0]["size"]) == (PARTS[0], size)
 
 
 def test_formats_may_be_mixed_and_become_parquet_parts(tmp_path: Path) -> None:
@@ -93,18 +90,6 @@ def test_several_files_into_one(tmp_path: Path, suffix: str) -> None:
     assert_scored(found, both, FEW)
 
 
-def test_several_files_of_other_columns_do_not_go_into_one(tmp_path: Path) -> None:
-    pq.write_table(table(5), tmp_path / "1.parquet")
-    pq.write_table(table(5, extra=np.arange(5)), tmp_path / "2.parquet")
-    with pytest.raises(InvalidValueError, match=r"2\.parquet: its columns are not those of .*1\.parquet"):
-        score([tmp_path / "1.parquet", tmp_path / "2.parquet"], tmp_path / "out.parquet", measures=FEW)
-    assert not (tmp_path / "out.parquet").exists()
-
-
-def test_one_file_would_lose_partitions(partitioned: Path, tmp_path: Path) -> None:
-    refused(ArgumentError, "partition keys", partitioned, tmp_path / "out.parquet")
-
-
 def test_large_files_are_cut_at_row_groups(tmp_path: Path) -> None:
     given = table(50)
     pq.write_table(given, tmp_path / "in.parquet", row_group_size=8)
@@ -114,24 +99,38 @@ def test_large_files_are_cut_at_row_groups(tmp_path: Path) -> None:
     assert_scored(pa.concat_tables([pq.read_table(path) for path in report.parts]), given, FEW)
 
 
-def test_members_must_agree_between_files(tmp_path: Path) -> None:
-    pq.write_table(table(5), tmp_path / "1.parquet")
-    pq.write_table(table(5).drop_columns(["mean_2", "variance_2"]), tmp_path / "2.parquet")
-    with pytest.raises(InvalidValueError, match=r"2\.parquet: has 2 members .*1\.parquet has 3"):
-        score([tmp_path / "1.parquet", tmp_path / "2.parquet"], tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+OTHERS = r"2\.parquet: its columns are not those of .*1\.parquet"
+FEWER = table(5).drop_columns(["mean_2", "variance_2"])
+TEXT = pa.table({"mean_0": ["a"], "variance_0": [1.0]})
 
 
-def test_names_of_measures_must_be_free(tmp_path: Path) -> None:
-    pq.write_table(table(5, **{FEW[0]: np.zeros(5)}), tmp_path / "in.parquet")
-    with pytest.raises(InvalidValueError, match=f"column '{FEW[0]}' has the name of a measure"):
-        score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures=FEW)
+@pytest.mark.parametrize(
+    ("tables", "target", "options", "error", "message"),
+    [
+        ([table(5), table(5, extra=np.arange(5))], "out.parquet", {}, InvalidValueError, OTHERS),
+        ([table(5), FEWER], "out", {}, InvalidValueError, r"2\.parquet: has 2 members .*1\.parquet has 3"),
+        (
+            [table(5, **{FEW[0]: np.zeros(5)})],
+            "out.parquet",
+            {},
+            InvalidValueError,
+            f"column '{FEW[0]}' has the name of a measure",
+        ),
+        ([TEXT], "out.parquet", {}, InvalidValueError, "column 'mean_0' must hold numbers, its type is string"),
+        ([table(5)], "out.parquet", {"weights": [0.5, 0.5]}, ArgumentError, "weights must"),
+        ([table(5)], "out.parquet", {"weights": [0.5, 0.5, 0.5]}, ArgumentError, "weights must"),
+    ],
+    ids=["other columns", "fewer members", "name of a measure", "text", "two weights", "weights of more than one"],
+)
+def test_tables_that_do_not_fit_are_refused_and_nothing_is_written(
+    tmp_path: Path, tables: list[pa.Table], target: str, options: dict, error: type[Exception], message: str
+) -> None:
+    paths = [write_table(given, tmp_path / f"{i}.parquet") for i, given in enumerate(tables, 1)]
+    refused(error, message, paths, tmp_path / target, measures=FEW, **options)
+    assert not (tmp_path / target).exists()
 
 
 def test_members_must_be_numbers(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"mean_0": ["a"], "variance_0": [1.0]}), tmp_path / "in.parquet")
-    with pytest.raises(InvalidValueError, match="column 'mean_0' must hold numbers, its type is string"):
-        score(tmp_path / "in.parquet", tmp_path / "out.parquet")
     (tmp_path / "in.csv").write_text("mean_0,variance_0\n1,1\nx,1\n")
     refused(FileError, r"in\.csv: column 'mean_0': .*'x'; members must be numbers", tmp_path / "in.csv", tmp_path / "out.parquet")
 
@@ -143,12 +142,6 @@ def test_a_column_of_two_types_in_a_csv_file_is_named(tmp_path: Path, monkeypatc
         score(tmp_path / "in.csv", tmp_path / "out.parquet", measures=FEW)
     score(tmp_path / "in.csv", tmp_path / "out.csv", measures=FEW)
     assert pyarrow.csv.read_csv(tmp_path / "out.csv").column("id").to_pylist() == ["7"] * 50 + ["seven"]
-
-
-@pytest.mark.parametrize("weights", [[0.5, 0.5], [0.5, 0.5, 0.5]])
-def test_weights_must_fit(tmp_path: Path, weights: list[float]) -> None:
-    pq.write_table(table(5), tmp_path / "in.parquet")
-    refused(ArgumentError, "weights must", tmp_path / "in.parquet", tmp_path / "out.parquet", weights=weights)
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -168,7 +161,12 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_outputs_in_the_way_of_inputs_are_refused(partitioned: Path, tmp_path: Path) -> None:
-    for output, message in [(partitioned, "lies in"), (partitioned / "out", "lies in"), (tmp_path / "out.txt", "ends in")]:
+    for output, message in [
+        (partitioned, "lies in"),
+        (partitioned / "out", "lies in"),
+        (tmp_path / "out.txt", "ends in"),
+        (tmp_path / "out.parquet", "partition keys"),
+    ]:
         refused(ArgumentError, message, partitioned, output, overwrite=True)
     refused(ArgumentError, "is an input", partitioned / PARTS[0], partitioned / PARTS[0], overwrite=True)
     refused(ArgumentError, "holds the inputs", partitioned / PARTS[0], tmp_path, overwrite=True)

@@ -36,15 +36,21 @@ from uqprism.files.points import Points
 
 
 def test_the_default_is_twelve_measures_and_no_members(tmp_path: Path) -> None:
-    given = table()
-    pq.write_table(given, tmp_path / "in.parquet")
-    report = score(tmp_path / "in.parquet", tmp_path / "out.parquet")
+    given = write_table(table(), tmp_path / "in.parquet")
+    report = score(given, tmp_path / "out.parquet")
     scored = pq.read_table(tmp_path / "out.parquet")
     assert scored.column_names == ["key", *DEFAULT]
     assert len(DEFAULT) == 12
-    assert scored.column("key").equals(given.column("key"))
-    assert_scored(scored, given)
+    assert scored.column("key").equals(table().column("key"))
+    assert_scored(scored, table())
     assert (report.rows, report.bad_rows, report.parts) == (50, 0, (tmp_path / "out.parquet",))
+
+
+def test_members_are_kept_on_request_and_give_the_precision(tmp_path: Path) -> None:
+    given = table(dtype="float32")
+    scored = score_table(tmp_path, given, measures=FEW, keep_members=True)
+    assert scored.select(given.column_names).equals(given)
+    assert_scored(scored, given, FEW)
 
 
 def test_other_columns_pass_through_with_types_nulls_and_order(tmp_path: Path) -> None:
@@ -86,12 +92,6 @@ def test_a_pandas_index_survives(tmp_path: Path) -> None:
     assert list(found.columns) == FEW
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_precision_follows_the_members(tmp_path: Path, dtype: str) -> None:
-    given = table(dtype=dtype)
-    assert_scored(score_table(tmp_path, given, measures=FEW), given, FEW)
-
-
 def test_whole_numbers_and_decimals_count_as_double(tmp_path: Path) -> None:
     plain = pa.table(
         {"mean_0": [1, 2], "mean_1": [3, 5], "scale_0": [1, 2], "scale_1": [decimal.Decimal("0.5"), decimal.Decimal("1.5")]}
@@ -99,11 +99,6 @@ def test_whole_numbers_and_decimals_count_as_double(tmp_path: Path) -> None:
     ens = up.EnsemblePrediction.gaussian(mean=[[1.0, 2.0], [3.0, 5.0]], scale=[[1.0, 2.0], [0.5, 1.5]])
     found = score_table(tmp_path, plain, measures="crps.bayes.members").column(0).to_numpy()
     np.testing.assert_allclose(found, up.evaluate(ens, "crps.bayes.members")["crps.bayes.members"], rtol=1e-14)
-
-
-def test_members_are_kept_on_request(tmp_path: Path) -> None:
-    given = table()
-    assert score_table(tmp_path, given, measures=FEW, keep_members=True).select(given.column_names).equals(given)
 
 
 def test_csv_to_csv_leaves_other_columns_as_they_are_written(tmp_path: Path) -> None:
