@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+ROOT = Path(__file__).parents[1]
 ORACLE = json.loads((Path(__file__).parent / "oracle_cases.json").read_text())["cases"]
-LIBRARIES = ("numpy", "torch", "jax")
 
 
 def as_array(library: str, values: object, dtype: str = "float64") -> object:
@@ -33,12 +33,12 @@ def as_array(library: str, values: object, dtype: str = "float64") -> object:
 def run_python(code: str, *arguments: object, **environment: str) -> str:
     """What this code prints in an interpreter of its own, where warnings are errors."""
     command = [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
-    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-@pytest.fixture(params=LIBRARIES)
+@pytest.fixture(params=["numpy", "torch", pytest.param("jax", marks=pytest.mark.slow)])
 def library(request: pytest.FixtureRequest) -> str:
     return request.param
 

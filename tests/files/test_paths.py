@@ -99,32 +99,23 @@ def test_large_files_are_cut_at_row_groups(tmp_path: Path) -> None:
     assert_scored(pa.concat_tables([pq.read_table(path) for path in report.parts]), given, FEW)
 
 
-OTHERS = r"2\.parquet: its columns are not those of .*1\.parquet"
-FEWER = table(5).drop_columns(["mean_2", "variance_2"])
-TEXT = pa.table({"mean_0": ["a"], "variance_0": [1.0]})
+OTHERS = [table(5), table(5, extra=np.arange(5))]
+FEWER = [table(5), table(5).drop_columns(["mean_2", "variance_2"])]
+TAKEN = [table(5, **{FEW[0]: np.zeros(5)})]
+TEXT = [pa.table({"mean_0": ["a"], "variance_0": [1.0]})]
+UNFIT = {
+    "other columns": (OTHERS, "out.parquet", {}, InvalidValueError, r"2\.parquet: its columns are not those of .*1\.parquet"),
+    "fewer members": (FEWER, "out", {}, InvalidValueError, r"2\.parquet: has 2 members .*1\.parquet has 3"),
+    "a measure": (TAKEN, "out.parquet", {}, InvalidValueError, f"column '{FEW[0]}' has the name of a measure"),
+    "text": (TEXT, "out.parquet", {}, InvalidValueError, "column 'mean_0' must hold numbers, its type is string"),
+    "two weights": ([table(5)], "out.parquet", {"weights": [0.5, 0.5]}, ArgumentError, "weights must"),
+    "heavy weights": ([table(5)], "out.parquet", {"weights": [0.5, 0.5, 0.5]}, ArgumentError, "weights must"),
+}
 
 
-@pytest.mark.parametrize(
-    ("tables", "target", "options", "error", "message"),
-    [
-        ([table(5), table(5, extra=np.arange(5))], "out.parquet", {}, InvalidValueError, OTHERS),
-        ([table(5), FEWER], "out", {}, InvalidValueError, r"2\.parquet: has 2 members .*1\.parquet has 3"),
-        (
-            [table(5, **{FEW[0]: np.zeros(5)})],
-            "out.parquet",
-            {},
-            InvalidValueError,
-            f"column '{FEW[0]}' has the name of a measure",
-        ),
-        ([TEXT], "out.parquet", {}, InvalidValueError, "column 'mean_0' must hold numbers, its type is string"),
-        ([table(5)], "out.parquet", {"weights": [0.5, 0.5]}, ArgumentError, "weights must"),
-        ([table(5)], "out.parquet", {"weights": [0.5, 0.5, 0.5]}, ArgumentError, "weights must"),
-    ],
-    ids=["other columns", "fewer members", "name of a measure", "text", "two weights", "weights of more than one"],
-)
-def test_tables_that_do_not_fit_are_refused_and_nothing_is_written(
-    tmp_path: Path, tables: list[pa.Table], target: str, options: dict, error: type[Exception], message: str
-) -> None:
+@pytest.mark.parametrize("case", UNFIT)
+def test_tables_that_do_not_fit_are_refused_and_nothing_is_written(tmp_path: Path, case: str) -> None:
+    tables, target, options, error, message = UNFIT[case]
     paths = [write_table(given, tmp_path / f"{i}.parquet") for i, given in enumerate(tables, 1)]
     refused(error, message, paths, tmp_path / target, measures=FEW, **options)
     assert not (tmp_path / target).exists()
