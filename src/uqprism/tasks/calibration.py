@@ -10,12 +10,12 @@ import numpy as np
 
 from uqprism.arrays import Array, from_numpy, to_numpy
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.errors import ArrayTypeError, InvalidValueError, ShapeError
+from uqprism.errors import InvalidValueError
 from uqprism.families import Draws
 from uqprism.support.optional import require
-from uqprism.tasks.scores import real_numbers
+from uqprism.tasks.scores import with_targets
 
-LEVELS = tuple(round(0.05 * i, 2) for i in range(1, 20))
+LEVELS = tuple(round(0.05 * i, 2) for i in range(1, 20))  # rounded, because 0.05 * 3 is not 0.15
 Levels = float | Sequence[float] | np.ndarray
 VALUES_AT_ONCE = 1 << 22  # the distribution function of a mixture looks at every member
 
@@ -53,6 +53,7 @@ class Calibration:
 
     def histogram_by_chance(self, bins: int = 20, confidence: float = 0.95) -> tuple[float, float]:
         """The lowest and highest count that all bars together stay between by chance (Bonferroni), for correct predictions."""
+        # Each bar alone is binomial; their joint range is only bounded.
         low, high = _binomial(np.array([1.0 / bins]), self.n_points, 1.0 - (1.0 - confidence) / bins)
         return float(low[0]) * self.n_points, float(high[0]) * self.n_points
 
@@ -93,11 +94,7 @@ def calibration(ensemble: EnsemblePrediction, target: Array, *, seed: int = 0) -
         target: the observed values, in the shape of the points.
         seed: of the random part of ranks among samples; nothing else is random.
     """
-    if not isinstance(ensemble, EnsemblePrediction):
-        raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(ensemble).__name__}; the target comes second")
-    if np.shape(target) != tuple(ensemble.points_shape):
-        raise ShapeError(f"target must have the shape of the points {ensemble.points_shape}, got {np.shape(target)}")
-    flat, y = ensemble.flat(), real_numbers(target, "target", finite=True)
+    flat, y = with_targets(ensemble, target)
     n_draws, rng = len(flat.members.draws) if isinstance(flat.members, Draws) else 1, np.random.default_rng(seed)
     step = max(1, VALUES_AT_ONCE // (flat.n_members * n_draws))
     found = []
@@ -107,6 +104,7 @@ def calibration(ensemble: EnsemblePrediction, target: Array, *, seed: int = 0) -
             found.append(_ranks(part.members, part.weights, own, rng))
         else:
             found.append(to_numpy(part.mixture.cdf(from_numpy(own, part.members.centre))))
+    # A weighted sum of probabilities may exceed 1 by rounding.
     return Calibration(np.clip(np.concatenate(found).astype(np.float64, copy=False), 0.0, 1.0))
 
 
@@ -114,9 +112,11 @@ def _ranks(members: Draws, member_weights: Array | None, y: np.ndarray, rng: np.
     """The weight of the draws below y, with a random part of the weight of those equal to it and of y as one draw more."""
     draws, weights = to_numpy(members.draws), to_numpy(members.weights)  # (draws, members, points)
     shares = np.full(draws.shape[1], 1.0 / draws.shape[1]) if member_weights is None else to_numpy(member_weights)
+    # A target in double precision would equal no draw in single precision.
     weights, y = weights * shares.reshape(-1, 1), y.astype(draws.dtype)
     below, equal = (np.sum(weights * chosen, axis=(0, 1)) for chosen in (draws < y, draws == y))
     itself = np.sum(weights**2, axis=(0, 1))  # 1 / n for n equal weights
+    # Among n draws of equal weight the target has n + 1 places; the random part makes all of them equally wide.
     return (below + rng.random(len(y)) * (equal + itself)) / (1.0 + itself)
 
 
@@ -131,9 +131,8 @@ def _binomial(shares: np.ndarray, n_points: int, confidence: float) -> tuple[np.
     if not 0.0 < confidence < 1.0:
         raise InvalidValueError(f"confidence must be between 0 and 1, got {confidence}; 0.95 is usual")
     outside = (1.0 - confidence) / 2.0
-    return _binomial_quantile(outside, n_points, shares) / n_points, _binomial_quantile(
-        1.0 - outside, n_points, shares
-    ) / n_points
+    low, high = (_binomial_quantile(level, n_points, shares) / n_points for level in (outside, 1.0 - outside))
+    return low, high
 
 
 def _binomial_quantile(level: float, n: int, share: np.ndarray) -> np.ndarray:
@@ -141,5 +140,5 @@ def _binomial_quantile(level: float, n: int, share: np.ndarray) -> np.ndarray:
     from scipy.special import bdtr, bdtrik
 
     found = np.ceil(bdtrik(level, n, share))
-    below = np.maximum(found - 1.0, 0.0)
+    below = np.maximum(found - 1.0, 0.0)  # `bdtrik` rounds, and may be one count too high
     return np.where(bdtr(below, n, share) >= level, below, found)

@@ -15,7 +15,7 @@ from uqprism.tasks.scores import as_scores
 from uqprism.tasks.task import recommend
 
 ROUNDING = 1e-12  # relative: values that are equal on paper differ by less
-FEWEST_DIGITS, MOST_DIGITS = 3, 17
+FEWEST_DIGITS, MOST_DIGITS = 3, 17  # 17 digits write any double exactly
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,15 +55,15 @@ class Flagged:
     def shortest(self) -> str:
         """The threshold in the fewest digits, at least three, that flag the same of these rows."""
         for digits in range(FEWEST_DIGITS, MOST_DIGITS):
-            told = f"{Context(digits, ROUND_FLOOR).create_decimal(self.threshold):f}"
-            if self.below < float(told) <= self.threshold:
-                return told.rstrip("0").rstrip(".") if "." in told else told
+            text = f"{Context(digits, ROUND_FLOOR).create_decimal(self.threshold):f}"
+            if self.below < float(text) <= self.threshold:
+                return text.rstrip("0").rstrip(".") if "." in text else text
         return repr(self.threshold)
 
     def __repr__(self) -> str:
         ties = f", {self.asked:.3g} asked for: ties allow no fewer" if self.tied else ""
-        told = f"{self.count:,} of {len(self.rows):,} rows (share {self.share:.3g}{ties})"
-        return f"<Flagged: {told}, {self.measure} >= {self.shortest}>"
+        text = f"{self.count:,} of {len(self.rows):,} rows (share {self.share:.3g}{ties})"
+        return f"<Flagged: {text}, {self.measure} >= {self.shortest}>"
 
 
 def flag(table: Any, share: float = 0.1, *, measure: object = None) -> Flagged:
@@ -88,7 +88,8 @@ def flag(table: Any, share: float = 0.1, *, measure: object = None) -> Flagged:
         raise unknown("measure in this table", name, columns)
     values = columns[name]
     count = _whole_rows(share, len(values))
-    last = np.partition(values, -count)[-count]
+    last = np.partition(values, -count)[-count]  # the whole order is not needed
+    # An infinite value has no values next to it, and infinity less infinity is NaN.
     threshold = float(values[values >= last - ROUNDING * abs(last)].min()) if np.isfinite(last) else float(last)
     rows = values >= threshold
     return Flagged(rows, threshold, name, share, float(values[~rows].max(initial=-np.inf)))

@@ -56,6 +56,7 @@ class Ranks:
 def tau_matrix(columns: Iterable[np.ndarray]) -> np.ndarray:
     """tau-b between all columns of numbers (points,), (columns, columns); NaN in row and column of one that is constant."""
     distinct: dict[bytes, Ranks] = {}
+    # Many measures share a ranking, such as all rules on one Gaussian: each ranking is compared once.
     rankings = [distinct.setdefault(ranks.fingerprint, ranks) for ranks in map(Ranks.of, columns)]
     # Those without ties first: x is then tied only where y is too, and most pairs are spared what ties cost.
     ordered = sorted(distinct.values(), key=lambda ranking: ranking.tied_pairs > 0)
@@ -70,13 +71,13 @@ def _between(rankings: Sequence[Ranks]) -> np.ndarray:
 
     def fill(i: int) -> None:
         order = np.argsort(rankings[i].ranks)
-        for start in range(i + 1, len(rankings), step):
+        for start in range(i + 1, len(rankings), step):  # each pair once, since tau is symmetric
             others = slice(start, start + step)
             discordant, tied = _count(rankings[i], order, np.stack([each.ranks for each in rankings[others]]))
             tied_less_discordant[i, others] = tied - 2 * discordant
 
     with ThreadPoolExecutor(threads()) as pool:  # sorting releases the interpreter's lock
-        list(pool.map(fill, range(len(rankings))))
+        list(pool.map(fill, range(len(rankings))))  # a list, so that an error in a thread is raised here
     tied, untied = (np.array(pairs) for pairs in zip(*((each.tied_pairs, each.untied_pairs) for each in rankings), strict=True))
     difference = tied_less_discordant + tied_less_discordant.T + untied[:, None] - tied
     np.fill_diagonal(difference, untied)
@@ -89,8 +90,8 @@ def _count(x: Ranks, order: np.ndarray, others: np.ndarray) -> tuple[np.ndarray,
     """Discordant pairs of x, which sorts the points into this order, and each of the others; and the pairs tied in both."""
     if x.tied_pairs == 0:
         return inversions(np.take(others, order, axis=1)), 0
-    n_points = np.int64(len(order))
-    keys = x.ranks * n_points + others
+    n_points = np.int64(len(order))  # the product of ranks and points outgrows 32 bits
+    keys = x.ranks * n_points + others  # sorted by x and then by y, pairs that are tied in x are no inversions of y
     keys.sort(axis=1)
     return inversions(keys - x.ranks[order] * n_points), _equal_pairs(keys)
 
@@ -110,7 +111,7 @@ def inversions(sequences: np.ndarray) -> np.ndarray:
     keys = np.full((rows, len(places)), length, dtype=np.int32 if narrow else np.int64)  # the padding adds no inversions
     keys[:, :length] = sequences
     found = _inversions_within(keys.reshape(rows, -1, leaf))
-    keys <<= levels
+    keys <<= levels  # the block in the low bits: equal numbers stay in the order of their blocks and are no inversions
     keys |= blocks.astype(keys.dtype)
     for level in range(levels):
         keys.reshape(-1, leaf << (level + 1)).sort(axis=1)
@@ -121,8 +122,9 @@ def inversions(sequences: np.ndarray) -> np.ndarray:
 
 def _inversions_within(blocks: np.ndarray) -> np.ndarray:
     """Inversions inside all blocks of each row, (rows, blocks, length), by comparing all pairs."""
+    # The long axis last, so that each comparison runs along contiguous memory.
     side_by_side = np.ascontiguousarray(blocks.transpose(0, 2, 1))
-    found = np.zeros(side_by_side.shape, dtype=np.uint8)
+    found = np.zeros(side_by_side.shape, dtype=np.uint8)  # a place has at most LEAF - 1 larger numbers before it
     for gap in range(1, side_by_side.shape[1]):
         found[:, gap:] += side_by_side[:, :-gap] > side_by_side[:, gap:]
     return found.sum(axis=(1, 2), dtype=np.int64)

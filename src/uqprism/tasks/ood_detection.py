@@ -15,7 +15,7 @@ from uqprism.tasks.result import TaskResult, with_references
 from uqprism.tasks.scores import Scores, as_scores, is_table
 from uqprism.tasks.task import Metric, Recommendation, ReportSection, Task, printed, register
 
-FALSE_POSITIVE_RATES = np.linspace(0.0, 1.0, 201)
+FALSE_POSITIVE_RATES = np.linspace(0.0, 1.0, 201)  # one grid for all curves, so that those of several data sets have a mean
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,9 @@ def average_precision(separation: Separation) -> np.ndarray:
 def false_positives(separation: Separation, share: float = 0.95) -> np.ndarray:
     """The share of known points flagged by the highest threshold that flags this share of the OOD points."""
     flagged = separation.ood[:, -1:] - separation.ood[:, :-1]
+    # A whole number of points counts as enough, although its product with the share may be rounded up.
     enough = flagged >= share * (1.0 - 1e-12) * separation.ood[:, -1:]
+    # The last that is true: `argmax` finds the first one from the other end.
     last = enough.shape[1] - 1 - np.argmax(enough[:, ::-1], axis=1)
     return 1.0 - separation.known[np.arange(len(last)), last] / separation.known[:, -1]
 
@@ -127,26 +129,29 @@ def ood_detection(
         table_in: a `MeasureTable`, a mapping, a data frame or an array of uncertainties: the known points.
         table_out: the same of OOD points; or a mapping of names to such tables for several data sets at once, whose mean the
             result is, with each under `result.parts`.
-        metric: the one that counts; the others come along in `result.metrics`.
+        metric: the one that counts; the others are in `result.metrics`.
         resamples: of the points of either kind, for spreads and paired comparisons; 0 for none.
         seed: of the resamples.
     """
     if metric not in METRICS:
         raise unknown("metric", metric, METRICS)
     known = as_scores(table_in, "table_in")
+    # The known points are resampled once for all sets, whose results are averaged row by row.
     drawn = Resampling.of(known.n_points, resamples, seed)
     several = isinstance(table_out, Mapping) and bool(table_out)
+    # A mapping to plain arrays is one table if `table_in` is a table, and several sets if that is an array.
     several = several and (all(map(is_table, table_out.values())) or not is_table(table_in))
     parts = {}
     for stream, (name, table) in enumerate(table_out.items() if several else [("", table_out)], start=1):
         ood = as_scores(table, f"table_out[{name!r}]" if several else "table_out")
+        # Each set has a stream of its own, independent of the known points'.
         both = drawn, Resampling.of(ood.n_points, resamples, seed, stream)
         parts[str(name)] = _detect(known, ood, metric, both, seed)
     return TaskResult.average(parts) if several else parts[""]
 
 
 def _detect(known: Scores, ood: Scores, metric: str, drawn: tuple[Resampling, Resampling], seed: int) -> TaskResult:
-    _check_measures(known, ood)
+    _check_measures(known, ood)  # a measure of `table_out` alone would be dropped unnoticed
     names = [metric, *(name for name in METRICS if name != metric)]
 
     def judge(name: str, column: np.ndarray) -> tuple[list[float], np.ndarray, np.ndarray]:

@@ -9,11 +9,10 @@ import numpy as np
 
 from uqprism.arrays import Array, from_numpy, to_numpy
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.errors import ArrayTypeError, ShapeError
 from uqprism.evaluation import evaluate
 from uqprism.registry import unknown
 from uqprism.rules import Log
-from uqprism.tasks.scores import real_numbers
+from uqprism.tasks.scores import with_targets
 
 Kind = Literal["squared", "absolute", "nll", "crps"]
 PAIRS_AT_ONCE = 1 << 22  # the CRPS of a mixture needs all pairs of members
@@ -23,6 +22,7 @@ ERRORS: dict[str, Callable[[EnsemblePrediction, Array], Array]] = {
     "squared": lambda ensemble, y: (ensemble.mixture.mean - y) ** 2,
     "absolute": lambda ensemble, y: abs(ensemble.mixture.mean - y),
     "nll": lambda ensemble, y: Log().score(ensemble.mixture, y),
+    # E|X - y| - E|X - X'| / 2 (Gneiting and Raftery 2007).
     "crps": lambda ensemble, y: ensemble.mixture.absolute_deviation(y) - evaluate(ensemble, HALF_SPREAD)[HALF_SPREAD],
 }
 
@@ -35,13 +35,9 @@ def prediction_error(ensemble: EnsemblePrediction, target: Array, kind: Kind = "
         target: the observed values, in the shape of the points.
         kind: `squared` or `absolute` error of the mixture's mean; `nll` or `crps`, the log score or the CRPS of the mixture.
     """
-    if not isinstance(ensemble, EnsemblePrediction):
-        raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(ensemble).__name__}; the target comes second")
+    flat, y = with_targets(ensemble, target)
     if kind not in get_args(Kind):
         raise unknown("kind of error", kind, get_args(Kind))
-    if np.shape(target) != tuple(ensemble.points_shape):
-        raise ShapeError(f"target must have the shape of the points {ensemble.points_shape}, got {np.shape(target)}")
-    flat, y = ensemble.flat(), real_numbers(target, "target", finite=True)
     step = max(1, PAIRS_AT_ONCE // flat.n_members**2)
     found = []
     for start in range(0, len(y), step):

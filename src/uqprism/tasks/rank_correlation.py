@@ -78,6 +78,7 @@ class RankCorrelation:
         if len(ranked) > 2:
             from scipy.cluster.hierarchy import leaves_list, linkage
 
+            # The optimal order of leaves: Bar-Joseph, Gifford and Jaakkola 2001.
             tree = linkage(self.select(ranked)._distances(), method="average", optimal_ordering=True)
             ranked = tuple(ranked[i] for i in leaves_list(tree))
         return ranked + constant
@@ -102,6 +103,7 @@ class RankCorrelation:
             return [(name,) for name in ranked]
         from scipy.cluster.hierarchy import fcluster, linkage
 
+        # Single linkage would join the ends of a chain, which differ.
         tree = linkage(self.select(ranked)._distances(), method="complete")
         groups: dict[int, list[str]] = {}
         for name, label in zip(ranked, fcluster(tree, 1.0 - threshold, criterion="distance"), strict=True):
@@ -158,7 +160,7 @@ class RankCorrelation:
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Names, matrix (null where there is no order) and groups of the same ranking as JSON text; also into a file."""
-        rows = [[None if np.isnan(tau) else tau for tau in row] for row in self.matrix.tolist()]
+        rows = [[None if np.isnan(tau) else tau for tau in row] for row in self.matrix.tolist()]  # JSON has no NaN
         about = {"task": "rank_correlation", "metric": "tau_b", "same_rankings": self.same_rankings()}
         text = json.dumps({**about, "names": self.names, "matrix": rows})
         if path is not None:

@@ -39,6 +39,7 @@ class Ranking:
         along = np.cumsum(begins)
         if most is not None and along[-1] >= most:
             starts = np.concatenate([[0], np.flatnonzero(begins)])
+            # Whole steps are put together, by the share of points before them, so that ties stay ties.
             along = np.unique(starts[along] * most // len(scores), return_inverse=True)[1]
         steps = np.empty(len(scores), dtype=np.intp)
         steps[order] = along
@@ -52,7 +53,7 @@ class Ranking:
         """Sums of values (resamples, points) over all points up to each step: (resamples, steps + 1), from zero."""
         found = np.zeros((len(values), self.n_steps + 1))
         for total, row in zip(found, values, strict=True):
-            total[1:] = np.bincount(self.steps, row, self.n_steps)
+            total[1:] = np.bincount(self.steps, row, self.n_steps)  # sums by step need one pass over the points, in any order
         return np.cumsum(found, axis=1, out=found)
 
 
@@ -135,17 +136,19 @@ class Resampling:
             raise InvalidValueError(f"resamples must be 0, for no spread, or 2 and more; 500 is usual, got {resamples!r}")
         if not isinstance(seed, numbers.Integral) or seed < 0:
             raise InvalidValueError(f"seed must be an integer that is not negative, got {seed!r}")
-        rng = np.random.default_rng([int(seed), stream])
+        rng = np.random.default_rng([int(seed), stream])  # NumPy mixes both numbers, so that streams are independent
         n = min(n_points, MOST_POINTS)
         rows = np.arange(n) if n == n_points else np.sort(rng.choice(n_points, n, replace=False))
         counts = np.empty((resamples, n))
         for row in counts:
+            # The bootstrap as counts: all measures share them, and no point is copied.
             row[:] = np.bincount(rng.integers(0, n, n), minlength=n)
         return cls(rows, counts, n_points)
 
     @property
     def once(self) -> np.ndarray:
         """Every row once, scaled to all points, (1, rows): the metric without resampling."""
+        # Average precision depends on how many points of each kind there are, so a part stands for all.
         return np.full((1, len(self.rows)), self.n_points / len(self.rows))
 
     @property
@@ -199,6 +202,7 @@ def not_worse(
         raise InvalidValueError(f"margin must not be negative, got {margin}")
     sign = 1.0 if higher_is_better else -1.0
     noise = sign * (replicates - replicates.mean(axis=0))
+    # Measures that rank alike differ by rounding, which studentising would blow up.
     rounding = SAME * noise.std(axis=0).max(initial=0.0)
     doubt = few_runs(degrees, noise.shape)
     stays = np.ones(len(values), dtype=bool)
@@ -222,4 +226,5 @@ def few_runs(degrees: int | None, shape: tuple[int, ...]) -> np.ndarray:
     """Factors that turn normal noise into that of a t distribution, because a spread from few runs is uncertain itself."""
     if degrees is None:
         return np.ones(shape)
+    # With a fixed seed, so that a result has the same interval every time.
     return np.sqrt(degrees / np.random.default_rng(0).chisquare(degrees, shape))

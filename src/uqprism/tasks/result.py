@@ -19,8 +19,8 @@ from uqprism.tasks.resampling import few_runs, not_worse
 from uqprism.tasks.task import TASKS, Metric, metric_of
 
 FORMAT = "uqprism.TaskResult"
-SHOWN = 12
-MANY = 1_000
+SHOWN = 12  # measures that printing a result shows
+MANY = 1_000  # draws of the noise between runs, where no part has resamples to go by
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +103,7 @@ class TaskResult(Mapping[str, float]):
             raise InvalidValueError(f"level must be between 0 and 1, got {level}; 0.95 is usual")
         found = self._replicates()
         middle = found.mean(axis=0)
+        # A spread estimated from a few runs is uncertain itself, so the interval widens as that of Student's t.
         wide = middle + few_runs(self.degrees, found.shape) * (found - middle)
         ends = np.quantile(wide, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
         return {name: (float(low), float(high)) for name, (low, high) in zip(self.measured, ends.T, strict=True)}
@@ -110,11 +111,13 @@ class TaskResult(Mapping[str, float]):
     def _replicates(self) -> np.ndarray:
         if self.replicates is None or not self.has_spread:
             raise ArgumentError("this result has no spread; run the task with resamples=500 or more")
+        # A resample in which one measure is undefined is left out for all, so that comparisons stay paired.
         return self.replicates[~np.isnan(self.replicates).any(axis=1)]
 
     @property
     def has_spread(self) -> bool:
         """Whether there are resamples that give a spread."""
+        # A standard deviation needs two resamples.
         return self.replicates is not None and int((~np.isnan(self.replicates).any(axis=1)).sum()) > 1
 
     @property
@@ -128,6 +131,7 @@ class TaskResult(Mapping[str, float]):
         if metric not in (None, self.metric):
             return metric_of(self.task, metric)
         known = metric_of(self.task, self.metric)
+        # A metric of this name but with another direction is not the one that is registered.
         same = known.higher_is_better == self.higher_is_better
         return known if same else Metric(name=self.metric, higher_is_better=self.higher_is_better)
 
@@ -177,6 +181,7 @@ class TaskResult(Mapping[str, float]):
         """Draw the result, on these axes or on a new figure; returns the axes. Options as in `uqprism.plots`."""
         from uqprism import plots
 
+        # By name, so that files can hold it and `plots` is loaded only to draw.
         return getattr(plots, self.figure)(self, ax=ax, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -196,8 +201,8 @@ class TaskResult(Mapping[str, float]):
         width = max(len(row["measure"]) for row in rows[:SHOWN])
         lines = [f"{self.task}: {self.metric} ({better} is better), {len(self)} measure{'s' if len(self) > 1 else ''}"]
         for row in rows[:SHOWN]:
-            told = f" +- {row['spread']:.4f}{'  not worse than the best' if row['not_worse'] else ''}" if names else ""
-            lines.append(f"  {row['measure']:<{width}}  {row[self.metric]:.4f}{told}")
+            suffix = f" +- {row['spread']:.4f}{'  not worse than the best' if row['not_worse'] else ''}" if names else ""
+            lines.append(f"  {row['measure']:<{width}}  {row[self.metric]:.4f}{suffix}")
         return "\n".join([*lines, f"  ... and {len(self) - SHOWN} more"] if len(self) > SHOWN else lines)
 
     def __repr__(self) -> str:
@@ -220,7 +225,7 @@ class TaskResult(Mapping[str, float]):
         first = results[0]
         metrics = {name: _mean([part.metrics[name] for part in results]) for name in first.metrics}
         shapes = [{name: curve.shape for name, curve in part.curves.items()} for part in results]
-        alike = all(shape == shapes[0] for shape in shapes)
+        alike = all(shape == shapes[0] for shape in shapes)  # curves of different lengths have no mean
         curves = {name: np.mean([part.curves[name] for part in results], axis=0) for name in first.curves} if alike else {}
         return dataclasses.replace(
             first,
@@ -265,6 +270,7 @@ def _averaged_replicates(results: Sequence[TaskResult], seed: int | None) -> np.
         raise ArgumentError(
             f"parts must all have resamples or none, {len(known)} of {n_runs} have; run the others with resamples"
         )
+    # Row by row: parts that share points, as OOD data sets share the known ones, share the resamples of those.
     points = np.mean(_cut(known), axis=0) if known else None
     if seed is None or n_runs < 2:
         return points
@@ -276,7 +282,7 @@ def _averaged_replicates(results: Sequence[TaskResult], seed: int | None) -> np.
 
 def _cut(replicates: Sequence[Any]) -> list[np.ndarray]:
     """The same number of resamples from each."""
-    shortest = min(map(len, replicates), default=0)
+    shortest = min(map(len, replicates), default=0)  # parts may have different numbers of resamples
     return [each[:shortest] for each in replicates]
 
 

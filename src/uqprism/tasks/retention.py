@@ -15,10 +15,10 @@ from uqprism.tasks.resampling import Ranking
 from uqprism.tasks.scores import as_scores, errors_of
 from uqprism.tasks.task import Metric
 
-GRID = np.arange(1, 101) / 100.0
-PAPER_RETENTIONS = np.arange(50, 101) / 100.0
+GRID = np.arange(1, 101) / 100.0  # divided once: steps of 0.01 added up would miss 1.0 by rounding
+PAPER_RETENTIONS = np.arange(50, 101) / 100.0  # the paper averages over retentions from a half
 ERRORS_AT = (80, 90, 95)
-ROUNDING = 1e-12
+ROUNDING = 1e-12  # relative: the sum of the same errors in another order differs by less
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Population:
     def of(cls, error: np.ndarray, counts: np.ndarray | None = None) -> Population:
         """Points with these errors, (points,); each once unless counted."""
         counts = np.ones((1, len(error))) if counts is None else counts
-        return cls(counts, counts * error)
+        return cls(counts, counts * error)  # multiplied once, since every measure sums these products
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Course:
 
     def value(self, metric: RetentionMetric, kept: Kept) -> np.ndarray:
         """The metric of an order in each resample; NaN in a resample of equal errors."""
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore"):  # equal errors leave nothing to divide by
             found = metric.value(*(metric.area(curve) for curve in (kept, self.best, Kept.at_random(self.best))))
         return np.where(np.isfinite(found), found, np.nan)
 
@@ -121,9 +121,10 @@ def _mean_over_every_count(kept: Kept) -> np.ndarray:
     """The mean over k = 1, 2, ... of the mean error of the first k; in closed form across a group of ties."""
     counts, sums = kept.counts, kept.sums
     n = int(counts[:, -1].max(initial=1.0))
+    # Sum over k of (start + slope k) / k, from a to b, is start (H(b) - H(a)) + slope (b - a), with harmonic numbers H.
     harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, n + 1))])[counts.astype(np.intp)]
     width = np.diff(counts, axis=1)
-    slope = np.diff(sums, axis=1) / np.where(width > 0.0, width, 1.0)
+    slope = np.diff(sums, axis=1) / np.where(width > 0.0, width, 1.0)  # no point of a step may be in a resample
     start = sums[:, :-1] - slope * counts[:, :-1]
     return np.sum(start * np.diff(harmonic, axis=1) + slope * width, axis=1) / n
 
@@ -131,6 +132,7 @@ def _mean_over_every_count(kept: Kept) -> np.ndarray:
 def _area_with_rejected_solved(kept: Kept) -> np.ndarray:
     """The area under the error of all points when rejected ones have none, by trapezia over every count."""
     heights = (kept.sums[:, 1:] + kept.sums[:, :-1]) / 2.0
+    # Divided by n for the mean over all points, and by n again for shares in place of counts.
     return np.sum(heights * np.diff(kept.counts, axis=1), axis=1) / kept.counts[:, -1] ** 2
 
 
@@ -259,9 +261,9 @@ def retention_curve(error: Any, uncertainty: Any, retentions: Any = None) -> Ret
     scores = as_scores(uncertainty, "uncertainty")
     if len(scores.names) > 1:
         raise ArgumentError(f"uncertainty must be of one measure, got {len(scores.names)}; selective_prediction takes tables")
-    wrong = errors_of(error, scores)
+    errors = errors_of(error, scores)
     grid = GRID if retentions is None else resolve_retentions(retentions)
-    course = Course.of(wrong)
+    course = Course.of(errors)
     (column,) = scores.columns.values()
     kept = Kept.by(Ranking.of(column), course.points)
     means = [curve.mean_at(grid)[0] for curve in (kept, course.best, Kept.at_random(course.best))]

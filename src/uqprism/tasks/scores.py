@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from uqprism.arrays import is_array, to_numpy
+from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.support.parallel import threads
 
@@ -49,6 +50,7 @@ class Scores:
 def as_scores(table: Any, argument: str = "table", *, fewest: int = 2) -> Scores:
     """Columns out of a `MeasureTable`, a mapping of names to arrays, a data frame, or one array of uncertainties."""
     given = list(_columns(table, argument))
+    # Columns with equal names would replace each other unnoticed; the next lines count them.
     columns = {name: real_numbers(column, title, fewest=fewest) for name, title, column in given}
     if len(columns) < len(given):
         raise InvalidValueError(f"{argument} has two columns of one name among {', '.join(columns)}; rename one")
@@ -59,6 +61,7 @@ def as_scores(table: Any, argument: str = "table", *, fewest: int = 2) -> Scores
     for name, length in lengths.items():
         if length != lengths[first]:
             raise ShapeError(f"{argument} must have one length, got {length} for {name!r} and {lengths[first]} for {first!r}")
+    # Lists have a method `index`; `reindex` tells pandas apart.
     return Scores(columns, np.shape(given[0][2]), getattr(table, "index", None) if hasattr(table, "reindex") else None)
 
 
@@ -75,7 +78,7 @@ def real_numbers(values: Any, argument: str, *, finite: bool = False, fewest: in
     if len(found) < fewest:
         points = f"{fewest} point{'s' if fewest > 1 else ''}"
         raise InvalidValueError(f"{argument} must have at least {points}, got {len(found)}; give more points")
-    bad = ~np.isfinite(found) if finite else np.isnan(found)
+    bad = ~np.isfinite(found) if finite else np.isnan(found)  # infinity has a place in a ranking, NaN has none
     if bad.any():
         kind = "NaN or infinite" if finite else "NaN"
         raise InvalidValueError(
@@ -93,11 +96,22 @@ def errors_of(error: Any, scores: Scores, argument: str = "error") -> np.ndarray
             f"{argument} must have one value for each of the table's {scores.n_points} points, got {len(found)}; "
             "both must be of the same rows"
         )
+    # Flat errors fit points of any shape, but errors in another shape would belong to other points.
     if len(np.shape(error)) > 1 and np.shape(error) != scores.shape:
         raise ShapeError(f"{argument} must have the shape of the table's points {scores.shape}, got {np.shape(error)}")
+    # Pandas would match rows by their index, the arrays here go by order.
     if scores.index is not None and hasattr(error, "reindex") and not scores.index.equals(error.index):
         raise ShapeError(f"{argument} must have the index of the table; use {argument}.reindex(table.index), or reset both")
     return found
+
+
+def with_targets(ensemble: EnsemblePrediction, target: Any) -> tuple[EnsemblePrediction, np.ndarray]:
+    """An ensemble with its points along one axis, and a finite target for each of them."""
+    if not isinstance(ensemble, EnsemblePrediction):
+        raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(ensemble).__name__}; the target comes second")
+    if np.shape(target) != tuple(ensemble.points_shape):
+        raise ShapeError(f"target must have the shape of the points {ensemble.points_shape}, got {np.shape(target)}")
+    return ensemble.flat(), real_numbers(target, "target", finite=True)
 
 
 def _columns(table: Any, argument: str) -> Iterable[tuple[str, str, Any]]:

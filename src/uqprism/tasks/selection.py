@@ -148,7 +148,9 @@ def choose_among(
     """`select_measure` for a task that has been run on these scores, with resamples."""
     good = sorted(result.not_worse(level, margin), key=lambda name: simplicity(name, result.task))
     columns = _all_points(scores, ood)
+    # Among the good ones alone: a measure may rank nearly as they do and be worse, where few points carry most of the error.
     groups = rank_alike({name: columns[name] for name in good}, same=same, seed=seed)
+    # The simplest comes first, because groups keep the order of the names.
     duplicates = {name: first for first, *others in groups for name in others}
     candidates = tuple(name for name in good if name not in duplicates)
     reason = _reason(result, candidates, len(good), level)
@@ -163,7 +165,7 @@ def simplicity(name: str, task: str) -> tuple[int, ...]:
     """
     advice = TASKS.get(task).advice if task in TASKS else None
     advised = [] if advice is None else [advice.measure, *advice.alternatives]
-    rule, risk, *roles = [*name.split("."), "", ""]
+    rule, risk, *roles = [*name.split("."), "", ""]  # padded, because other names have no dots
     known = rule in PAPER and risk in RISKS
     effort = [approximations.get(role).effort for role in roles if role in approximations]
     return (
@@ -188,16 +190,16 @@ def _reason(result: TaskResult, candidates: tuple[str, ...], good: int, level: f
     chosen, spread = candidates[0], result.spread()
     best = result.best()
 
-    def told(name: str) -> str:
+    def value_of(name: str) -> str:
         return f"{result.metric} {result[name]:.4f} +- {spread[name]:.4f}"
 
     if best == chosen and good == 1:
-        found = f"Of {len(result)} measures, {chosen} is the best ({told(chosen)}), all others are significantly worse."
+        found = f"Of {len(result)} measures, {chosen} is the best ({value_of(chosen)}), all others are significantly worse."
     else:
         ways = f"{len(candidates)} ways" if len(candidates) > 1 else "the same way"
         found = (
-            f"Of {len(result)} measures, {good} are not significantly worse than the best, {best} ({told(best)}), at the "
-            f"{level:.0%} level; they rank the points in {ways}. {chosen} is the simplest ({told(chosen)})."
+            f"Of {len(result)} measures, {good} are not significantly worse than the best, {best} ({value_of(best)}), at the "
+            f"{level:.0%} level; they rank the points in {ways}. {chosen} is the simplest ({value_of(chosen)})."
         )
     chance, sign = result.describe().chance, 1.0 if result.higher_is_better else -1.0
     if chance is not None and sign * (result[chosen] - chance) <= 0.0:

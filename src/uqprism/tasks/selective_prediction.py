@@ -48,7 +48,7 @@ def selective_prediction(
     Args:
         table: a `MeasureTable`, a mapping of names to uncertainties, a data frame, or one array of uncertainties.
         error: of each point, such as `tasks.prediction_error(ensemble, y)`; any numbers of which lower is better.
-        metric: the one that counts; the others come along in `result.metrics`.
+        metric: the one that counts; the others are in `result.metrics`.
         retentions: for `prr_paper`: shares to average over, by default 0.5, 0.51, ... 1.
         resamples: of the points, for spreads and paired comparisons; 0 for none.
         seed: of the resamples.
@@ -57,17 +57,20 @@ def selective_prediction(
         InvalidValueError: all errors are equal, so that there is nothing to find; NaN among errors or uncertainties.
     """
     scores = as_scores(table)
-    wrong = errors_of(error, scores)
+    errors = errors_of(error, scores)
     chosen = resolve_metric(metric, retentions)
-    _check_errors(wrong, chosen)
-    others = [m for m in METRICS.values() if m.name != chosen.name and not (m.needs_positive and wrong.min() < 0.0)]
-    course = Course.of(wrong)
-    drawn = Resampling.of(len(wrong), resamples, seed)
-    again = [Course.of(wrong[drawn.rows], counts, MOST_STEPS) for counts in (drawn.counts, None)]
+    _check_errors(errors, chosen)
+    # Metrics that these errors leave undefined are left out, unless asked for, which is an error.
+    others = [m for m in METRICS.values() if m.name != chosen.name and not (m.needs_positive and errors.min() < 0.0)]
+    course = Course.of(errors)
+    drawn = Resampling.of(len(errors), resamples, seed)
+    # The resamples, and the same rows once each: the noise is the difference between the two.
+    again = [Course.of(errors[drawn.rows], counts, MOST_STEPS) for counts in (drawn.counts, None)]
 
     def judge(_name: str, column: np.ndarray) -> tuple[list[float], np.ndarray, np.ndarray]:
         kept = Kept.by(Ranking.of(column), course.points)
         found = [float(course.value(m, kept)[0]) for m in (chosen, *others)]
+        # Sorted once for all resamples: they repeat points, and do not change their order.
         steps = Ranking.of(column[drawn.rows], MOST_STEPS)
         noisy = [each.value(chosen, Kept.by(steps, each.points)) for each in again]
         return found, kept.mean_at(GRID)[0], drawn.replicates(found[0], *noisy)
@@ -85,8 +88,8 @@ def selective_prediction(
         metrics={m.name: {name: found[0][i + 1] for name, found in done.items()} for i, m in enumerate(others)},
         curves=with_references(references, {name: found[1] for name, found in done.items()}),
         settings={
-            "points": len(wrong),
-            "mean_error": float(wrong.mean()),
+            "points": len(errors),
+            "mean_error": float(errors.mean()),
             "resamples": int(resamples),
             "seed": int(seed),
             "retentions": (PAPER_RETENTIONS if retentions is None else resolve_retentions(retentions)).tolist(),

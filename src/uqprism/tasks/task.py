@@ -133,7 +133,7 @@ class Task:
     Attributes:
         name: of the task, of its function in Python and in results.
         command: its name on the command line, and in the addresses of pages.
-        function: that does it; the first line of its docstring is the help of the command.
+        function: computes the result; the first line of its docstring is the help of the command.
         title: a few words for people.
         summary: a line in the list of commands.
         reads: which arguments of the function come from files: `table` (measures of points), `tables` (one or several tables by
@@ -164,7 +164,7 @@ class Task:
 
     def __post_init__(self) -> None:
         if self.advice is not None:
-            object.__setattr__(self, "advice", replace(self.advice, task=self.name))
+            object.__setattr__(self, "advice", replace(self.advice, task=self.name))  # so that a task's name is written once
 
     @property
     def help(self) -> str:
@@ -194,7 +194,7 @@ def metric_of(task: str, name: str) -> Metric:
     """A metric of a task; its name alone where the task or the metric is not registered."""
     try:
         return TASKS.get(task).metric(name)
-    except UnknownNameError:
+    except UnknownNameError:  # a result may be of a task that is not registered
         return Metric(name=name)
 
 
@@ -204,7 +204,7 @@ def recommend(task: str) -> Recommendation:
     It is a starting point; `select_measure` compares measures on your own validation data.
     """
     advice = {each.name: each.advice for each in all_tasks() if each.advice is not None}
-    name = {each.command: each.name for each in all_tasks()}.get(task, task)
+    name = {each.command: each.name for each in all_tasks()}.get(task, task)  # the names of commands are understood too
     if name not in advice:
         raise unknown("task", task, advice)
     return advice[name]

@@ -107,15 +107,13 @@ class _Entry:
 
 def _advance_all(runs: Sequence[_Entry], fit: Fit, rounds: int, metric: str, bar: ProgressBar) -> None:
     for run in runs:
-        run.loop.open()
+        run.loop.open()  # all folders, before anything is trained
     for number in range(rounds):
         waiting = [run for run in runs if not _replayed(run, number)]
         bar.update(advance=len(runs) - len(waiting))
-        groups = list(_sharing(waiting, number).values())
-        models = fit.many(
-            runs[0].loop.pool, [group[0].labelled for group in groups], [_fit_seed(group[0], number) for group in groups]
-        )
-        for model, group in zip(models, groups, strict=True):
+        groups = _sharing(waiting, number)
+        models = fit.many(runs[0].loop.pool, [group[0].labelled for group in groups.values()], [seed for seed, _ in groups])
+        for model, group in zip(models, groups.values(), strict=True):
             seen = Examined.of(model, group[0].loop.pool, group[0].labelled)
             for run in group:
                 run.advance(run.loop.conclude(number, seen))
@@ -136,12 +134,8 @@ def _sharing(runs: Iterable[_Entry], number: int) -> dict[tuple[int, bytes], lis
     """Runs whose models of this round are the same one: trained on the same points in the same order with the same seed."""
     groups: dict[tuple[int, bytes], list[_Entry]] = {}
     for run in runs:
-        groups.setdefault((_fit_seed(run, number), run.labelled.tobytes()), []).append(run)
+        groups.setdefault((run.loop.settings.fit_seed(number), run.labelled.tobytes()), []).append(run)
     return groups
-
-
-def _fit_seed(run: _Entry, number: int) -> int:
-    return run.loop.settings.fit_seed(number)
 
 
 def _result(runs: Sequence[_Entry], metric: str, settings: LoopSettings) -> TaskResult:
@@ -165,7 +159,7 @@ def _result(runs: Sequence[_Entry], metric: str, settings: LoopSettings) -> Task
     names = ("initial", "batch_size", "selection", "temperature", "scores", "features")
     about = {"seeds": [part.settings["seed"] for part in parts.values()], "rounds": settings.rounds}
     about |= {name: value for name, value in settings.record().items() if name in names}
-    result = TaskResult.average(parts, seed=0)
+    result = TaskResult.average(parts, seed=0)  # with a seed: parts are repeated runs, whose differences are the spread
     return dataclasses.replace(result, settings=about, curves={**result.curves, **_spreads(parts)})
 
 
@@ -192,6 +186,7 @@ def _acquisitions(given: Sequence[AcquisitionLike] | Mapping[str, AcquisitionLik
     for name in names:
         if name == LABELLED:
             raise ArgumentError(f"no acquisition can be named {LABELLED!r}: that is what a curve of the result is called")
+        # Compared as names of folders, in which special characters are replaced: two names may become one.
         if sum(_file_name(name) == _file_name(other) for other in names) > 1:
             raise ArgumentError(
                 f"acquisitions must have names of their own, {name!r} is there twice; give a mapping from names to acquisitions"

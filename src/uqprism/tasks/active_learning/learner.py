@@ -111,7 +111,7 @@ class ActiveLearner:
 
     def __iter__(self) -> Iterator[LearningState]:
         labelled = self._loop.open()
-        metrics: list[Mapping[str, float]] = []
+        metrics: list[Mapping[str, float]] = []  # a new list: iterating again starts over
         for number in range(len(self)):
             state = self._loop.replay(number, labelled)
             if state is None:
@@ -169,10 +169,10 @@ class Loop:
         """A loop; a folder that holds rounds of another loop is refused."""
         if folder is None:
             return cls(pool, settings, None)
-        kept = {} if keep == "all" else {"keep": keep}
+        kept = {} if keep == "all" else {"keep": keep}  # a folder holds one kind of files only
         about = {**fit.record, **settings.record(), **pool.fingerprint, **kept}
         records = Records(Path(folder), about, whole=keep == "all")
-        records.check()
+        records.check()  # before training: a folder that is refused later would cost a model
         return cls(pool, settings, records)
 
     def open(self) -> np.ndarray:

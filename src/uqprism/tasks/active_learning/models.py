@@ -63,7 +63,7 @@ class Fit:
             return
         if not hasattr(self.given, "many"):
             for each, seed in zip(rows, seeds, strict=True):
-                yield self(pool, each, seed)
+                yield self(pool, each, seed)  # one at a time, so that a model can be used and dropped before the next is trained
             return
         models = list(self.given.many(pool.inputs, pool.targets, np.stack(rows), list(seeds)))
         if len(models) != len(rows):
@@ -91,7 +91,7 @@ def predict(model: Any, inputs: Any) -> EnsemblePrediction:
         raise UnsupportedError(f"fit gave a {type(model).__name__}: {error}. {ADVICE}") from None
     if not isinstance(ensemble, EnsemblePrediction):
         raise ArgumentError(f"predict_ensemble must return an EnsemblePrediction, got {type(ensemble).__name__}; build one first")
-    rows = int(inputs.shape[0])
+    rows = int(inputs.shape[0])  # sparse matrices have no length
     if ensemble.points_shape != (rows,):
         raise ShapeError(f"predict_ensemble must predict one point for each of {rows} rows, got {ensemble.points_shape}")
     return ensemble
@@ -113,7 +113,7 @@ def _fit_clone(estimator: Any, inputs: Any, targets: Any, seed: int) -> Any:
     model = require("sklearn.base", extra="sklearn").clone(estimator)
     parameters = model.get_params(deep=True)
     free = sorted(name for name in parameters if name.split("__")[-1] == "random_state" and parameters[name] is None)
-    seeds = np.random.SeedSequence(seed).generate_state(len(free))
+    seeds = np.random.SeedSequence(seed).generate_state(len(free))  # a seed for each part of a pipeline, in the order of names
     model.set_params(**dict(zip(free, (seeds >> 1).tolist(), strict=True)))
     return model.fit(inputs, targets)
 

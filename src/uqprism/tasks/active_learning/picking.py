@@ -95,7 +95,7 @@ def as_measure(measure: str | Measure) -> Measure:
     if isinstance(measure, str):
         return Measure.parse(measure)
     if isinstance(measure, Measure):
-        measure.resolved()
+        measure.resolved()  # raises an error for an unknown rule
         return measure
     raise ArgumentError(f"measures must be names or Measures, got {measure!r}; catalogue() lists them")
 
@@ -203,7 +203,7 @@ def diverse(
         best = int(np.argmax(distance))  # of equal distances the first: the highest score
         picked.append(shortlist[best])
         distance = np.minimum(distance, _squared_distance(features, features[[best]])[:, 0])
-        distance[best] = -np.inf
+        distance[best] = -np.inf  # not picked again, even if all others are at distance zero
     return np.array(picked, dtype=np.int64)
 
 
@@ -216,6 +216,7 @@ def _to_nearest(features: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def _squared_distance(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Between all rows, (len(first), len(second)); rounded away from zero at most by rounding, never negative."""
+    """Between all rows, (len(first), len(second)); never negative, though equal rows may be a rounding error apart."""
+    # By a matrix product, because all differences (rows, rows, d) would fill the memory.
     sizes = (first * first).sum(axis=1)[:, None] + (second * second).sum(axis=1)
     return np.maximum(sizes - 2.0 * first @ second.T, 0.0)

@@ -82,7 +82,7 @@ class Pool:
 def take(values: Any, indices: np.ndarray) -> Any:
     """Some rows of an array of any library, a data frame or a sparse matrix, as the same kind."""
     if hasattr(values, "iloc"):
-        return values.iloc[indices]
+        return values.iloc[indices]  # brackets would look for columns
     if is_torch(values):
         import torch
 
@@ -95,6 +95,7 @@ def digest(values: Any) -> str:
     found = hashlib.sha256()
     for part in _hashable(values):
         found.update(f"{part.dtype} {part.shape}".encode())
+        # The bytes of an array of objects are their addresses.
         found.update(repr(part.tolist()).encode() if part.dtype.hasobject else np.ascontiguousarray(part).data.cast("B"))
     return found.hexdigest()[:32]
 
@@ -126,7 +127,7 @@ def _pair(inputs: Any, targets: Any, inputs_name: str, targets_name: str) -> tup
 def _inputs(values: Any, name: str) -> Any:
     """Something with rows that can be taken by number."""
     if hasattr(values, "tocsr"):
-        return values.tocsr()
+        return values.tocsr()  # rows of other sparse formats cannot be taken by number
     if not is_array(values) and not hasattr(values, "iloc"):
         try:
             values = np.asarray(values)
@@ -144,7 +145,7 @@ def _targets(values: Any, name: str) -> Array:
         found = found[:, 0]
     if len(found.shape) != 1:
         raise ShapeError(f"{name} must be one number for each row, got shape {tuple(found.shape)}")
-    as_numbers = to_numpy(found)
+    as_numbers = to_numpy(found)  # for the checks alone: a tensor goes to the model as it is
     if as_numbers.dtype.kind not in "fiub":
         raise ArrayTypeError(f"{name} must be real numbers, got dtype {as_numbers.dtype}; convert it to float first")
     bad = ~np.isfinite(as_numbers)
@@ -160,6 +161,7 @@ def in_standard_units(features: np.ndarray) -> np.ndarray:
     """Each feature (points, d) with mean zero and standard deviation one; constant ones are zero."""
     centred = features - features.mean(axis=0)
     scale = centred.std(axis=0)
+    # The mean of equal numbers may be off by a rounding, which must not become a feature.
     return np.where(np.ptp(features, axis=0) > 0.0, centred / np.where(scale > 0.0, scale, 1.0), 0.0)
 
 

@@ -123,7 +123,7 @@ class Records:
 
     def open(self) -> None:
         """Check again, make the folder, and say whose it is."""
-        self.check()
+        self.check()  # another loop may have begun here in the meantime
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             if not (self.folder / RECORD).exists():

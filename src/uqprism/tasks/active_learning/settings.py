@@ -120,6 +120,7 @@ class LoopSettings:
 
     def fit_seed(self, round_number: int) -> int:
         """The seed of the model of a round; the same for all acquisitions."""
+        # Shifted to 31 bits, so that signed 32-bit integers hold it.
         return int(np.random.SeedSequence(self.random_state, spawn_key=(FIT, round_number)).generate_state(1)[0] >> 1)
 
     def pick(
@@ -161,7 +162,7 @@ class LoopSettings:
 
 def integer(name: str, value: Any, least: int) -> int:
     """The value as an integer that is large enough."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):  # to Python, True is an integer
         raise ArgumentError(f"{name} must be an integer, got {value!r}")
     if value < least:
         raise InvalidValueError(f"{name} must be at least {least}, got {value}")
