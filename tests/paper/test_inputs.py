@@ -138,8 +138,4 @@ def test_experiments_note_which_files_they_read(roots: Path, rng) -> None:
     ood_mosaics("cifar10", np.zeros((3, 1, 64, 64), np.uint8), fitted.store, seed=0)
     read(TableRows("casp", n_pool=20, n_validation=3, n_test=6, seed=0), Store(roots / "active", roots / "first"))
     noted = {path.relative_to(roots).as_posix(): list(json.loads(path.read_text())) for path in roots.glob("*/data/*.json")}
-    assert noted == {
-        "fits/data/casp.json": [CASP],
-        "fits/data/cifar10.json": ["cifar10.npz"],
-        "active/data/casp.json": [CASP],
-    }
+    assert noted == {"fits/data/casp.json": [CASP], "fits/data/cifar10.json": ["cifar10.npz"], "active/data/casp.json": [CASP]}

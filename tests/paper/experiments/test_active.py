@@ -15,21 +15,9 @@ from scipy.stats import rankdata, spearmanr
 import uqprism as up
 from uqprism.errors import UnknownNameError
 from uqprism.measures import published
-from uqprism.paper.experiments.active import EXPERIMENT, QUICK, Config, Loops, _share, jobs, read_rows, work
+from uqprism.paper.experiments.active import EXPERIMENT, QUICK, Config, Loops, _share, jobs, ranks, read_rows, work
 from uqprism.paper.experiments.active.claims import all_claims, papers
-from uqprism.paper.experiments.active.ranks import (
-    ERRORS,
-    TABLE,
-    Learned,
-    LoopRanks,
-    columns,
-    loop_of,
-    not_printed,
-    printed,
-    ranked,
-    repeatability,
-    runs_won,
-)
+from uqprism.paper.experiments.active.ranks import ERRORS, Learned, LoopRanks, columns, loop_of, not_printed, printed
 from uqprism.paper.runner import Outcome, produce
 from uqprism.paper.store import Bundle, Store
 from uqprism.training import MLP, StackedFit
@@ -65,10 +53,9 @@ def test_cells_that_are_the_same_number_for_every_ensemble_share_a_loop() -> Non
     for rule in ("crps", "log", "squared_error", "quadratic"):
         assert loop_of(f"{rule}.total.members.mixture") == loop_of(f"{rule}.total.members.members")
     assert loop_of("log.total.members.matched") == loop_of("log.total.members.members")
-    variance = ["total.members.pooled", "total.mixture.matched", "bayes.mixture", "bayes.matched"]
-    assert len({loop_of(f"squared_error.{each}") for each in variance}) == 1
-    noise = ["total.mixture.pooled", "bayes.members", "bayes.pooled"]
-    assert len({loop_of(f"squared_error.{each}") for each in noise}) == 1
+    variance = ("total.members.pooled", "total.mixture.matched", "bayes.mixture", "bayes.matched")
+    for group in (variance, ("total.mixture.pooled", "bayes.members", "bayes.pooled")):
+        assert len({loop_of(f"squared_error.{each}") for each in group}) == 1
     assert loop_of("squared_error.excess.mixture.matched") == loop_of("random") == "random"
     assert loop_of("squared_error.excess.members.members") != loop_of("squared_error.excess.members.mixture")
 
@@ -85,10 +72,10 @@ def test_loops_that_are_kept_apart_have_different_scores() -> None:
 
 def test_every_cell_of_the_paper_has_its_loop() -> None:
     """57 numbers from 41 loops; what the paper leaves blank, or fills with another measure, are the others."""
-    assert len(published.table(TABLE)) == 57 + 1
+    assert len(published.table(ranks.TABLE)) == 57 + 1
     assert len(columns()) == 64
     assert (len(printed()), len(not_printed())) == (41 + 1, 8)
-    assert {loop_of(published.printed_as(name)) for name in published.table(TABLE)} == set(printed())
+    assert {loop_of(published.printed_as(name)) for name in published.table(ranks.TABLE)} == set(printed())
     assert {loop_of(name) for name in columns()} | {"random"} == {*printed(), *not_printed()}
     assert set(not_printed()) == {name for name in columns() if name.startswith("log.") and "mixture" in name} - {
         "log.total.members.mixture"
@@ -106,29 +93,29 @@ def learned(seed: int = 0, **changed: Any) -> Learned:
 @pytest.mark.parametrize("by", list(ERRORS))
 def test_average_ranks_are_those_of_scipy(by: str) -> None:
     have = learned()
-    ranks, errors = ranked(have, by), ERRORS[by](have)
+    found, errors = ranks.ranked(have, by), ERRORS[by](have)
     places = rankdata(errors[:, : have.n_printed], axis=1)
     for i, name in enumerate(printed()):
-        assert ranks.mean[name] == pytest.approx(places[:, i].mean())
-        assert ranks.spread[name] == pytest.approx(places[:, i].mean(axis=0).std(ddof=1))
+        assert found.mean[name] == pytest.approx(places[:, i].mean())
+        assert found.spread[name] == pytest.approx(places[:, i].mean(axis=0).std(ddof=1))
     for i, name in enumerate(not_printed(), start=have.n_printed):
         joined = np.concatenate([errors[:, : have.n_printed], errors[:, [i]]], axis=1)
-        assert ranks.mean[name] == pytest.approx(rankdata(joined, axis=1)[:, -1].mean())
-    assert np.mean([ranks.mean[name] for name in printed()]) == pytest.approx((have.n_printed + 1) / 2)
+        assert found.mean[name] == pytest.approx(rankdata(joined, axis=1)[:, -1].mean())
+    assert np.mean([found.mean[name] for name in printed()]) == pytest.approx((have.n_printed + 1) / 2)
 
 
 def test_the_part_of_runs_won_counts_ties_half() -> None:
     nll = np.array([[[1.0], [2.0], [0.0], [5.0]], [[1.0], [3.0], [1.0], [4.0]]])[None]  # (1, loops, seeds, 1)
     have = Learned(("a",), ("random", "log.bayes.members"), 2, nll, nll[..., 0], nll[..., 0], nll[..., 0])
-    assert runs_won(have) == {"random": 0.5, "log.bayes.members": (0.5 + 0 + 0 + 1) / 4}
+    assert ranks.runs_won(have) == {"random": 0.5, "log.bayes.members": (0.5 + 0 + 0 + 1) / 4}
 
 
 def test_repeatability_is_one_if_seeds_agree_and_zero_if_they_have_nothing_in_common() -> None:
     names = [str(i) for i in range(200)]
     same = {name: np.array([i, 2.0 * i, i**2]) for i, name in enumerate(names)}
-    assert repeatability(LoopRanks({}, {}, same), names) == pytest.approx(1.0)
+    assert ranks.repeatability(LoopRanks({}, {}, same), names) == pytest.approx(1.0)
     chance = dict(zip(names, np.random.default_rng(0).normal(size=(200, 3)), strict=True))
-    assert abs(repeatability(LoopRanks({}, {}, chance), names)) < 0.1
+    assert abs(ranks.repeatability(LoopRanks({}, {}, chance), names)) < 0.1
 
 
 def from_cells(cells: dict[str, float], spread: float) -> tuple[Learned, LoopRanks]:
@@ -143,8 +130,15 @@ def from_cells(cells: dict[str, float], spread: float) -> tuple[Learned, LoopRan
 def test_the_papers_sentences_hold_for_the_papers_numbers_and_not_for_the_opposite() -> None:
     claims = all_claims(*from_cells(papers(), spread=2.19))
     assert [claim.name for claim in claims if not claim.holds] == []
-    assert len(claims) == 7
-    opposite = all_claims(*from_cells({name: -rank for name, rank in papers().items()}, spread=0.0))
+    numbers, theirs = {claim.name: claim.numbers for claim in claims}, papers()
+    assert len(numbers) == 7
+    assert numbers["excess risks are best"]["best"] == 12.6
+    excess = np.mean([theirs[name] for name in theirs if ".excess." in name])
+    assert numbers["excess risks are best"]["excess"] == pytest.approx(excess, abs=0.01)
+    assert numbers["most outperform random"] == {"better": 46.0, "cells": 57.0, "random": 20.5}
+    assert numbers["exception of the log score"] == {"rank": 21.47, "random": 20.5}
+    assert numbers["exceptions of the quadratic score"]["worse"] == 10
+    opposite = all_claims(*from_cells({name: -rank for name, rank in theirs.items()}, spread=0.0))
     assert [claim.name for claim in opposite if claim.holds] == []
 
 
@@ -157,17 +151,6 @@ def test_there_are_no_exceptions_where_nothing_beats_random_and_no_poor_rule_wit
     for spread, holds in ((13.0, True), (14.0, False)):  # the paper's are 13.3 places behind those of CRPS, the next
         claims = {claim.name: claim.holds for claim in all_claims(*from_cells(papers(), spread))}
         assert claims["quadratic total and Bayes are poor"] == holds
-
-
-def test_claims_have_the_numbers_they_are_made_from() -> None:
-    numbers = {claim.name: claim.numbers for claim in all_claims(*from_cells(papers(), spread=2.19))}
-    theirs = papers()
-    excess = [theirs[name] for name in theirs if ".excess." in name]
-    assert numbers["excess risks are best"]["excess"] == pytest.approx(np.mean(excess), abs=0.01)
-    assert numbers["excess risks are best"]["best"] == 12.6
-    assert numbers["most outperform random"] == {"better": 46.0, "cells": 57.0, "random": 20.5}
-    assert numbers["exception of the log score"] == {"rank": 21.47, "random": 20.5}
-    assert numbers["exceptions of the quadratic score"]["worse"] == 10
 
 
 def test_the_folder_has_the_paper_s_table_beside_ours(outcome: Outcome) -> None:
@@ -183,25 +166,15 @@ def test_the_folder_has_the_paper_s_table_beside_ours(outcome: Outcome) -> None:
     assert record["seeds"] == {"split": 0, "loops": [0, 1]}
     assert [len(digest) for digest in record["data"].values()] == [64]
     first = record["tables"]["What the ranks are made from"][0]
-    ours = {
-        name: row["ours, as printed"] for name, row in cells.items() if row["paper"] is not None and row["difference"] is not None
-    }
-    assert first["Spearman with the paper"] == pytest.approx(
-        spearmanr(list(ours.values()), [papers()[n] for n in ours]).statistic
-    )
+    pairs = [(row["ours, as printed"], papers()[name]) for name, row in cells.items() if row["difference"] is not None]
+    assert first["Spearman with the paper"] == pytest.approx(spearmanr(*np.transpose(pairs)).statistic)
 
 
 def test_a_loop_is_what_an_active_learner_does_alone(outcome: Outcome) -> None:
     """With the same rows and settings, one acquisition and one seed, trained by itself."""
     data = Store(outcome.folder / "_work").get(jobs(TINY)[0].key.rows).arrays
-    fit = StackedFit(
-        n_members=2,
-        network=MLP(hidden=(8,)),
-        validation=(data["validation_inputs"], data["validation_targets"]),
-        max_epochs=3,
-        patience=20,
-        progress=False,
-    )
+    validation = data["validation_inputs"], data["validation_targets"]
+    fit = StackedFit(n_members=2, network=MLP(hidden=(8,)), validation=validation, max_epochs=3, patience=20, progress=False)
     name = "log.excess.members.members"
     learner = up.ActiveLearner(
         fit,
@@ -216,8 +189,7 @@ def test_a_loop_is_what_an_active_learner_does_alone(outcome: Outcome) -> None:
         random_state=1,
     )
     alone = [state.metrics["nll"] for state in learner]
-    job = jobs(TINY)[0]
-    together = found(outcome)["diabetes"].arrays["nll"][job.key.acquisitions.index(name), 1]
+    together = found(outcome)["diabetes"].arrays["nll"][jobs(TINY)[0].key.acquisitions.index(name), 1]
     assert_allclose(together, alone, rtol=1e-4)
 
 
@@ -254,11 +226,7 @@ def test_rows_are_capped_and_targets_in_units_of_the_pool(tmp_path: Path) -> Non
     store = Store(tmp_path)
     read_rows(config, store)
     rows = store.get(jobs(config)[0].key.rows)
-    assert {name: len(values) for name, values in rows.arrays.items() if "targets" in name} == {
-        "pool_targets": 100,
-        "validation_targets": 20,
-        "test_targets": 30,
-    }
+    assert [len(rows.arrays[f"{part}_targets"]) for part in ("pool", "validation", "test")] == [100, 20, 30]
     assert rows.arrays["pool_targets"].mean() == pytest.approx(0.0, abs=1e-12)
     assert rows.arrays["pool_targets"].std() == pytest.approx(1.0)
     raw = rows.data["mean"] + rows.data["scale"] * rows.arrays["test_targets"]
@@ -270,9 +238,8 @@ def test_the_share_of_the_pool_is_one_for_equal_scores_and_one_point_for_a_singl
     assert _share(np.full(50, 1e9)) == pytest.approx(1.0)
     assert _share(np.array([1e4] + [0.0] * 49)) == pytest.approx(1 / 50)
     assert _share(np.log([1.0, 1.0, 2.0])) == pytest.approx(16 / 6 / 3)
-    job = jobs(TINY)[0]
     shares = found(outcome)["diabetes"].arrays["share"]
-    assert_allclose(shares[job.key.acquisitions.index("random")], 1.0)
+    assert_allclose(shares[jobs(TINY)[0].key.acquisitions.index("random")], 1.0)
     assert np.all((shares > 0) & (shares <= 1 + 1e-12))
 
 

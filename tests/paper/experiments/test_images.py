@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from uqprism import ood_detection, selective_prediction
 from uqprism.measures import published
 from uqprism.paper import ensembles
 from uqprism.paper.comparison import Cells, column
 from uqprism.paper.ensembles import StoredEnsemble, Training
+from uqprism.paper.experiment import Claim
 from uqprism.paper.experiments import correlation, ood, selective
 from uqprism.paper.experiments.ood import claims as ood_claims
 from uqprism.paper.experiments.selective import claims as selective_claims
@@ -22,15 +25,10 @@ from uqprism.tasks import prediction_error
 from uqprism.tasks.rank_correlation import RankCorrelation
 
 SMALL = Training(channels=(2, 2, 2), hidden=4, n_members=2, max_epochs=2, patience=1)
-
 MOSAICS = dataclasses.replace(ood.QUICK, sizes=(96, 32, 40), training=SMALL)
-
 PICTURES = dataclasses.replace(selective.QUICK, sizes=(96, 32, 40), training=SMALL)
-
 OOD = dataclasses.replace(ood.EXPERIMENT, presets={"tiny": MOSAICS})
-
 SELECTIVE = dataclasses.replace(selective.EXPERIMENT, presets={"tiny": PICTURES})
-
 CORRELATION = dataclasses.replace(correlation.EXPERIMENT, presets={"tiny": PICTURES})
 
 
@@ -57,10 +55,11 @@ def selected(folder: Path) -> Outcome:
     return produce(SELECTIVE, "tiny", out=folder / "selective", progress=False)
 
 
-def without_training(patch: pytest.MonkeyPatch) -> None:
-    def refused(*_: object, **__: object) -> None:
-        raise AssertionError("nothing should be trained")
+def refused(*_: object, **__: object) -> None:
+    raise AssertionError("should not be called")
 
+
+def without_training(patch: pytest.MonkeyPatch) -> None:
     for name in ("trained", "trained_now"):
         patch.setattr(ensembles, name, refused)
 
@@ -77,25 +76,19 @@ def test_detection_is_that_of_the_kept_predictions(detected: Outcome) -> None:
     rows = detected.result.tables["AUROC by set"]
     (row,) = [each for each in rows if (each["data"], each["rule"], each["numbers"]) == ("inverted", "crps", "ours")]
     assert row["R_exc^{1,1}"] == pytest.approx(arrays["auroc"][:, *at].mean())
-
-
-def test_the_mean_over_sets_has_every_column_of_the_paper_and_the_blank_ones_too(detected: Outcome) -> None:
     rows = detected.result.tables["AUROC, mean over the sets"]
-    assert [row["measure"] for row in rows] == [measure.name for measure in published.measures()]
-    arrays = detected.result.arrays
+    assert [row["measure"] for row in rows] == [measure.name for measure in published.measures()]  # the blank cells, too
     mean = dict(zip(arrays["measures"], arrays["auroc"].mean(axis=(0, 1)), strict=True))
-    for row in rows:
-        assert row["ours"] == pytest.approx(mean[row["measure"]])
+    assert [row["ours"] for row in rows] == pytest.approx([mean[row["measure"]] for row in rows])
     assert mean["squared_error.excess.mixture.matched"] == 0.5
 
 
 def test_a_stand_in_for_letters_changes_one_quadrant_only() -> None:
     mosaics = np.zeros((3, 1, 16, 16), np.uint8)
-    for place, corner in zip(ood.PLACES, ((0, 0), (0, 8), (8, 0), (8, 8)), strict=True):
-        found = ood.ood_mosaics(f"inverted_{place}", mosaics, Store(Path("unused")), seed=0)
+    for place, (row, across) in zip(ood.PLACES, ((0, 0), (0, 8), (8, 0), (8, 8)), strict=True):
         expected = mosaics.copy()
-        expected[:, :, corner[0] : corner[0] + 8, corner[1] : corner[1] + 8] = 255
-        np.testing.assert_array_equal(found, expected)
+        expected[:, :, row : row + 8, across : across + 8] = 255
+        np.testing.assert_array_equal(ood.ood_mosaics(f"inverted_{place}", mosaics, Store(Path("unused")), seed=0), expected)
 
 
 def test_selection_is_that_of_the_kept_predictions(selected: Outcome) -> None:
@@ -110,12 +103,9 @@ def test_selection_is_that_of_the_kept_predictions(selected: Outcome) -> None:
     arrays = selected.result.arrays
     assert arrays["dots_prr"][0, list(arrays["measures"]).index(name)] == pytest.approx(expected)
     assert selected.result.data["dots, seed 1"] == fitted.data.checksum()
-
-
-def test_the_papers_mean_is_over_the_data_sets_that_are_there(selected: Outcome) -> None:
     row = selected.result.tables["PRR (lower is better), mean over the data sets"][0]
     dots, arrow = (published.table("selective_prediction_full", name)[row["measure"]].value for name in ("dots", "arrow"))
-    assert row["paper"] == pytest.approx((dots + arrow) / 2.0)
+    assert row["paper"] == pytest.approx((dots + arrow) / 2.0)  # over the data sets that are there
 
 
 def test_correlation_reads_the_ensembles_of_selective(selected: Outcome, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +131,7 @@ def test_each_report_has_its_sentences_and_pictures(detected: Outcome, selected:
 
 def test_the_paper_preset_is_the_papers() -> None:
     assert len(ood.jobs(ood.Config())) == 5
+    assert [ood.PAPER_ROWS[name] for name in ood.Config().ood_names()] == published.rows("ood_detection_full")
     names = [job.key.name for job in selective.jobs(selective.Config())]
     assert sorted(set(names)) == sorted(published.rows("selective_prediction_full"))
     for how in (ood.Config().training, selective.Config().training, selective.Config().scene_training):
@@ -192,6 +183,14 @@ def test_training_says_how_unlike_the_images_to_stop_on_and_to_test_on_are(selec
     assert seed["its target"] == test.targets[error.argmax()]
 
 
+def test_seeds_are_held_against_the_paper_and_each_other(selected: Outcome) -> None:
+    arrays, table = selected.result.arrays, published.table("selective_prediction_full", "dots")
+    first, second = arrays["dots_prr"][:, [list(arrays["measures"]).index(published.printed_as(name)) for name in table]]
+    row = selected.result.tables["Seeds"][0]
+    for name, other in (("Spearman with the paper", [cell.value for cell in table.values()]), ("with our other seeds", second)):
+        assert row[name] == pytest.approx(spearmanr(first, other).statistic)
+
+
 def test_with_equal_variances_all_rules_find_what_the_means_tell(detected: Outcome) -> None:
     """Two members: every R_exc^{1,1} then grows with the distance of their means, so all rules agree."""
     rows = detected.result.tables[ood.EQUAL]
@@ -201,23 +200,8 @@ def test_with_equal_variances_all_rules_find_what_the_means_tell(detected: Outco
         assert [equal[rule] for rule in ("crps", "log", "quadratic")] == pytest.approx([own["squared_error"]] * 3, abs=1e-6)
 
 
-def test_seeds_are_held_against_the_paper_and_each_other(selected: Outcome) -> None:
-    from scipy.stats import spearmanr
-
-    arrays, papers = selected.result.arrays, published.table("selective_prediction_full", "dots")
-    at = [list(arrays["measures"]).index(published.printed_as(name)) for name in papers]
-    first, second = arrays["dots_prr"][:, at]
-    (row, *_) = selected.result.tables["Seeds"]
-    assert row["Spearman with the paper"] == pytest.approx(spearmanr(first, [cell.value for cell in papers.values()]).statistic)
-    assert row["with our other seeds"] == pytest.approx(spearmanr(first, second).statistic)
-
-
 def test_selection_goes_on_from_a_store_alone(selected: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that is given the store needs no data files, nor makes the images again."""
-
-    def refused(*_: object, **__: object) -> None:
-        raise AssertionError("no data should be loaded")
-
     monkeypatch.setattr("uqprism.paper.inputs.load", refused)
     (job, *_) = selective.jobs(PICTURES)
     again = selective.work(job, Store(selected.folder / "_work"))
@@ -234,57 +218,50 @@ def papers(name: str, row: str | None = None, blank: float = 0.5) -> Cells:
     )
 
 
-def papers_rows() -> ood_claims.Aurocs:
-    names = published.rows("ood_detection_full")
-    rows = {row: papers("ood_detection_full", row) for row in names}
-    return ood_claims.Aurocs(papers("ood_detection_mean"), rows, tuple(names[:4]), tuple(names[4:]))
-
-
 def changed(cells: Cells, **values: float) -> Cells:
     return dataclasses.replace(cells, value={**cells.value, **{name.replace("__", "."): x for name, x in values.items()}})
 
 
+def denied(claims: Iterable[Claim]) -> list[str]:
+    return [claim.name for claim in claims if not claim.holds]
+
+
 def test_every_sentence_holds_for_the_numbers_it_was_written_from() -> None:
     """The thresholds are ours; on the paper's own tables they must say what the paper says."""
-    assert [claim.name for claim in ood_claims.all_claims(papers_rows()) if not claim.holds] == []
-    mean = papers("selective_prediction_mean", blank=1.0)
-    assert [claim.name for claim in selective_claims.all_claims(mean) if not claim.holds] == []
-
-
-def test_the_names_of_our_ood_mosaics_are_the_rows_of_the_paper() -> None:
-    assert [ood.PAPER_ROWS[name] for name in ood.Config().ood_names()] == published.rows("ood_detection_full")
+    assert denied(ood_claims.all_claims(altered("nothing"))) == []
+    assert denied(selective_claims.all_claims(papers("selective_prediction_mean", blank=1.0))) == []
 
 
 def altered(change: str) -> ood_claims.Aurocs:
     """The paper's AUROCs with one change."""
-    ours = papers_rows()
-    rows = dict(ours.rows)
+    mean, names = papers("ood_detection_mean"), published.rows("ood_detection_full")
+    rows = {row: papers("ood_detection_full", row) for row in names}
     if change == "noise detects":
-        return dataclasses.replace(ours, mean=changed(ours.mean, crps__bayes__members=0.9))
-    if change == "places swapped":
+        mean = changed(mean, crps__bayes__members=0.9)
+    elif change == "places swapped":
         rows["EMNIST (tr)"], rows["EMNIST (br)"] = rows["EMNIST (br)"], rows["EMNIST (tr)"]
-    else:
+    elif change == "SVHN passes as digits":
         rows["SVHN"] = changed(rows["SVHN"], log__excess__members__members=0.7)
-    return dataclasses.replace(ours, rows=rows)
+    return ood_claims.Aurocs(mean, rows, tuple(names[:4]), tuple(names[4:]))
 
 
 @pytest.mark.parametrize(
-    ("change", "denied"),
+    ("change", "expected"),
     [
         ("noise detects", ["excess risks suit best", "particularly R_exc^{1,1}"]),
         ("places swapped", ["by positional significance"]),
         ("SVHN passes as digits", ["similar across sources", "SVHN as well"]),
     ],
 )
-def test_other_aurocs_deny_the_sentences_that_are_about_them(change: str, denied: list[str]) -> None:
+def test_other_aurocs_deny_the_sentences_that_are_about_them(change: str, expected: list[str]) -> None:
     found = ood_claims.all_claims(altered(change))
-    assert [claim.name for claim in found if not claim.holds] == denied
+    assert denied(found) == expected
     if change == "noise detects":
         assert found[1].numbers["behind_crps"] == pytest.approx(0.9 - 0.825)
 
 
 @pytest.mark.parametrize(
-    ("measure", "value", "denied"),
+    ("measure", "value", "expected"),
     [
         ("squared_error__excess__members__members", 0.2, {"squared_excess", "best_totals", "overall_best", "among_the_best"}),
         ("quadratic__excess__mixture__pooled", 0.39, {"poor_excess"}),
@@ -292,18 +269,10 @@ def test_other_aurocs_deny_the_sentences_that_are_about_them(change: str, denied
         ("log__total__members__members", 0.4, {"best_totals", "among_the_best"}),
     ],
 )
-def test_one_number_denies_the_sentences_that_are_about_it(measure: str, value: float, denied: set[str]) -> None:
+def test_one_number_denies_the_sentences_that_are_about_it(measure: str, value: float, expected: set[str]) -> None:
     mean = changed(papers("selective_prediction_mean", blank=1.0), **{measure: value})
-    functions = (
-        "total_does_well",
-        "best_totals",
-        "squared_excess",
-        "poor_excess",
-        "log_excess",
-        "overall_best",
-        "among_the_best",
-    )
-    assert {name for name in functions if not getattr(selective_claims, name)(mean).holds} == denied
+    names = ("total_does_well", "best_totals", "squared_excess", "poor_excess", "log_excess", "overall_best", "among_the_best")
+    assert {name for name in names if not getattr(selective_claims, name)(mean).holds} == expected
 
 
 def correlation_of(pairs: dict[tuple[str, str], float], otherwise: float = 1.0) -> RankCorrelation:
@@ -319,14 +288,11 @@ def correlation_of(pairs: dict[tuple[str, str], float], otherwise: float = 1.0) 
 def test_correlations_deny_what_they_are_about() -> None:
     slip = {(column("log", "excess 1,1"), column("log", "excess 2,1")): 0.95}
     varied = (column("crps", "excess 3a,1"), column("quadratic", "excess 3a,1"))
-    mean = correlation_of({varied: 0.3, **slip})
-    claims = {claim.name: claim for claim in correlation.all_claims(mean)}
-    denied = [name for name, claim in claims.items() if not claim.holds]
-    assert denied == ["R_exc^{1,1} and R_exc^{2,1}"]
-    assert claims[denied[0]].numbers == {"crps": 1.0, "log": 0.95, "squared_error": 1.0, "quadratic": 1.0}
+    claims = correlation.all_claims(correlation_of({varied: 0.3, **slip}))
+    assert denied(claims) == ["R_exc^{1,1} and R_exc^{2,1}"]
+    assert claims[3].numbers == {"crps": 1.0, "log": 0.95, "squared_error": 1.0, "quadratic": 1.0}
     mean = correlation_of({(column("crps", "bayes 1"), column("crps", "bayes 3b")): 0.5})
-    denied = [claim.name for claim in correlation.all_claims(mean) if not claim.holds]
-    assert denied == ["R_Bayes^{1} and R_Bayes^{3b}", "only excess risks vary"]
+    assert denied(correlation.all_claims(mean)) == ["R_Bayes^{1} and R_Bayes^{3b}", "only excess risks vary"]
 
 
 def test_the_log_score_counts_only_where_the_paper_could_compute_it() -> None:
