@@ -42,9 +42,8 @@ def test_a_table_agrees_with_itself_and_prints_like_with_like() -> None:
     assert found.spearman == pytest.approx(1.0)
     assert found.largest_difference == 0.0
     assert found.n_measures == 57
-    printed = {each["measure"]: each for each in beside(mean, published.table("ood_detection_mean"))}[
-        "log.excess.members.mixture"
-    ]
+    rows = {each["measure"]: each for each in beside(mean, published.table("ood_detection_mean"))}
+    printed = rows["log.excess.members.mixture"]
     assert (printed["ours"], printed["ours, as printed"], printed["paper"]) == (0.1, 0.827, 0.827)
     ours, _, theirs = wide("mean", mean, published.table("ood_detection_mean"))[3:6]
     assert (ours["rule"], ours["numbers"], theirs["numbers"]) == ("log", "ours", "paper")

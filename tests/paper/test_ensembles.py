@@ -18,27 +18,15 @@ SMALL = Training(channels=(2, 2, 2), hidden=4, n_members=2, max_epochs=2, patien
 TRAINED: dict[int, DeepEnsemble] = {}  # those that are not kept, by the seed of their first member
 
 
-def test_a_large_network_is_trained_anew_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from uqprism.training.networks.convolutional import ResNet18
-
-    how = dataclasses.replace(SMALL, network="resnet18", max_epochs=1)
-    assert how.architecture() == ResNet18()
-    monkeypatch.setattr(Training, "architecture", lambda _: ResNet18(stem=3, width=2))
-    fit = EnsembleSpec("dots", 0, how, {"sizes": (16, 8, 8)})
-    ensembles.predict_all([fit], Store(tmp_path))
-    assert fit.predictions() in Store(tmp_path)
-    assert fit.members not in Store(tmp_path)
-    assert not (tmp_path / "unfinished").exists()
-
-
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> EnsembleSpec:
     """An ensemble that is not kept, and of which each training comes out otherwise, as on a GPU."""
     from uqprism.training.networks.convolutional import ResNet18
 
+    how = dataclasses.replace(SMALL, network="resnet18", max_epochs=1)
+    assert how.architecture() == ResNet18()
     monkeypatch.setattr(Training, "architecture", lambda _: ResNet18(stem=3, width=2))
     TRAINED.clear()
-
     train = ensembles.trained_now
 
     def trained_now(*rows: object, **settings: object) -> object:
@@ -47,7 +35,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> EnsembleSpec:
         return ensemble
 
     monkeypatch.setattr(ensembles, "trained_now", trained_now)
-    return EnsembleSpec("dots", 0, dataclasses.replace(SMALL, network="resnet18", max_epochs=1), {"sizes": (16, 8, 8)})
+    return EnsembleSpec("dots", 0, how, {"sizes": (16, 8, 8)})
 
 
 def of_one_training(fit: EnsembleSpec, store: Store) -> int:
@@ -66,6 +54,10 @@ def of_one_training(fit: EnsembleSpec, store: Store) -> int:
 def test_predictions_and_record_of_a_network_that_is_not_kept_are_of_one_training(large: EnsembleSpec, tmp_path: Path) -> None:
     """Killed after the predictions were kept, or with measures of them, or left with half of the files."""
     store = Store(tmp_path)
+    ensembles.predict_all([large], store)
+    assert large.predictions() in store
+    assert large.members not in store
+    assert not (tmp_path / "unfinished").exists()
     before = of_one_training(large, store)
     assert of_one_training(large, store) == before
     for lost in ([large.record], [large.record, large.measures], [large.predictions()]):

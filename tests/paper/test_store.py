@@ -26,7 +26,7 @@ class Key:
     rate: float = 1e-3
 
 
-def test_the_digest_changes_with_whatever_decides_the_contents(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_digest_or_checksum_changes_with_whatever_decides_the_contents(monkeypatch: pytest.MonkeyPatch) -> None:
     data = Artefact("bundle", {"name": "dots", "seed": 0})
     members = Artefact("members", Key(), (data,))
     others = [
@@ -40,6 +40,10 @@ def test_the_digest_changes_with_whatever_decides_the_contents(monkeypatch: pyte
     assert Artefact("members", Key(), (Artefact("bundle", {"seed": 0, "name": "dots"}),)).digest == members.digest
     monkeypatch.setattr(module, "__version__", "next")
     assert Artefact("members", Key(), (data,)).digest != members.digest
+    values = np.arange(6.0)
+    different = [values, values + 1e-12, values.reshape(2, 3), values.astype(np.float32)]
+    assert len({checksum(each) for each in different}) == 4
+    assert checksum(values.reshape(2, 3).T) == checksum(np.ascontiguousarray(values.reshape(2, 3).T))
 
 
 def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
@@ -141,10 +145,3 @@ def test_what_is_missing_or_no_plain_data_is_an_error(tmp_path: Path) -> None:
     for key in ({"rate": float("nan")}, {"path": tmp_path}):
         with pytest.raises(ArgumentError, match="must be what JSON can hold"):
             Artefact("bundle", key).digest  # noqa: B018 (a property that computes)
-
-
-def test_a_checksum_tells_values_shapes_and_types_apart() -> None:
-    values = np.arange(6.0)
-    different = [values, values + 1e-12, values.reshape(2, 3), values.astype(np.float32)]
-    assert len({checksum(each) for each in different}) == 4
-    assert checksum(values.reshape(2, 3).T) == checksum(np.ascontiguousarray(values.reshape(2, 3).T))

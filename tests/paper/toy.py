@@ -63,10 +63,8 @@ def drawn(part: Part) -> Bundle:
 
 def note(what: str, number: int) -> None:
     """One line, appended at once: several processes write."""
-    line = f"{what} {number}\n".encode()
-    handle = os.open(os.environ[LOG], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(handle, line)
-    os.close(handle)
+    with Path(os.environ[LOG]).open("ab", buffering=0) as file:
+        file.write(f"{what} {number}\n".encode())
 
 
 def noted(what: str) -> list[int]:
