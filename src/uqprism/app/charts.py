@@ -28,6 +28,7 @@ def drawn_rows(frame: Any, most: int = DRAWN) -> np.ndarray:
     extreme = min(EXTREMES, most // (2 * len(PARTS)))
     highest = np.unique([np.argsort(-frame[part].to_numpy(), kind="stable")[:extreme] for part in PARTS])
     others = np.setdiff1d(np.arange(count), highest)
+    # The same rows each time: Streamlit draws the page again after every change.
     picked = np.random.default_rng(0).choice(others, size=most - len(highest), replace=False)
     return np.sort(np.concatenate([highest, picked]))
 
@@ -45,6 +46,7 @@ def scatter(frame: Any, *, logarithmic: bool) -> Any:
             x=alt.X("noise:Q", scale=scale, axis=axis, title="noise"),
             y=alt.Y("disagreement:Q", scale=scale, axis=axis, title="disagreement"),
             color=alt.Color("kind:N", scale=kinds, title=None, legend=alt.Legend(orient="top")),
+            # Shape and size say the same as the colour, to those who do not see it.
             shape=alt.Shape("kind:N", scale=alt.Scale(domain=["flagged", "others"], range=["diamond", "circle"]), title=None),
             size=alt.Size("kind:N", scale=alt.Scale(domain=["flagged", "others"], range=[60, 28]), title=None),
             tooltip=about,
@@ -70,7 +72,7 @@ def retention(found: RetentionByPart) -> Any:
     lines = pd.concat(
         pd.DataFrame({"kept": found.kept, "error": curve, "order": names[name]}) for name, curve in found.curves.items()
     )
-    domain = list(names.values())
+    domain = list(names.values())  # in this order, so that colours belong to parts
     return (
         alt.Chart(lines)
         .mark_line(strokeWidth=2)
@@ -122,7 +124,7 @@ def bars(changes: dict[str, Change], title: str) -> Any:
     frame = pd.DataFrame(
         {"part": list(changes), "before": [a.before for a in changes.values()], "now": [a.after for a in changes.values()]}
     )
-    x = alt.X("part:N", sort=None, title=None, axis=alt.Axis(labelAngle=0))
+    x = alt.X("part:N", sort=None, title=None, axis=alt.Axis(labelAngle=0))  # otherwise sorted by the alphabet
     colour = alt.Color("part:N", scale=alt.Scale(domain=list(PART_COLOURS), range=list(PART_COLOURS.values())), legend=None)
     about = [alt.Tooltip("part:N"), *(alt.Tooltip(f"{name}:Q", format=".4g") for name in ("before", "now"))]
     now = alt.Chart(frame).mark_bar(size=28).encode(x=x, y=alt.Y("now:Q", title=None), color=colour, tooltip=about)

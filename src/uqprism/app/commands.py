@@ -39,7 +39,7 @@ def report(name: str, choice: ScoringChoice, target: str | None = None, ood: str
     rule = [] if choice.rule == ScoringChoice.rule else ["--rule", choice.rule]
     known = [] if target is None else ["--target", target]
     unfamiliar = [] if ood is None else ["--ood", ood]
-    return shlex.join(["uqprism", "report", name, *known, *unfamiliar, *rule, *_how(choice, target)])
+    return shlex.join(["uqprism", "report", name, *known, *unfamiliar, *rule, *_how(choice, target)])  # a name may have spaces
 
 
 def on_bad(choice: ScoringChoice, target: str | None) -> OnBad:
@@ -106,6 +106,7 @@ def report_page(upload: Upload, choice: ScoringChoice, target: str | None = None
         ood: predictions for unfamiliar inputs.
     """
     with ExitStack() as stack:
+        # The same functions as in the shell, which read files.
         path = stack.enter_context(upload.on_disk())
         unfamiliar = None if ood is None else stack.enter_context(ood.on_disk())
         output = path.parent / "out.html"
@@ -114,5 +115,6 @@ def report_page(upload: Upload, choice: ScoringChoice, target: str | None = None
             command = report(upload.path, choice, target, ood.path if ood else None)
             write_page(read_subject(points, target=target, ood=unfamiliar, rule=choice.rule), output, command=command)
         except UqprismError as error:  # it runs when the button is pressed, and its result is downloaded
+            # Messages quote the file.
             return REFUSED.format(html.escape(str(error).replace(f"{path.parent}{os.sep}", ""))).encode()
         return output.read_bytes()

@@ -56,7 +56,7 @@ def _set(shift: Shift) -> None:
 
 
 def _sliders() -> Shift:
-    for name in SLIDERS:
+    for name in SLIDERS:  # Streamlit warns of a slider with a value of its own that a button has set
         st.session_state.setdefault(name, getattr(Shift(), name))
     values = {
         name: st.slider(label, low, high, step=0.1, help=text, key=name) for name, (label, low, high, text) in SLIDERS.items()

@@ -47,7 +47,7 @@ class Upload:
     @cached_property
     def digest(self) -> str:
         """A hash of name and contents, to cache results by."""
-        return hashlib.sha256(self.name.encode() + b"\0" + self.content).hexdigest()
+        return hashlib.sha256(self.name.encode() + b"\0" + self.content).hexdigest()  # messages have the name, so it counts
 
     @contextmanager
     def on_disk(self) -> Iterator[Path]:
@@ -56,7 +56,7 @@ class Upload:
         Errors name the file without that folder, as in a command that runs in the folder of the file.
         """
         with TemporaryDirectory(prefix="uqprism-app-") as folder:
-            path = Path(folder, Path(self.name).name)
+            path = Path(folder, Path(self.name).name)  # a name from a browser is not to be trusted with folders
             path.write_bytes(self.content)
             try:
                 yield path

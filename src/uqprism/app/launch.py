@@ -21,7 +21,7 @@ PAGE = Path(__file__).parent / "page.py"
 SETTINGS = {
     "server.address": ADDRESS,
     "server.headless": "true",  # ask for no e-mail address, and look up no network address
-    "server.fileWatcherType": "none",
+    "server.fileWatcherType": "none",  # an installed page does not change
     "server.maxUploadSize": "1000",  # MB
     "browser.gatherUsageStats": "false",
     "browser.serverAddress": ADDRESS,
@@ -47,9 +47,10 @@ def serve(file: str | None = None, *, port: int | None = None, browser: bool = T
     if file is not None:
         check_file(file)
     chosen = free_port() if port is None else check_port(port)
-    threading.Thread(target=_announce, args=(chosen, browser, say), daemon=True).start()
+    threading.Thread(target=_announce, args=(chosen, browser, say), daemon=True).start()  # the server blocks this one
     settings = {**SETTINGS, "server.port": str(chosen)}
     options = [f"--{name}={value}" for name, value in settings.items()]
+    # After `--` come the arguments of the page.
     streamlit.main(["run", *options, str(PAGE), "--", *([] if file is None else [file])], standalone_mode=False)
 
 

@@ -23,6 +23,7 @@ from uqprism.tasks.flagging import Flagged, flag
 
 ROWS_SHOWN = 500
 METRIC = 150  # pixels
+# "ignore": a click does not draw the page anew.
 DOWNLOAD: dict[str, Any] = {"icon": ":material/download:", "on_click": "ignore", "width": "stretch"}
 UPLOAD = "Drop a file of predictions: CSV, Parquet or NPZ"
 OOD = "For the report: predictions for unfamiliar inputs, if you have some"
@@ -174,10 +175,11 @@ def _pictures(upload: Upload, scored: ScoredFile, choice: ScoringChoice, flagged
 
 def _retention(upload: Upload, scored: ScoredFile, choice: ScoringChoice) -> str | None:
     nothing = "none"
-    while nothing in scored.targets:
+    while nothing in scored.targets:  # a column may be called none
         nothing = f"({nothing})"
     options = [nothing, *scored.targets]
     index = options.index(scored.usual_target) if scored.usual_target else 0
+    # Another file begins with its own target.
     chosen = st.selectbox("Target", options, index=index, help=TARGET_HELP, key=f"target of {upload.name}")
     if chosen == nothing:
         st.info("Choose the column of the target to see how the error falls as the most uncertain rows are handed over.")
@@ -202,6 +204,7 @@ def _rows(scored: ScoredFile, flagged: np.ndarray, by: str) -> None:
     others = [name for name in scored.frame.columns if name not in PARTS]
     kinds = {f"Flagged ({flagged.sum():,})": frame[flagged], f"All rows ({len(frame):,})": frame}
     which = st.radio("Rows", list(kinds), horizontal=True, label_visibility="collapsed")
+    # Ties stay in the order of the file.
     rows = kinds[which].sort_values(by, ascending=False, kind="stable")[["flagged", *PARTS, *others]]
     numbers = {part: st.column_config.NumberColumn(part, format="%.4g", help=PARTS[part]) for part in PARTS}
     st.dataframe(rows.head(ROWS_SHOWN).rename_axis("row"), column_config=numbers, height=320, width="stretch")

@@ -159,7 +159,7 @@ def _as_text(path: Path) -> Any:
     """A CSV file as text, so that every value is written as it was."""
     with path.open(encoding="utf-8") as file:
         names = arrow_csv.open_csv(pa.BufferReader(file.readline().encode())).schema.names
-    convert = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+    convert = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))  # types are given by name
     return arrow_csv.read_csv(path, parse_options=arrow_csv.ParseOptions(newlines_in_values=True), convert_options=convert)
 
 
@@ -198,10 +198,10 @@ def retention(scored: ScoredFile, error: np.ndarray) -> RetentionByPart:
         scored: the scored file.
         error: of each row of the file, NaN where there is none.
     """
-    here: Any = error[scored.frame.index.to_numpy()]
+    here: Any = error[scored.frame.index.to_numpy()]  # bad rows have been left out of the frame
     known = np.isfinite(here)
     columns = {part: scored.frame[part].to_numpy()[known] for part in PARTS}
-    result = selective_prediction(columns, error=here[known], resamples=0)
+    result = selective_prediction(columns, error=here[known], resamples=0)  # intervals are not shown
     names = {**dict.fromkeys(PARTS), "oracle order": None, "random order": None}
     curves = {name: np.asarray(result.curves[name]) for name in names}
     return RetentionByPart(100.0 * GRID, curves, {part: result[part] for part in PARTS}, int(known.sum()), int((~known).sum()))

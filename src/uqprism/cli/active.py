@@ -70,7 +70,7 @@ def active(
     kind = check(format, output, plot)
     fit = _model(model)
     rows, targets = _table(file, target, inputs)
-    order = np.random.default_rng(0).permutation(len(targets))
+    order = np.random.default_rng(0).permutation(len(targets))  # the same rows when --folder continues a run
     held = max(2, round(test_share * len(targets)))
     test, pool = order[:held], order[held:]
     with interruptible("finished rounds stay with --folder, the same command continues from there"):
@@ -88,7 +88,7 @@ def active(
             ),
             seeds=seeds,
             folder=folder,
-            progress=not quiet and (progress or sys.stderr.isatty()),
+            progress=not quiet and (progress or sys.stderr.isatty()),  # no bar in a log file
         )
         draw(result, plot)
     about = f"Means over {rounds} rounds and {seeds} repetition{'s' if seeds > 1 else ''}"
@@ -98,14 +98,16 @@ def active(
 
 def _acquisitions(given: list[str] | None) -> list[str]:
     named = [part.strip() for text in given or [] for part in text.split(",") if part.strip()]
+    # Random is what a measure has to beat.
     return list(dict.fromkeys(named or [recommend("active_learning").measure, "random"]))
 
 
 def _model(name: str) -> Any:
     if name == "forest":
+        # Leaves of one row have no variance.
         return require("sklearn.ensemble", extra="sklearn").RandomForestRegressor(min_samples_leaf=5, n_jobs=-1)
     if name == "deep":
-        require("torch", extra="deep")
+        require("torch", extra="deep")  # before the import, which would fail without naming the extra
         from uqprism.training import StackedFit
 
         return StackedFit(n_members=10, max_epochs=100, progress=False)

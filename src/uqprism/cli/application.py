@@ -38,6 +38,7 @@ def command(place: int, summary: str, *, name: str | None = None, **how: Any) ->
         called = name or function.__name__
         _PLACES[called] = place
         app.command(called, short_help=summary, **how)(function)
+        # Typer lists commands in the order of imports.
         app.registered_commands.sort(key=lambda each: (_PLACES[str(each.name)], str(each.name)))
         return function
 
@@ -66,7 +67,7 @@ def interruptible(advice: str) -> Iterator[None]:
     def terminate(*_: Any) -> None:
         raise SystemExit(143)
 
-    signal.signal(signal.SIGTERM, terminate)
+    signal.signal(signal.SIGTERM, terminate)  # by default it ends the process without any `finally`
     try:
         yield
     except UnknownNameError as error:  # of a measure or an experiment, so an argument was wrong
@@ -81,7 +82,7 @@ def interruptible(advice: str) -> Iterator[None]:
 
 def default_of(function: Callable[..., Any], argument: str) -> Any:
     """The default of an argument in Python."""
-    return inspect.signature(function).parameters[argument].default
+    return inspect.signature(function).parameters[argument].default  # so that shell and Python cannot differ
 
 
 def measures_option(default: str, *, columns: bool = False) -> Any:
@@ -91,7 +92,7 @@ def measures_option(default: str, *, columns: bool = False) -> Any:
         default: the set that the command takes by default, `all` or `usual`.
         columns: whether other columns of the file can be named too.
     """
-    all_measures, usual = (len(select_measures(name)) for name in ("all", "usual"))
+    all_measures, usual = (len(select_measures(name)) for name in ("all", "usual"))  # counted, so that the help stays true
     text = (
         f"A measure{', another column' if columns else ''}, a pattern such as 'crps.*', 'all' ({all_measures}) or 'usual' "
         f"({usual}: total, bayes and excess with members in both roles); may be repeated or have commas. By default {default}."

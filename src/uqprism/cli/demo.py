@@ -27,7 +27,7 @@ def demo(which: Which = "trained", output: Output = "demo/report.html", quiet: Q
     if which == "deliveries":
         print(deliveries())
     elif which == "trained":
-        from uqprism.cli import demo_trained
+        from uqprism.cli import demo_trained  # it imports the data sets of the paper
 
         if Path(output).suffix != ".html":
             raise ArgumentError(f"--output must end in .html, got {output!r}")
@@ -35,7 +35,7 @@ def demo(which: Which = "trained", output: Output = "demo/report.html", quiet: Q
             made = demo_trained.run(
                 Path(output), progress=lambda step: None if quiet else print(f"uqprism: {step} ...", file=sys.stderr)
             )
-        print(made.report if quiet else made)
+        print(made.report if quiet else made)  # the path alone, for scripts
     else:
         raise ArgumentError(str(unknown("demo", which, DEMOS)))
 

@@ -70,6 +70,7 @@ def run(
         measures: to compare on the page, by default all 144.
         progress: receives the name of each step.
     """
+    # All extras before the training, which takes most of the time.
     for package, extra in (("torch", "deep"), ("pyarrow", "cli"), ("jinja2", "report"), ("matplotlib", "report")):
         _require(package, extra)
     from uqprism.report.page import write_page
@@ -116,7 +117,7 @@ def _files(folder: Path, sizes: Sizes, progress: Callable[[str], None]) -> tuple
     found = []
     for number, (name, region) in enumerate(REGIONS.items()):
         count = sizes.n_test if name == "predictions" else sizes.n_ood
-        inputs, targets = two_curves(count, trial.seeds.test + number, regions=(region,))
+        inputs, targets = two_curves(count, trial.seeds.test + number, regions=(region,))  # each region has a seed of its own
         path = folder / f"{name}.csv"
         _write(path, inputs[:, 0], model.predict_ensemble(inputs), targets)
         found.append(path)

@@ -47,7 +47,7 @@ def check(kind: str | None, output: str | None, plot: str | None) -> str:
     if plot is not None:
         if Path(plot).suffix not in PICTURES:
             raise ArgumentError(f"--plot must end in {', '.join(PICTURES)}, got {plot!r}")
-        require("matplotlib", extra="report")
+        require("matplotlib", extra="report")  # now, not after the work
     for option, path in (("--output", output), ("--plot", plot)):
         if path is not None:
             check_place(option, path)
@@ -65,7 +65,7 @@ def write(result: Writable, kind: str, output: str | None, *, top: int = 0, note
     """Print the result in this format, or write it to a file; the note is printed above a table, and when a file is written."""
     rows = getattr(result, "summary", result.rows)() if kind == "table" else result.rows()
     if kind == "table":
-        shown = rows[:top] if top and output is None else rows
+        shown = rows[:top] if top and output is None else rows  # a file has all rows
         more = f"{len(shown)} of {len(rows)} shown, --top 0 shows all.\n" if len(shown) < len(rows) else ""
         text = (f"{note}\n\n" if note else "") + _table(shown) + more
     else:
@@ -74,7 +74,7 @@ def write(result: Writable, kind: str, output: str | None, *, top: int = 0, note
         sys.stdout.write(text)
     else:
         write_text(output, text)
-        sys.stdout.write(f"{note}\n" if note else "")
+        sys.stdout.write(f"{note}\n" if note else "")  # beside a file, the note tells that the work is done
 
 
 def draw(result: Any, plot: str | None) -> None:
@@ -95,8 +95,10 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
         table.add_column(name.replace("_", " "), justify="left" if isinstance(value, str) else "right", no_wrap=True)
     for row in rows:
         table.add_row(*map(_shown, row.values()))
+    # Wide, because Rich cuts cells to the width of a terminal, which a pipe does not have.
     console = Console(file=io.StringIO(), width=1000)
     console.print(table)
+    # Rich fills lines with spaces.
     return "".join(f"{line.rstrip()}\n" for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
 
 
@@ -108,7 +110,7 @@ def _shown(value: Any) -> str:
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")  # by default lines end as on Windows
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()

@@ -81,6 +81,7 @@ def report(
     _check(output)
     if error_column and (target or prediction):
         raise ArgumentError("give --error-column, or --target (with --prediction), not both")
+    # Here, because they import pyarrow and matplotlib, which other commands do without.
     from uqprism.ensemble.columns import Columns
     from uqprism.files.points import Points
     from uqprism.report.page import write_page
@@ -88,7 +89,7 @@ def report(
 
     def progress(step: str) -> None:
         if not quiet:
-            print(f"uqprism: {step} ...", file=sys.stderr)
+            print(f"uqprism: {step} ...", file=sys.stderr)  # standard output has the summary alone
 
     with interruptible("nothing was written"):
         progress("reading")
@@ -96,7 +97,7 @@ def report(
             Points.of(file, Columns(mean_columns, variance_columns, scale_columns), on_bad),
             target=target,
             prediction=prediction,
-            error=error_column or (error if target else None),
+            error=error_column or (error if target else None),  # the kind has a default, also without a target
             ood=ood,
             measures=measures,
             rule=rule,
@@ -122,6 +123,7 @@ def _check(output: str) -> None:
 
 def _command() -> str:
     """What was typed, without the folders above the program."""
+    # Quoted, so that it can be copied from the page.
     return shlex.join(["uqprism", *sys.argv[1:]])
 
 
@@ -132,4 +134,5 @@ def app(*, file: Predictions = None, port: Port = None, no_browser: NoBrowser = 
     from uqprism.app.launch import serve
 
     with interruptible("the page is closed"):
+        # While the server runs, a pipe would hold the address back.
         serve(file, port=port, browser=not no_browser, say=partial(print, flush=True))

@@ -50,6 +50,7 @@ class Listing(TyperCommand):
             textwrap.fill(f"{name} ({', '.join(presets[name])}): {summary}", 76, initial_indent="  ", subsequent_indent="    ")
             for name, summary in paper.summaries().items()
         ]
+        # \b: Click keeps the line breaks.
         return "\n".join(["\b", "NAME is one of these, with its presets:", *lines, "", WROTE])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -83,8 +84,9 @@ def reproduce(
         folders = _folders(out, settings) if several else {name: out}
         failures, plans = Failures(len(folders)), list[Any]()
         for each, folder in folders.items():
-            with failures.caught(each) if several else nullcontext():
+            with failures.caught(each) if several else nullcontext():  # alone, it fails as other commands do
                 if dry_run:
+                    # Jobs that several experiments share are counted once.
                     plans.append(paper.plan(each, out=folder, **settings).following(plans))
                     print(plans[-1])
                     continue
@@ -107,7 +109,7 @@ def _folders(out: str | None, settings: Any) -> dict[str, str | None]:
         print(f"uqprism: no preset {preset!r}, so left out: {', '.join(lacking)}", file=sys.stderr)
     folders = {each: os.path.join(out or paper.default_folder(preset), each) for each in chosen}
     for each, folder in folders.items():
-        Reproduction.of(paper.get(each), out=folder, **settings)
+        Reproduction.of(paper.get(each), out=folder, **settings)  # only to raise what it refuses
     return dict(folders)
 
 
@@ -129,6 +131,7 @@ class Failures:
         except (BrokenPipeError, typer.Exit, typer.Abort):  # of the command, not of the experiment
             raise
         except Exception:
+            # No error of this package: the traceback says where it comes from.
             print(f"uqprism: {name}: {traceback.format_exc().rstrip()}", file=sys.stderr)
             self.codes[name] = 1
 

@@ -63,7 +63,7 @@ def score(
     dask: Dask = None,
 ) -> None:
     """Add measures to every row of Parquet and CSV files of any size, or of NPZ files."""
-    from uqprism.files import score as run
+    from uqprism.files import score as run  # `score` is the command here
 
     with interruptible("parts that are finished stay, continue with --resume"):
         report = run(

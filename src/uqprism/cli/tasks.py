@@ -58,7 +58,7 @@ READS: dict[Kind, dict[str, Parameter]] = {
         "error": (ErrorKind, default_of(prediction_error, "kind")),
     },
 }
-READS["error?"] = READS["error"]
+READS["error?"] = READS["error"]  # whether an error is given is seen from its options
 
 # Every other argument that a task may have; the defaults are those of its function.
 OPTIONS: dict[str, Any] = {
@@ -88,6 +88,7 @@ def _add(task: Task, reads: Mapping[str, Kind]) -> None:
         with interruptible("nothing was written"):
             _check_choice(reads, given)
             arguments = {name: READERS[kind](given) for name, kind in reads.items()}
+            # Otherwise a missing number is an error, which the reader or the task raises.
             arguments = _complete(arguments, reads) if given["on_bad"] == "drop" else arguments
             arguments |= {name: given[name] for name in ("metric", *task.options) if name in given}
             _announce(next(arguments[name] for name, kind in reads.items() if kind == "table"))
@@ -95,9 +96,11 @@ def _add(task: Task, reads: Mapping[str, Kind]) -> None:
             draw(result, given["plot"])
         write(result, kind, given["output"], top=given["top"], note=_note(result))
 
+    # Typer reads a command from its name, docstring, annotations and signature.
     run.__name__, run.__doc__ = task.command, task.help
     run.__annotations__ = {name: kind for name, (kind, _) in parameters.items()}
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        # Keyword-only: one without a default may follow others.
         [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=d, annotation=k) for name, (k, d) in parameters.items()]
     )
     command(task.place, task.summary)(run)
@@ -118,7 +121,7 @@ def _announce(table: dict[str, Any]) -> None:
     """Print what is computed, if it may take more than a moment."""
     n_rows = len(next(iter(table.values()), ()))
     if n_rows * len(table) >= MANY:
-        print(f"uqprism: comparing {len(table)} measures on {n_rows:,} rows ...", file=sys.stderr)
+        print(f"uqprism: comparing {len(table)} measures on {n_rows:,} rows ...", file=sys.stderr)  # not among the results
 
 
 def _note(result: Any) -> str:
@@ -147,7 +150,7 @@ def _ood(paths: list[str], given: dict[str, Any]) -> Any:
     from uqprism.files import named_by_stem
 
     tables = {name: _points(path, given).measures(given["measures"]) for name, path in named_by_stem(paths).items()}
-    return tables if len(tables) > 1 else next(iter(tables.values()))
+    return tables if len(tables) > 1 else next(iter(tables.values()))  # of several, the result has a part for each
 
 
 def _error(given: dict[str, Any]) -> Any:
@@ -179,7 +182,7 @@ def _complete(arguments: dict[str, Any], reads: Mapping[str, Kind]) -> dict[str,
 def _whole_rows(table: dict[str, Any], error: Any = None) -> tuple[dict[str, Any], Any]:
     """The rows that have all numbers, and which they are; prints how many are left out."""
     columns = [*table.values(), *([] if error is None else [error])]
-    good = ~np.any(np.isnan(columns), axis=0)
+    good = ~np.any(np.isnan(columns), axis=0)  # one set of rows for all, so that measures compare on the same
     if not good.all():
         print(f"uqprism: {int((~good).sum())} of {len(good)} rows left out", file=sys.stderr)
     return {name: column[good] for name, column in table.items()}, good
