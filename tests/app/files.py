@@ -55,6 +55,9 @@ class Table:
 
 
 TABLE = Table.drawn()
+RENAMED = Upload("mine.csv", TABLE.csv().replace(b"mean_", b"mu").replace(b"variance_", b"v"))
+WEIGHTS = (0.1, 0.2, 0.3, 0.4)
+WEIGHTED = up.EnsemblePrediction.gaussian(mean=TABLE.mean, variance=TABLE.variance, weights=WEIGHTS)
 BAD = {
     "an unknown ending": Upload("notes.txt", b"hello"),
     "nothing in it": Upload("mine.csv", b""),

@@ -8,69 +8,64 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import uqprism as up
-from tests.app.files import TABLE
+from tests.app.files import RENAMED, TABLE, WEIGHTED
+from tests.cli.command import printed
 from uqprism.app import commands
 from uqprism.app.inputs import ScoringChoice, Upload
 from uqprism.app.scored import error, retention, score, scored_file
-from uqprism.cli import app
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch) -> Path:
-    """A folder to run commands in, with a file that has a bad row and one without a target."""
+def upload(tmp_path: Path, monkeypatch) -> Upload:
+    """A file with a bad row, in the folder to run commands in."""
     monkeypatch.chdir(tmp_path)
     upload = Upload("my file.csv", TABLE.with_bad_variance(17).content)
-    (tmp_path / upload.name).write_bytes(upload.content)
-    return tmp_path
+    Path(upload.name).write_bytes(upload.content)
+    return upload
 
 
-def test_the_commands_shown_give_what_the_page_shows(folder: Path) -> None:
-    upload = Upload("my file.csv", (folder / "my file.csv").read_bytes())
+def test_the_commands_shown_give_what_the_page_shows(upload: Upload) -> None:
     choice = ScoringChoice("log", "mixture", "members", on_bad="drop")
     scoring, selecting, _ = map(shlex.split, commands.shell(upload.name, choice, "y").splitlines())
-    assert CliRunner().invoke(app, scoring[1:]).exit_code == 0
+    printed(*scoring[1:])
     scored = score(upload, choice)
     table = pq.read_table("scored.parquet")
     for part, name in choice.measures.items():
         np.testing.assert_array_equal(table.column(name), scored.frame[part])
-    told = json.loads(CliRunner().invoke(app, [*selecting[1:], "--format", "json"]).stdout)
+    told = json.loads(printed(*selecting[1:], "--format", "json"))
     found = retention(scored, error(upload, choice, "y"))
     measured = {row["measure"]: row["prr_paper"] for row in told["measures"]}
     assert found.ratios == pytest.approx({part: measured[name] for part, name in choice.measures.items()})
 
 
-def test_the_python_lines_shown_give_the_file_to_download(folder: Path) -> None:
-    upload, choice = Upload("my file.csv", (folder / "my file.csv").read_bytes()), ScoringChoice(on_bad="drop")
+def test_the_python_lines_shown_give_the_file_to_download(upload: Upload) -> None:
+    choice = ScoringChoice(on_bad="drop")
     scored = score(upload, choice)
     flagged = up.flag(scored.frame["disagreement"].to_numpy(), 0.1).rows
     lines = commands.python(upload.name, choice, scored, by="disagreement", percent=10, target="y")
-    (folder / "lines.py").write_text(lines)
+    Path("lines.py").write_text(lines)
     known = runpy.run_path("lines.py")
-    (folder / "made.parquet").write_bytes(scored_file(upload, choice, flagged, ".parquet", keep_members=True))
-    assert pq.read_table("made.parquet").to_pandas().equals(known["scored"])
+    made = scored_file(upload, choice, flagged, ".parquet", keep_members=True)
+    assert pq.read_table(pa.BufferReader(made)).to_pandas().equals(known["scored"])
     ratios = retention(scored, error(upload, choice, "y")).ratios
     assert {part: known["result"][name] for part, name in choice.measures.items()} == pytest.approx(ratios)
 
 
 def test_other_columns_and_weights_appear_in_the_lines(tmp_path: Path) -> None:
     choice = ScoringChoice(mean_columns="mu{i}", variance_columns="v{i}")
-    renamed = Upload("mine.csv", TABLE.csv().replace(b"mean_", b"mu").replace(b"variance_", b"v"))
-    shell = shlex.split(commands.shell(renamed.name, choice, keep_members=True))
+    shell = shlex.split(commands.shell(RENAMED.name, choice, keep_members=True))
     assert shell[shell.index("--mean-columns") + 1] == "mu{i}"
     assert "--keep-members" in shell
-    lines = commands.python(renamed.name, choice, score(renamed, choice), by="total", percent=3, target="y")
-    assert "known[['mu0', 'mu1', 'mu2', 'mu3']]" in lines
-    weighted = up.EnsemblePrediction.gaussian(mean=TABLE.mean, variance=TABLE.variance, weights=[0.1, 0.2, 0.3, 0.4])
-    weighted.save(tmp_path / "mine.npz")
+    WEIGHTED.save(tmp_path / "mine.npz")
     saved = Upload("mine.npz", (tmp_path / "mine.npz").read_bytes())
-    assert "@ [0.1, 0.2, 0.3, 0.4]" in commands.python(
-        "mine.npz", ScoringChoice(), score(saved, ScoringChoice()), by="total", percent=3, target="y"
-    )
+    expected = {"known[['mu0', 'mu1', 'mu2', 'mu3']]": (RENAMED, choice), "@ [0.1, 0.2, 0.3, 0.4]": (saved, ScoringChoice())}
+    for line, (upload, how) in expected.items():
+        assert line in commands.python(upload.name, how, score(upload, how), by="total", percent=3, target="y")
 
 
 def test_the_report_is_that_of_the_command_shown(tmp_path: Path, monkeypatch) -> None:
@@ -84,7 +79,7 @@ def test_the_report_is_that_of_the_command_shown(tmp_path: Path, monkeypatch) ->
     *_, shown = commands.shell(inside.path, choice, "y", outside.path).splitlines()
     assert shown == "uqprism report 'my file.csv' --target y --ood odd.csv --rule log --on-bad drop"
     monkeypatch.setattr("sys.argv", shlex.split(shown))
-    assert CliRunner().invoke(app, shlex.split(shown)[1:]).exit_code == 0
+    printed(*shlex.split(shown)[1:])
     given = commands.report_page(inside, choice, "y", outside).decode()
     assert str(tmp_path.parent) not in given
     assert "uqprism-app-" not in given

@@ -39,14 +39,11 @@ def test_without_a_port_the_first_free_one_is_taken(taken: int, monkeypatch) -> 
         launch.free_port()
 
 
-def test_a_file_that_is_not_there_is_refused_as_everywhere(tmp_path: Path) -> None:
+def test_a_missing_file_or_a_folder_is_refused_as_everywhere(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("mean_0,variance_0\n1,1\n")
     told = refused(str(tmp_path / "nothing.csv"))
     assert isinstance(told, FileError)
     assert str(told) == f"{tmp_path / 'nothing.csv'}: no such file, folder or pattern"
-
-
-def test_a_folder_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("mean_0,variance_0\n1,1\n")
     assert "must be one file" in str(refused(str(tmp_path)))
 
 

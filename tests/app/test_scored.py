@@ -10,17 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import uqprism as up
-from tests.app.files import BAD, ROWS, TABLE
+from tests.app.files import BAD, RENAMED, ROWS, TABLE, WEIGHTED, WEIGHTS
+from tests.cli.command import printed
 from uqprism.app.inputs import PARTS, ScoringChoice, Upload
 from uqprism.app.scored import error, retention, score, scored_file, summary
-from uqprism.cli import app
 from uqprism.errors import UqprismError
 from uqprism.measures.vocabulary import ONE_MODEL
 from uqprism.report.formatting import count, percent
 
+SPLIT, MEASURES = up.decompose(TABLE.ensemble), ",".join(ScoringChoice().measures.values())
 CHOICES = [ScoringChoice(), ScoringChoice("log", "mixture", "members"), ScoringChoice("squared_error", "members", "pooled")]
 
 
@@ -36,12 +36,11 @@ def test_the_parts_of_each_row_are_those_of_decompose(choice: ScoringChoice) -> 
 def test_a_bad_file_is_refused_in_the_words_of_the_command(upload: Upload, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / upload.name).write_bytes(upload.content)
-    measures = ",".join(ScoringChoice().measures.values())
-    told = CliRunner().invoke(app, ["score", upload.name, "-o", "out.parquet", "--measures", measures]).exception
-    assert isinstance(told, UqprismError)
-    with pytest.raises(type(told)) as refused:
+    with pytest.raises(UqprismError) as told:
+        printed("score", upload.name, "-o", "out.parquet", "--measures", MEASURES)
+    with pytest.raises(told.type) as refused:
         score(upload, ScoringChoice())
-    assert str(refused.value) == str(told)
+    assert str(refused.value) == str(told.value)
 
 
 def test_a_file_without_rows_is_refused() -> None:
@@ -53,13 +52,12 @@ def test_bad_rows_are_left_out_and_the_others_keep_their_numbers() -> None:
     found = score(TABLE.with_bad_variance(17), ScoringChoice(on_bad="drop"))
     assert (found.n_rows, found.bad_rows) == (ROWS, 1)
     assert list(found.frame.index) == [row for row in range(ROWS) if row != 17]
-    np.testing.assert_allclose(found.frame["total"], np.delete(up.decompose(TABLE.ensemble).total, 17), rtol=1e-12)
+    np.testing.assert_allclose(found.frame["total"], np.delete(SPLIT.total, 17), rtol=1e-12)
 
 
 def test_columns_with_other_names_are_found() -> None:
-    renamed = Upload("mine.csv", TABLE.csv().replace(b"mean_", b"mu").replace(b"variance_", b"v"))
-    found = score(renamed, ScoringChoice(mean_columns="mu{i}", variance_columns="v{i}"))
-    np.testing.assert_allclose(found.frame["total"], up.decompose(TABLE.ensemble).total, rtol=1e-12)
+    found = score(RENAMED, ScoringChoice(mean_columns="mu{i}", variance_columns="v{i}"))
+    np.testing.assert_allclose(found.frame["total"], SPLIT.total, rtol=1e-12)
 
 
 def test_the_usual_target_is_found_and_members_are_no_targets() -> None:
@@ -69,35 +67,33 @@ def test_the_usual_target_is_found_and_members_are_no_targets() -> None:
     assert bare.usual_target is None
 
 
-def test_a_column_named_like_a_part_does_not_hide_it() -> None:
-    found = score(TABLE.upload(noise=["loud"] * ROWS), ScoringChoice())
-    np.testing.assert_allclose(found.frame["noise"], up.decompose(TABLE.ensemble).bayes, rtol=1e-12)
-
-
 def test_columns_of_the_file_that_are_named_like_ours_are_kept() -> None:
     own = {"total": [1.0] * ROWS, "noise": ["loud"] * ROWS, "noise (file)": ["mine"] * ROWS, "flagged": [2] * ROWS}
     frame = score(TABLE.upload(**own), ScoringChoice()).frame
     marked = ("total (file)", "noise (file) (file)", "noise (file)", "flagged (file)")
     assert [frame[name].iloc[0] for name in marked] == [1.0, "loud", "mine", 2]
-    np.testing.assert_allclose(frame["total"], up.decompose(TABLE.ensemble).total, rtol=1e-12)
+    for part, values in (("total", SPLIT.total), ("noise", SPLIT.bayes)):
+        np.testing.assert_allclose(frame[part], values, rtol=1e-12)
 
 
 def test_parquet_and_npz_give_the_same_with_the_weights_they_state(tmp_path: Path) -> None:
-    weighted = up.EnsemblePrediction.gaussian(mean=TABLE.mean, variance=TABLE.variance, weights=[0.1, 0.2, 0.3, 0.4])
-    pq.write_table(weighted.to_arrow(), tmp_path / "mine.parquet")
-    weighted.save(tmp_path / "mine.npz")
-    expected = up.decompose(weighted).total
+    pq.write_table(WEIGHTED.to_arrow(), tmp_path / "mine.parquet")
+    WEIGHTED.save(tmp_path / "mine.npz")
     for path in (tmp_path / "mine.parquet", tmp_path / "mine.npz"):
         found = score(Upload(path.name, path.read_bytes()), ScoringChoice())
-        assert found.weights == pytest.approx((0.1, 0.2, 0.3, 0.4))
-        np.testing.assert_allclose(found.frame["total"], expected, rtol=1e-12)
+        assert found.weights == pytest.approx(WEIGHTS)
+        np.testing.assert_allclose(found.frame["total"], up.decompose(WEIGHTED).total, rtol=1e-12)
 
 
-def test_errors_are_the_squared_distance_to_the_mean_of_the_members() -> None:
+def test_errors_are_the_squared_distance_to_the_mean_of_the_members_where_there_is_a_target() -> None:
     expected = (TABLE.mean.mean(axis=0) - TABLE.target) ** 2
     np.testing.assert_allclose(error(TABLE.upload(), ScoringChoice(), "y"), expected, rtol=1e-9)
-    missing = TABLE.upload(y=["", *TABLE.target[1:]])
-    np.testing.assert_allclose(error(missing, ScoringChoice(), "y"), [np.nan, *expected[1:]], rtol=1e-9)
+    upload = TABLE.upload(y=["", *TABLE.target[1:]])
+    missing = error(upload, ScoringChoice(), "y")
+    np.testing.assert_allclose(missing, [np.nan, *expected[1:]], rtol=1e-9)
+    found = retention(score(upload, ScoringChoice()), missing)
+    assert (found.n_rows, found.without_target) == (ROWS - 1, 1)
+    assert found.curves["total"][-1] == pytest.approx(expected[1:].mean())
 
 
 def test_the_scored_csv_file_is_that_of_the_command_with_flags(tmp_path: Path, monkeypatch) -> None:
@@ -105,12 +101,10 @@ def test_the_scored_csv_file_is_that_of_the_command_with_flags(tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     upload = TABLE.upload(note=['say "no", twice', "two\nlines", *[""] * (ROWS - 2)])
     Path(upload.name).write_bytes(upload.content)
-    measures = ",".join(ScoringChoice().measures.values())
-    assert CliRunner().invoke(app, ["score", upload.name, "-o", "out.csv", "--measures", measures]).exit_code == 0
+    printed("score", upload.name, "-o", "out.csv", "--measures", MEASURES)
     flagged = np.arange(ROWS) % 7 == 0
     made = list(csv.DictReader(io.StringIO(scored_file(upload, ScoringChoice(), flagged, ".csv").decode())))
-    with open("out.csv", newline="") as file:
-        commanded = list(csv.DictReader(file))
+    commanded = list(csv.DictReader(io.StringIO(Path("out.csv").read_bytes().decode(), newline="")))
     assert [row.pop("flagged") for row in made] == ["true" if flag else "false" for flag in flagged]
     assert made == commanded
     assert made[0]["id"] == "0000"
@@ -122,7 +116,7 @@ def test_the_scored_parquet_file_may_keep_the_members() -> None:
     table = pq.read_table(pa.BufferReader(made))
     assert table.column("flagged").to_pylist() == [True] * ROWS
     np.testing.assert_array_equal(table.column("mean_2"), TABLE.mean[2])
-    np.testing.assert_allclose(table.column("crps.total.members.members"), up.decompose(TABLE.ensemble).total, rtol=1e-12)
+    np.testing.assert_allclose(table.column("crps.total.members.members"), SPLIT.total, rtol=1e-12)
 
 
 def test_rows_left_out_are_left_out_of_the_file_too() -> None:
@@ -141,10 +135,9 @@ def test_what_cannot_be_written_says_so_beforehand(tmp_path: Path) -> None:
 
 
 def test_the_summary_is_in_the_sentences_of_the_report() -> None:
-    split = up.decompose(TABLE.ensemble)
     text = summary(score(TABLE.upload(), ScoringChoice()), ScoringChoice())
-    assert f"({percent(split.bayes.mean() / split.total.mean())}) is noise" in text
-    assert f"In {count((split.excess > split.bayes).sum(), 'row')} (" in text
+    assert f"({percent(SPLIT.bayes.mean() / SPLIT.total.mean())}) is noise" in text
+    assert f"In {count((SPLIT.excess > SPLIT.bayes).sum(), 'row')} (" in text
     assert "predicting with one of the models, picked at random" in text
     average = ScoringChoice(prediction="mixture")
     assert "predicting with the average of all models" in summary(score(TABLE.upload(), average), average)
@@ -163,11 +156,3 @@ def test_without_shares_the_summary_says_why(upload: Upload, choice: ScoringChoi
     text = summary(score(upload, choice), choice)
     assert expected in text
     assert "%) is noise" not in text
-
-
-def test_rows_without_a_target_are_counted_and_left_out_of_the_curve() -> None:
-    upload = TABLE.upload(y=["", *TABLE.target[1:]])
-    found = retention(score(upload, ScoringChoice()), error(upload, ScoringChoice(), "y"))
-    assert (found.n_rows, found.without_target) == (ROWS - 1, 1)
-    squared = (TABLE.mean.mean(axis=0) - TABLE.target)[1:] ** 2
-    assert found.curves["total"][-1] == pytest.approx(squared.mean())
