@@ -14,6 +14,7 @@ from uqprism.families.quadrature import Exactness
 from uqprism.measures import Measure, MeasureTable, catalogue
 from uqprism.support.versions import __version__
 
+# For type checkers, which do not run `__getattr__`.
 if TYPE_CHECKING:
     from uqprism import files as files
     from uqprism import paper as paper
@@ -127,6 +128,8 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name not in _LAZY:
+        # A task that a user registered is found by its name too. Tools probe for private
+        # names, which must not import the tasks.
         tasks = None if name.startswith("_") else importlib.import_module("uqprism.tasks.task").TASKS
         if tasks is None or name not in tasks:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

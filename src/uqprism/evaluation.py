@@ -49,7 +49,7 @@ class Decomposition:
 
     @property
     def epistemic(self) -> Array:
-        """The excess risk: what more data would remove."""
+        """The excess risk: what more data could reduce, according to these models."""
         return self.excess
 
     def to_pandas(self, index: Any = None) -> Any:
@@ -65,7 +65,7 @@ def decompose(
     truth: ApproximationLike = "members",
     estimator: Estimator = "plugin",
 ) -> Decomposition:
-    """Split the uncertainty at every point into noise and what more data would remove.
+    """Split the uncertainty at every point into noise and what more data could reduce.
 
     Args:
         ensemble: the ensemble.
@@ -87,6 +87,7 @@ def decompose(
         "bayes": Measure(scorer.name, "bayes", None, truth, scorer),
         "excess": Measure(scorer.name, "excess", prediction, truth, scorer),
     }
+    # In one call, so that the three share centred moments, pairs and quadrature nodes.
     table = evaluate(ensemble, list(wanted.values()), estimator=estimator)
     exactness = {risk: table.exactness[measure.name] for risk, measure in wanted.items()}
     return Decomposition(table[wanted["total"]], table[wanted["bayes"]], table[wanted["excess"]], exactness)
@@ -107,9 +108,9 @@ def evaluate(
             144 of the paper's four rules.
         estimator: for measures with members in both roles, see `decompose`.
         backend: "auto" takes a fused kernel for Gaussian members where it pays (processors need the extra `fast`);
-            "reference" the readable code that defines the truth; "fused" insists on a kernel.
+            "reference" the readable code that all kernels are tested against; "fused" requires a kernel.
     """
-    given: object = ensemble
+    given: object = ensemble  # so that mypy does not call the check below unreachable
     if not isinstance(given, EnsemblePrediction):
         way_out = "up.from_frame makes one of a table" if hasattr(given, "columns") else "build one first"
         raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(given).__name__}; {way_out}")
@@ -123,7 +124,7 @@ def evaluate(
         values, exactness = _unbiased(wanted, values, exactness, _share_of_distinct_pairs(ensemble))
     shape = ensemble.points_shape
     table = {m.name: values[m.name] for m in wanted}
-    if len(shape) != 1:
+    if len(shape) != 1:  # backends take points along one axis
         table = {name: namespace(x).reshape(x, shape) for name, x in table.items()}
     return MeasureTable(table, {m.name: exactness[m.name] for m in wanted}, wanted)
 
@@ -150,12 +151,14 @@ def _unbiased(
     """Excesses over pairs of members divided by the weight of the pairs of different members, and the totals they are part of."""
     corrected, how = dict(values), dict(exactness)
     for m in filter(_over_pairs, wanted):
+        # A pair of a member with itself has an excess of zero, so the sum is the same and only the weight of the pairs changes.
         bayes, excess = f"{m.rule}.bayes.members", f"{m.rule}.excess.members.members"
         xp = namespace(values[excess])
         with np.errstate(over="ignore", under="ignore"):  # what a narrow result cannot hold becomes infinite or zero
             value = xp.astype(values[excess] / share, values[excess].dtype)
             corrected[m.name] = values[bayes] + value if m.risk == "total" else value
         if m.risk == "total":
+            # As exact as the worse of the two parts.
             how[m.name] = max(
                 exactness[bayes], exactness[excess], key=lambda known: (known.method == "quadrature", known.tolerance)
             )

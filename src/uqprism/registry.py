@@ -11,14 +11,14 @@ from typing import Generic, TypeVar
 from uqprism.errors import InvalidValueError, UnknownNameError
 
 T = TypeVar("T")
-SHOWN = 24
+SHOWN = 24  # names in an error message
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
     """The error for `name`, with the nearest known name or, failing that, all of them."""
     names = sorted(known)
     near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
-    near = names if len(names) == 1 else near
+    near = names if len(names) == 1 else near  # then no other name can be meant
     listed = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
     hint = f"did you mean {near[0]!r}?" if near else f"choose from {listed}"
     return UnknownNameError(f"unknown {kind} {name!r}; {hint}")
@@ -46,6 +46,7 @@ class Registry(Generic[T]):
         """
 
         def add(entry: T) -> T:
+            # Registering the same entry again is harmless.
             taken = self._entries.setdefault(name, entry)
             if taken is not entry:
                 raise InvalidValueError(
@@ -65,7 +66,7 @@ class Registry(Generic[T]):
         self.discover()
         try:
             return self._entries[name]
-        except (KeyError, TypeError):
+        except (KeyError, TypeError):  # TypeError: a name that cannot be hashed
             raise unknown(self.kind, name, self._entries) from None
 
     def name_of(self, entry: object) -> str | None:
@@ -93,6 +94,7 @@ class Registry(Generic[T]):
 
     def discover(self) -> None:
         """Import the modules of the package, if that has not been done yet."""
+        # Cleared before the imports: a module that looks up a name while it is imported must not start another discovery.
         package, self._package = self._package, None
         if package is not None:
             for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):

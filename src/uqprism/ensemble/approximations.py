@@ -43,17 +43,17 @@ class Candidates:
         """Distribution and weights with an empty axis after the candidates': (candidates, 1, *points)."""
         if self.weights.shape[0] == 1:
             return self.columns  # the same object, so that grids evaluate it once
-        return self._settle(1)
+        return self._with_axis(1)
 
     @cached_property
     def columns(self) -> tuple[Family, Array]:
         """Distribution and weights with an empty axis before the candidates': (1, candidates, *points)."""
-        return self._settle(0)
+        return self._with_axis(0)
 
-    def _settle(self, axis: int) -> tuple[Family, Array]:
+    def _with_axis(self, axis: int) -> tuple[Family, Array]:
         batch = len(self.distribution.batch_shape)
         spread = self.distribution.map(lambda x: expand(x, x.ndim - batch + axis))
-        spread.shared_grid = self.shared_grid
+        spread.shared_grid = self.shared_grid  # which `map` leaves behind
         return spread, expand(self.weights, axis)
 
     def affine(self, centring: Centring) -> Candidates:
@@ -78,6 +78,7 @@ class CentredEnsemble:
     @cached_property
     def variance_of_means(self) -> Array:
         """V, the variance that the members' disagreement adds to the mixture's, (*points)."""
+        # The members were centred at their `centre`, which need not be the mean in every family.
         offset = self.members.mean - self.average(self.members.mean)
         return self.average(offset * offset)
 
@@ -89,6 +90,7 @@ class CentredEnsemble:
     def _deviations(self, members: Gaussian) -> Array:
         """Each member's variance minus the mean variance, formed from differences of what is exact."""
         if members.given_variance is None:
+            # The difference of two squares, factored: nearly equal scales have an exact difference.
             gap = (members.scale - members.scale[0]) * (members.scale + members.scale[0])
         else:
             gap = members.variance - members.variance[0]
@@ -100,6 +102,7 @@ class CentredEnsemble:
         """The average of the distributions; samples are simply put together."""
         if isinstance(self.members, Draws):
             xp = namespace(self.weights)
+            # Each draw keeps its weight within its member, times that of the member.
             draws, weights = self.members.draws, self.members.weights * self.weights
             shape = (-1, *draws.shape[2:])
             return Draws(xp.reshape(draws, shape), xp.reshape(weights, shape), check=False)
@@ -108,6 +111,7 @@ class CentredEnsemble:
     @cached_property
     def shared_grid(self) -> SharedGrid:
         """The grid on which this ensemble's integrals are taken."""
+        # Surrogates that cannot be formed are left out; members and mixture can be computed without them.
         known: list[Family] = [self.mixture]
         if _usable(self._total_variance):
             known.append(self.matched)
@@ -125,6 +129,7 @@ class CentredEnsemble:
         _require(self._total_variance, "matched")
         spread = self.variance_of_means
         zero = namespace(spread).zeros_like(spread)
+        # The mean is zero by the centring. The deviation is the variance of the means itself, not a difference of variances.
         return Surrogate(mean=zero, variance=self._total_variance, deviation=spread, missing=zero)
 
     @cached_property
@@ -144,6 +149,7 @@ class CentredEnsemble:
 def _usable(variance: Array) -> bool:
     """True if a Gaussian can have this variance at every point."""
     xp = namespace(variance)
+    # The values of a traced array are not known yet, so they are trusted.
     return is_traced(variance) or bool(xp.all(xp.isfinite(variance) & (variance > 0.0)))
 
 

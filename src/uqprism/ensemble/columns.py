@@ -70,6 +70,7 @@ def member_columns(
         where: what errors begin with.
     """
     _check_unique(names, where)
+    # Gaussian members may have columns of any name, and draws have no table form.
     known = {name: each.parameters for name, each in families.items() if name not in {"gaussian", "draws"}}
     if family is None:
         family = "gaussian" if columns != Columns() else _recognised(known, names, where)
@@ -104,6 +105,7 @@ def _recognised(known: Mapping[str, Iterable[str]], names: Sequence[str], where:
     if _numbered("mean", names, where):
         return "gaussian"
     complete = {name: [*each] for name, each in known.items() if all(_numbered(parameter, names, where) for parameter in each)}
+    # The most parameters, because the columns of a Student t include those of a Laplace and a logistic.
     most = max(map(len, complete.values()), default=0)
     fitting = [name for name, each in complete.items() if len(each) == most]
     if len(fitting) > 1:
@@ -134,6 +136,7 @@ def resolve(columns: Columns, names: Sequence[str], where: object) -> Layout:
             + (hint or "say which hold the members' means with mean_columns (--mean-columns)")
         )
     kind, spread = _spread(columns, names, where)
+    # Lists have no numbers to compare; members are then matched by position.
     if isinstance(mean, dict) and isinstance(spread, dict) and mean.keys() != spread.keys():
         lonely = sorted(mean.keys() ^ spread.keys())[0]
         there, missing = ("mean", kind) if lonely in mean else (kind, "mean")
@@ -166,7 +169,7 @@ def _matches(pattern: str, names: Sequence[str], where: object) -> dict[int, str
     expression = re.compile(re.escape(before) + r"(-?\d+)" + re.escape(after))
     matches = [(int(match[1]), name) for name in names if (match := expression.fullmatch(str(name)))]
     found = dict(matches)
-    if len(found) < len(matches):
+    if len(found) < len(matches):  # such as mean_1 and mean_01
         number = next(i for i, name in matches if found[i] != name)
         raise InvalidValueError(f"{where}: two columns match {pattern} with number {number}; rename one or list the columns")
     return found
@@ -177,6 +180,7 @@ def _spread(columns: Columns, names: Sequence[str], where: object) -> tuple[Kind
     if not any(chosen.values()):
         chosen = {"variance": "variance_{i}", "scale": "scale_{i}"}
     found: dict[Kind, Found] = {kind: _found(choice, names, where) for kind, choice in chosen.items() if choice}
+    # By default both patterns are tried, and only one may match.
     there = [kind for kind in found if found[kind]]
     if not there:
         raise InvalidValueError(

@@ -163,6 +163,7 @@ class EnsemblePrediction:
     def counted(self) -> EnsemblePrediction:
         """Without the members of weight zero, so that they do not move the centre; all members if the weights are traced."""
         weights = self.weights
+        # Weights with gradients stay whole too: a weight of zero has a gradient.
         if weights is None or is_traced(weights) or is_wrapped(weights) or getattr(weights, "requires_grad", False):
             return self
         keep = np.flatnonzero(to_numpy(weights))
@@ -236,6 +237,7 @@ class EnsemblePrediction:
         """The average of the members' distributions, (*points)."""
         if isinstance(self.members, Draws):
             return self._in_units(self._centred.mixture)
+        # From the members as given: to the common centre and back would round them.
         return Mixture(self.members, self.weights, check=False)
 
     @property
@@ -298,6 +300,7 @@ def _stored_parameters(members: Family) -> list[str]:
     """The parameters that define the members; of scale and variance, the one that was given."""
     if members.name not in families:
         raise ArgumentError(f"{members.name} members cannot be stored or joined; the families that can are {families.names()}")
+    # `deviation` belongs to a centred ensemble and is formed anew from these.
     given = [n for n in members.parameters if n != "deviation" and getattr(members, n) is not None]
     return [n for n in given if not (n == "scale" and "given_variance" in given)]
 
@@ -307,6 +310,7 @@ def _restored(family: type[Family], arrays: dict[str, Array]) -> Family:
     members = object.__new__(family)
     for name in family.parameters:
         setattr(members, name, arrays.get(name))
+    # As the constructor does, so that nothing differs from what was saved or joined.
     if "given_variance" in arrays:
         members.scale = namespace(arrays["given_variance"]).sqrt(arrays["given_variance"])  # type: ignore[attr-defined]
     return members

@@ -46,6 +46,7 @@ class Family(ABC):
 
     def map(self, function: Callable[[Array], Array]) -> Self:
         """The same family with `function` applied to every parameter array, as for indexing, reshaping or casting."""
+        # Not by the constructor: the values are checked already, and some parameters are no arguments of it.
         clone = object.__new__(type(self))
         for name in self.parameters:
             value = getattr(self, name)
@@ -125,6 +126,7 @@ class Family(ABC):
         low, lower, middle, upper, high = (self.quantile(level) for level in (1e-15, 0.25, 0.5, 0.75, 1.0 - 1e-15))
         xp = namespace(middle)
         reach = 1.2 * xp.maximum(high - middle, middle - low)
+        # 0.7 of the distance between the quartiles is 0.94 scales of a Gaussian.
         return Landmarks(middle[None], 0.7 * (upper - lower)[None], reach[None], (False,))
 
     def density(self, y: Array) -> Array:
@@ -134,6 +136,7 @@ class Family(ABC):
 
     def absolute_deviation(self, y: Array) -> Array:
         """The mean of |Y - y|; by quadrature unless the family overrides it."""
+        # The area under the distribution function left of y plus the area above it right of y: this needs no density.
         low, high = self.bracket()
         xp = namespace(low)
         y = y + 0.0 * low
@@ -210,8 +213,9 @@ def bisect(distribution: Family, level: Array, low: Array, high: Array) -> Array
     """The quantile between two bounds, also far out in heavy tails: bisection runs in asinh of the distance from the centre."""
     xp = namespace(low, high)
     centre, spread = constant(distribution.centre), constant(distribution.spread)
-    spread = xp.where(xp.isfinite(spread), spread, xp.ones_like(spread))
+    spread = xp.where(xp.isfinite(spread), spread, xp.ones_like(spread))  # the variance may not exist
     low, high = (xp.asinh((constant(bound) - centre) / spread) for bound in (low, high))
+    # A range of a few hundred halved 80 times is shorter than the distance between two doubles.
     for _ in range(80):
         middle = 0.5 * (low + high)
         below = constant(distribution.cdf(centre + spread * xp.sinh(middle))) < level
@@ -223,6 +227,7 @@ def with_gradient(distribution: Family, quantile: Array) -> Array:
     """A quantile that was found as a constant, plus a zero that has its gradient, by the implicit function theorem."""
     probability, density = distribution.cdf(quantile), constant(distribution.density(quantile))
     xp = namespace(density)
+    # The density is a constant too, so only first derivatives are right.
     safe = xp.where(density > 0.0, density, xp.ones_like(density))
     return quantile - (probability - constant(probability)) / safe
 
@@ -255,12 +260,13 @@ def mixing_weights(like: Array, weights: Array, check: bool = True) -> Array:
         check_weights(weights)
     wide = weights if weights.shape == like.shape else xp.reshape(weights, (count, *(1,) * (like.ndim - 1)))
     wide = xp.broadcast_to(xp.astype(wide, like.dtype), like.shape)
-    return wide / xp.sum(wide, axis=0)
+    return wide / xp.sum(wide, axis=0)  # the check leaves some slack, but later code takes the sum as exactly one
 
 
 def as_weights(weights: Array, like: Array) -> Array:
     """Weights of any kind as an array of the library and device of `like`."""
     if isinstance(weights, np.ndarray) and not isinstance(like, np.ndarray):
+        # As numbers they follow the library and device of the members; `coerce` refuses arrays of two libraries.
         weights = weights.tolist()
     return coerce(weights=weights, members=like)["weights"]
 
@@ -275,7 +281,7 @@ def check_weights(weights: Array) -> None:
         first = float(xp.reshape(weights, (-1,))[int(xp.argmin(xp.astype(xp.reshape(good, (-1,)), xp.int32)))])
         raise InvalidValueError(f"weights must be finite and not negative, got {first}; drop the members that should not count")
     total = xp.sum(weights, axis=0)
-    slack = 1e-6 if "64" in str(weights.dtype) else 1e-4
+    slack = 1e-6 if "64" in str(weights.dtype) else 1e-4  # rounding of weights that were computed in this precision
     if not bool(xp.all(xp.abs(total - 1.0) <= slack)):
         worst = float(xp.max(total))
         raise InvalidValueError(f"weights must sum to one, got {worst:g}; divide them by their sum")

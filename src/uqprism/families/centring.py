@@ -23,6 +23,7 @@ class Centring:
 
     def restore(self, value: Array, degree: int) -> Array:
         """A value of this scale degree, back in the units of y."""
+        # One factor at a time: a power of the unit may overflow where the product does not.
         for _ in range(abs(degree)):
             value = value * self.unit if degree > 0 else value / self.unit
         return value
@@ -32,10 +33,11 @@ def standardise(members: Family, weights: Array) -> tuple[Family, Centring]:
     """Members (members, *points) with weighted mean zero and sizes of about one, in working precision, and their centring."""
     members = members.widened()
     xp = namespace(weights)
+    # Not the mean: differences to a member of similar size are exact, while the mean of large numbers is rounded.
     first = constant(members.centre[0])
     distance = xp.max(xp.abs(constant(members.centre) - first), axis=0)
     size = xp.maximum(distance, xp.max(constant(members.spread), axis=0))
-    unit, log_unit = power_of_two(xp.where(size > 0.0, size, xp.ones_like(size)))
+    unit, log_unit = power_of_two(xp.where(size > 0.0, size, xp.ones_like(size)))  # zero: all draws are equal
     members = members.relative_to(first, unit)
     centre = xp.zeros_like(unit)
     for _ in range(2):  # the second pass removes what the first one rounded

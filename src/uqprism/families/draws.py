@@ -42,13 +42,14 @@ class Draws(Family):
     @property
     def mean(self) -> Array:
         """The mean of the draws."""
+        # Relative to the first draw, so that a large common offset costs no digits.
         return self.draws[0] + self._average(self.draws - self.draws[0])
 
     @property
     def variance(self) -> Array:
         """The mean squared deviation of the draws."""
         deviation = self.draws - self.mean
-        deviation = deviation - self._average(deviation)
+        deviation = deviation - self._average(deviation)  # what the rounded mean has left
         return self._average(deviation * deviation)
 
     def _average(self, values: Array) -> Array:
@@ -85,7 +86,7 @@ class Draws(Family):
         xp = namespace(self.draws)
         order = xp.argsort(self.draws, axis=0)
         draws, share = _take(self.draws, order), xp.cumulative_sum(_take(self.weights, order), axis=0)
-        reached = share >= level - 1e-12
+        reached = share >= level - 1e-12  # ten times 0.1 sums to less than 1 in floating point
         return xp.min(xp.where(reached, draws, xp.full_like(draws, np.inf)), axis=0)
 
     def landmarks(self) -> Landmarks:
@@ -110,6 +111,7 @@ def _merge(p: Draws, q: Draws) -> tuple[Array, Array, Array]:
     mass = [wide(p.weights), wide(q.weights)]
     f = xp.cumulative_sum(_take(xp.concat([mass[0], 0.0 * mass[1]], axis=0), order), axis=0)
     g = xp.cumulative_sum(_take(xp.concat([0.0 * mass[0], mass[1]], axis=0), order), axis=0)
+    # Both functions are constant between neighbouring draws, so an integral over y is a sum over these lengths.
     return both[1:] - both[:-1], f[:-1], g[:-1]
 
 

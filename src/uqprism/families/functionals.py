@@ -44,6 +44,7 @@ class Functional:
     def _find(self, *families: type) -> Callable[..., Array] | None:
         if len(families) == 1:
             return next((self._closed[(k,)] for k in families[0].__mro__ if (k,) in self._closed), None)
+        # The classes of the first argument change slowest: the nearest class of the first argument decides.
         first, second = families
         keys = ((a, b) for a in first.__mro__ for b in second.__mro__)
         return next((self._closed[k] for k in keys if k in self._closed), None)
@@ -70,6 +71,7 @@ def _grid(p: Family, q: Family) -> Grid:
 def _absolute_gap(p: Family, q: Family) -> Array:
     """E|X - Y| for independent X of p and Y of q."""
     grid = _grid(p, q)
+    # E|X - Y| = int F (1 - G) + G (1 - F): a single integral of terms that are never negative.
     f, g = grid.evaluate(p, "cdf"), grid.evaluate(q, "cdf")
     return grid.integrate(f * (1.0 - g) + g * (1.0 - f))
 
@@ -100,6 +102,7 @@ def _cross_entropy(truth: Family, prediction: Family) -> Array:
     """The mean of minus the prediction's log density under the truth."""
     grid = _grid(truth, prediction)
     xp = namespace(grid.nodes)
+    # Cancels against an entropy near agreement; divergences therefore use `relative_entropy`.
     return -grid.integrate(xp.exp(grid.evaluate(truth, "log_density")) * grid.evaluate(prediction, "log_density"))
 
 
@@ -114,12 +117,14 @@ def relative_entropy_density(log_p: Array, log_q: Array) -> Array:
     xp = namespace(log_p, log_q)
     ratio = log_p - log_q
     size = xp.abs(ratio)
+    # With the larger of the two factored out, no exponential of the ratio can overflow.
     larger = xp.where(ratio > 0, log_p + 0.0 * ratio, log_q + 0.0 * ratio)
     return xp.exp(larger) * xp.where(ratio > 0, exp_minus_linear(size), gamma_tail(size))
 
 
 def _smooth(p: Family, variance: Array) -> Family:
     """The distribution of Y plus independent Gaussian noise of this variance."""
+    # Not at the top: `smoothed` builds on `gaussian`, which adds its closed forms to the functionals of this module.
     from uqprism.families.smoothed import Smoothed
 
     return Smoothed(p, variance)

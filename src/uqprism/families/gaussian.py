@@ -65,6 +65,7 @@ class Gaussian(Family):
     def widened(self) -> Self:
         """The same in working precision, the root of a given variance taken anew."""
         wide = super().widened()
+        # The root of the narrow variance was rounded to the narrow precision.
         if wide.given_variance is not None:
             wide.scale = namespace(wide.given_variance).sqrt(wide.given_variance)
         return wide
@@ -85,6 +86,7 @@ class Gaussian(Family):
 
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`."""
+        # `level` may be a plain number; the sum makes it an array of the right library.
         return self.mean + self.scale * normal_quantile(level + 0.0 * self.scale)
 
     def absolute_deviation(self, y: Array) -> Array:
@@ -93,7 +95,7 @@ class Gaussian(Family):
 
     def landmarks(self) -> Landmarks:
         """The mean, with tails that matter for nine scales."""
-        return Landmarks(self.mean[None], self.scale[None], 9.0 * self.scale[None], (False,))
+        return Landmarks(self.mean[None], self.scale[None], 9.0 * self.scale[None], (False,))  # exp(-81 / 2) is 3e-18
 
 
 class Surrogate(Gaussian):
@@ -118,7 +120,7 @@ def _variance_gap(p: Gaussian, q: Gaussian) -> Array | None:
     """The variance of p minus that of q where variances are what is exact; None where the scales are."""
     if isinstance(p, Surrogate) or isinstance(q, Surrogate):
         if p.deviation is not None and q.deviation is not None:
-            return p.deviation - q.deviation
+            return p.deviation - q.deviation  # both relative to one ensemble's mean variance, which drops out
     elif p.given_variance is not None and q.given_variance is not None:
         return p.given_variance - q.given_variance
     return None
@@ -127,6 +129,7 @@ def _variance_gap(p: Gaussian, q: Gaussian) -> Array | None:
 def scale_gap(p: Gaussian, q: Gaussian) -> Array:
     """The scale of p minus the scale of q, formed from exact differences."""
     gap = _variance_gap(p, q)
+    # p**2 - q**2 = (p - q)(p + q), so the exact difference of variances gives that of the roots.
     return p.scale - q.scale if gap is None else gap / (p.scale + q.scale)
 
 
@@ -138,6 +141,7 @@ def _mean_absolute(shift: Array, scale: Array) -> Array:
 
 def _joint(p: Gaussian, q: Gaussian) -> tuple[Array, Array]:
     """The scale of X - Y, and the difference of means in units of it."""
+    # `hypot`, because the squares of extreme scales overflow or underflow.
     joint = namespace(p.scale, q.scale).hypot(p.scale, q.scale)
     return joint, (p.mean - q.mean) / joint
 
@@ -159,7 +163,7 @@ def _cross_entropy(truth: Family, prediction: Gaussian) -> Array:
     """Only the first two moments of the truth count, whatever its family."""
     xp = namespace(prediction.scale)
     shift = (truth.mean - prediction.mean) / prediction.scale
-    ratio = truth.variance / prediction.scale / prediction.scale
+    ratio = truth.variance / prediction.scale / prediction.scale  # the scale squared could underflow
     return 0.5 * (LOG_2PI + ratio + shift * shift) + xp.log(prediction.scale)
 
 
@@ -168,6 +172,7 @@ def _cramer_distance(p: Gaussian, q: Gaussian) -> Array:
     """Two terms that are never negative: one for the scales, one for the means."""
     joint, t = _joint(p, q)
     gap = scale_gap(p, q)
+    # See docs/numerics.md, "Terms that are never negative". Divided before it is multiplied: gap**2 could underflow.
     scales = gap * (gap / (SQRT_2 * joint + p.scale + q.scale)) / SQRT_PI
     xp = namespace(t)
     means = joint * (math.sqrt(2.0 / math.pi) * xp.expm1(-0.5 * t * t) + t * erf(t / SQRT_2))
@@ -178,7 +183,7 @@ def _cramer_distance(p: Gaussian, q: Gaussian) -> Array:
 def _density_distance(p: Gaussian, q: Gaussian) -> Array:
     """Two terms that are never negative: one for the scales, one for the means."""
     joint, t = _joint(p, q)
-    x, y, gap = p.scale / joint, q.scale / joint, scale_gap(p, q) / joint
+    x, y, gap = p.scale / joint, q.scale / joint, scale_gap(p, q) / joint  # so that no power of a scale overflows
     scales = gap * gap * (1.0 + 4.0 * x * y) / (2.0 * SQRT_PI * x * y * (x + y + 2.0 * SQRT_2 * x * y))
     means = -math.sqrt(2.0 / math.pi) * namespace(t).expm1(-0.5 * t * t)
     return (scales + means) / joint
@@ -191,6 +196,7 @@ def _relative_entropy(truth: Gaussian, prediction: Gaussian) -> Array:
     gap = (scale_gap(truth, prediction) / unit) * ((truth.scale + unit) / unit)
     ratio = truth.scale / unit
     shift = (truth.mean - prediction.mean) / unit
+    # 1 + gap has no digits left where the truth is much narrower, so `log_gap` gets the ratio of variances as well.
     return 0.5 * (log_gap(gap, ratio * ratio) + shift * shift)
 
 

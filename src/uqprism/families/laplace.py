@@ -57,6 +57,7 @@ class Laplace(Family):
         """The probability of values up to y."""
         z = (y - self.location) / self.scale
         xp = namespace(z)
+        # The exponential of -|z| cannot overflow.
         tail = 0.5 * xp.exp(-xp.abs(z))
         return xp.where(z < 0, tail, 1.0 - tail)
 
@@ -75,7 +76,7 @@ class Laplace(Family):
 
     def landmarks(self) -> Landmarks:
         """A corner at the location, with tails that matter for 40 scales."""
-        return Landmarks(self.location[None], self.scale[None], 40.0 * self.scale[None], (True,))
+        return Landmarks(self.location[None], self.scale[None], 40.0 * self.scale[None], (True,))  # exp(-40) is 4e-18
 
 
 def _divided(p: Laplace, q: Laplace, function: Callable[[Array, Array], Array], slope: Callable[[Array, Array], Array]) -> Array:
@@ -83,10 +84,12 @@ def _divided(p: Laplace, q: Laplace, function: Callable[[Array, Array], Array], 
     xp = namespace(p.scale, q.scale)
     shift = xp.abs(p.location - q.location)
     b, c = p.scale + 0.0 * shift, q.scale + 0.0 * shift
+    # Near means that the scales differ by a factor below 1.5.
     near = xp.abs(b - c) < 0.2 * (b + c)
-    far_c = xp.where(near, 0.5 * b, c)
+    far_c = xp.where(near, 0.5 * b, c)  # no division by zero in the branch that is not used
     direct = (function(b, shift / b) - function(far_c, shift / far_c)) / ((b - far_c) * (b + far_c))
     near_c = xp.where(near, c, b)
+    # A divided difference is the mean of the derivative over the interval, here of squared scales.
     integral = xp.zeros_like(b)
     for node, weight in zip(*gauss_legendre(8), strict=True):
         scale = xp.sqrt(near_c * near_c + float(node) * (b - near_c) * (b + near_c))
@@ -113,6 +116,7 @@ def _density_distance(p: Laplace, q: Laplace) -> Array:
 
 @closed_form(absolute_gap, Laplace, Laplace)
 def _absolute_gap(p: Laplace, q: Laplace) -> Array:
+    # E|X - X'| / 2 is 3/4 of the scale; all terms are positive, so nothing cancels.
     return _cramer_distance(p, q) + 0.75 * (p.scale + q.scale)
 
 

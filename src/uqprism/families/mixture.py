@@ -19,7 +19,7 @@ class Mixture(Family):
     name = "mixture"
     parameters: ClassVar[dict[str, str]] = {}
     components: Family
-    weights: Array  # (components, *batch), positive
+    weights: Array  # (components, *batch), not negative
 
     def __init__(self, components: Family, weights: Array = None, *, check: bool = True) -> None:
         if not components.batch_shape:
@@ -29,6 +29,7 @@ class Mixture(Family):
 
     @classmethod
     def _of(cls, components: Family, weights: Array) -> Self:
+        # The weights have the shape of the components already, and were checked.
         clone = object.__new__(cls)
         clone.components, clone.weights = components, weights
         return clone
@@ -65,7 +66,7 @@ class Mixture(Family):
 
     def _offsets(self) -> tuple[Array, Array]:
         mean = self.components.mean
-        return mean[0], mean - mean[0]
+        return mean[0], mean - mean[0]  # relative to the first, so that a large common offset costs no digits
 
     def _average(self, values: Array) -> Array:
         return namespace(values).sum(self.weights * values, axis=0)
@@ -95,6 +96,7 @@ class Mixture(Family):
 
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`, by bisection between the components' quantiles."""
+        # A mixture's quantile lies between the smallest and the largest of its components'.
         quantiles = self.components.quantile(level)
         xp = namespace(quantiles)
         return bisect(self, level, xp.min(quantiles, axis=0), xp.max(quantiles, axis=0))

@@ -59,6 +59,7 @@ def _offsets(mixture: Mixture, surrogate: Surrogate) -> tuple[Array, Array]:
     )
 
 
+# CRPS, quadratic and log need the same coefficients. Weak, so that neither distribution is kept alive for them.
 _known: WeakKeyDictionary[Surrogate, tuple[ReferenceType[Mixture], Array]] = WeakKeyDictionary()
 
 
@@ -77,6 +78,8 @@ def _compute_coefficients(mixture: Mixture, surrogate: Surrogate, near: Array) -
     offset, ratio = (xp.where(near, x, xp.zeros_like(x)) for x in (offset, ratio))
     before, now = xp.ones_like(offset), offset
     zero = xp.zeros_like(offset[0])
+    # Densities with one mean agree up to order one, and c_2 is the missing variance. As means over the members these
+    # # would be rounding errors, often larger than the distances.
     found = [zero, zero, surrogate.missing / surrogate.variance / math.sqrt(2.0)]
     for n in range(1, TERMS - 1):
         before, now = now, (offset * now + math.sqrt(n) * ratio * before) / math.sqrt(n + 1)
@@ -98,7 +101,7 @@ def _nodes_sum(values: Array, weights: np.ndarray[Any, Any]) -> Array:
     return xp.sum(xp.reshape(from_numpy(weights, values), (-1, *(1,) * (values.ndim - 1))) * values, axis=0)
 
 
-class Basis(NamedTuple):
+class HermiteTables(NamedTuple):
     """Hermite polynomials (terms, nodes) at Gauss-Hermite nodes, and the nodes' weights for exp(-z**2)."""
 
     square: np.ndarray[Any, Any]  # for integrals of the squared series over exp(-z**2)
@@ -108,31 +111,35 @@ class Basis(NamedTuple):
 
 
 @cache
-def _basis() -> Basis:
+def _tables() -> HermiteTables:
     """Made when first asked for, since the first use of LAPACK takes its time."""
+    # Exact for the squares, polynomials of degree 70; the logarithms are no polynomials and need this many.
     nodes, weights = np.polynomial.hermite.hermgauss(64)
     square = hermite(nodes)
+    # The antiderivative of phi He_n is -phi He_(n-1); the division by sqrt(n) adapts the normalisation by sqrt(n!).
     integral = np.concatenate([np.zeros_like(square[:1]), square[:-1] / np.sqrt(np.arange(1, TERMS))[:, None]])
-    return Basis(square, integral, hermite(math.sqrt(2.0) * nodes), weights)
+    return HermiteTables(square, integral, hermite(math.sqrt(2.0) * nodes), weights)
 
 
 def _cramer_series(mixture: Mixture, surrogate: Surrogate, near: Array) -> Array:
-    values = _series(_coefficients(mixture, surrogate, near), _basis().integral)
-    return surrogate.scale * _nodes_sum(values * values, _basis().weights / (2.0 * math.pi))
+    values = _series(_coefficients(mixture, surrogate, near), _tables().integral)
+    # phi(z)**2 = exp(-z**2) / (2 pi), and exp(-z**2) is the weight of the rule.
+    return surrogate.scale * _nodes_sum(values * values, _tables().weights / (2.0 * math.pi))
 
 
 def _density_series(mixture: Mixture, surrogate: Surrogate, near: Array) -> Array:
-    values = _series(_coefficients(mixture, surrogate, near), _basis().square)
-    return _nodes_sum(values * values, _basis().weights / (2.0 * math.pi)) / surrogate.scale
+    values = _series(_coefficients(mixture, surrogate, near), _tables().square)
+    return _nodes_sum(values * values, _tables().weights / (2.0 * math.pi)) / surrogate.scale
 
 
 def _entropy_series(mixture: Mixture, surrogate: Surrogate, near: Array, *, forward: bool) -> Array:
-    values = _series(_coefficients(mixture, surrogate, near), _basis().normal)
+    values = _series(_coefficients(mixture, surrogate, near), _tables().normal)
     xp = namespace(values)
+    # Far out, where the weight is negligible, the truncated series may fall below -1.
     log_ratio = xp.log1p(xp.clip(values, -0.999, None))
     zero = xp.zeros_like(log_ratio)
     density = relative_entropy_density(log_ratio, zero) if forward else relative_entropy_density(zero, log_ratio)
-    return _nodes_sum(density, _basis().weights / math.sqrt(math.pi))
+    return _nodes_sum(density, _tables().weights / math.sqrt(math.pi))
 
 
 Series = Callable[[Mixture, Surrogate, Array], Array]

@@ -112,7 +112,7 @@ class Grid:
     def evaluate(self, distribution: Family, function: str) -> Array:
         """`distribution.<function>(nodes)`, computed once."""
         key = (id(distribution), function)
-        if key not in self._kept or self._kept[key][0]() is not distribution:
+        if key not in self._kept or self._kept[key][0]() is not distribution:  # a dead object's id may be in use again
             extra = len(distribution.batch_shape) - (self.nodes.ndim - 1)
             size = int(np.prod(distribution.batch_shape[: max(extra, 0)], dtype=np.int64))
             values = self.map(getattr(distribution, function), size * _cost(distribution), max(extra, 0))
@@ -252,10 +252,12 @@ def _march(location: Floats, width: Floats, sharp: np.ndarray[Any, Any], low: Fl
     y = low
     while bool((y < high).any()):
         gap = location - y
+        # A third of the way ahead leaves twice the panel's length to the place; behind, the panel starts at its distance from it.
         step = np.maximum(2.0 * width, np.where(gap > 0, gap / 3.0, gap / -2.0)).min(axis=0)
         stop = np.minimum(y + step, high)
         if sharp.any():
             stop = np.minimum(stop, np.where(gap > 0, location, np.inf)[sharp].min(axis=0))
+        # `nextafter`: a step below the spacing of doubles must still move forward, or the loop never ends.
         y = np.where(y < high, np.maximum(stop, np.nextafter(y, np.inf)), high)
         edges.append(y)
     return np.stack(edges) if len(edges) > 1 else np.stack([low, high])

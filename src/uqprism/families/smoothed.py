@@ -51,10 +51,12 @@ class Smoothed(Family):
         """The log density at y."""
         density = self.density(y)
         xp = namespace(density)
+        # Not -inf: the log is multiplied by densities, and 0 * -inf is NaN.
         return xp.log(xp.where(density > 0.0, density, xp.full_like(density, 1e-300)))
 
     def cdf(self, y: Array) -> Array:
         """The probability of values up to y."""
+        # The noise is symmetric: x + noise <= y is as probable as y + noise >= x.
         return self._blur(lambda noise, x: 1.0 - noise.cdf(x), y)
 
     def _blur(self, function: Callable[[Gaussian, Array], Array], y: Array) -> Array:
@@ -72,4 +74,5 @@ class Smoothed(Family):
         xp = namespace(self.noise)
         scale = xp.sqrt(self.noise)[None]
         width = xp.minimum(xp.hypot(marks.width, scale), 1e3 * scale)
+        # Noise rounds every corner off.
         return Landmarks(marks.location, width, marks.reach + 9.0 * scale, (False,) * len(marks.sharp))

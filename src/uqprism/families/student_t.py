@@ -76,6 +76,7 @@ class StudentT(Family):
 
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`."""
+        # SciPy needs values, which traced arrays do not have; bisection does without.
         if any(is_traced(x) for x in (*self.arrays(), level)):
             return super().quantile(level)
         import scipy.special
@@ -90,6 +91,7 @@ class StudentT(Family):
         n = self.df
         xp = namespace(z)
         finite = n > 1.0
+        # The branch that is not used must be finite, or its gradient would be NaN.
         m = xp.where(finite, n, 2.0 * xp.ones_like(n))
         value = z * (2.0 * _cdf(z, m) - 1.0) + 2.0 * xp.exp(_log_density(z, m)) * (m + z * z) / (m - 1.0)
         return self.scale * xp.where(finite, value, xp.full_like(value, math.inf))
@@ -99,9 +101,11 @@ class StudentT(Family):
         n = self.df
         xp = namespace(n)
         excess = xp.where(n > 1.0, n - 1.0, xp.ones_like(n))
+        # At exp(power / 2) scales the tail of E|Y|, a power of 1 - df, has fallen to 1e-17; 250 limits that to 2e54 scales.
         power = xp.clip(34.0 * math.log(10.0) / excess, None, 250.0)
         power = xp.where(n > 1.0, power, 250.0 * xp.ones_like(n))
         reach = self.scale * xp.sqrt(n * xp.expm1(power))
+        # The density is singular at sqrt(df) scales from the real line, so below one degree of freedom it varies faster.
         width = self.scale * xp.clip(xp.sqrt(n), None, 1.0)
         return Landmarks(self.location[None], width[None], reach[None], (False,))
 
@@ -119,6 +123,7 @@ def _log_density(z: Array, n: Array) -> Array:
 
 
 def _log_normaliser(n: Array) -> Array:
+    # The difference of two log gamma functions cancels for many degrees of freedom.
     return log_gamma_half_step(0.5 * n) - 0.5 * namespace(n).log(math.pi * n)
 
 
@@ -132,6 +137,7 @@ def _cdf(z: Array, n: Array) -> Array:
     return scipy.special.stdtr(n, z)
 
 
+# Up to w = 141, or 7e60 scales: beyond the reach of all landmarks.
 _PANELS = np.concatenate([[0.0], 0.5 * 1.6 ** np.arange(13)])
 
 

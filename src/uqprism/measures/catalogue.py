@@ -35,7 +35,7 @@ def usual() -> list[Measure]:
     return [m for m in catalogue() if m.prediction in (None, "members") and m.truth == "members"]
 
 
-SETS = {"all": catalogue, "usual": usual}
+SETS = {"all": catalogue, "usual": usual}  # functions, because approximations may be registered later
 
 
 def select_measures(measures: MeasuresLike = None, *, default: str = "all") -> list[Measure]:
@@ -66,7 +66,7 @@ def select_measures(measures: MeasuresLike = None, *, default: str = "all") -> l
 
 def is_measure(name: str) -> bool:
     """Whether this is the name of a measure of a registered rule."""
-    rule, risk, *roles = [*name.split("."), "", ""]
+    rule, risk, *roles = [*name.split("."), "", ""]  # filled up, so that short names unpack
     named = [role for role in roles if role]
     right = len(named) == (1 if risk == "bayes" else 2) and all(role in approximations for role in named)
     return rule in rules and risk in RISKS and right
@@ -74,6 +74,7 @@ def is_measure(name: str) -> bool:
 
 def _check_same(first: Rule, second: Rule) -> None:
     """Refuse two rules of one name: their measures could not be told apart."""
+    # Rules are made anew at each look-up, so equal parameters count as the same rule.
     if first is not second and (type(first) is not type(second) or vars(first) != vars(second)):
         raise ArgumentError(f"two different rules named {first.name!r}; give each its own with name=")
 

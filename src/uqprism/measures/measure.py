@@ -24,6 +24,7 @@ def resolve_rule(rule: RuleLike) -> Rule:
     if isinstance(rule, type) and issubclass(rule, Rule):
         rule = rule()
     if isinstance(rule, Rule):
+        # Dots separate the parts of a measure's name.
         if "." in rule.name:
             raise InvalidValueError(f"rule names must have no dots, got {rule.name!r}; pass another name=")
         return rule
@@ -52,7 +53,7 @@ class Measure:
     risk: str
     prediction: str | None
     truth: str
-    scorer: Rule | None = field(default=None, compare=False, repr=False)
+    scorer: Rule | None = field(default=None, compare=False, repr=False)  # the name decides
 
     def __post_init__(self) -> None:
         if self.risk not in RISKS:
@@ -65,6 +66,7 @@ class Measure:
     def parse(cls, name: str) -> Measure:
         """The measure of this name; an unknown part raises and suggests the nearest."""
         parts = name.split(".")
+        # A Bayes risk has no prediction, so its name is one part shorter.
         if len(parts) < 2 or len(parts) != (3 if parts[1] == "bayes" else 4):
             raise UnknownNameError(
                 f"unknown measure {name!r}; measures are named rule.risk.prediction.truth, or rule.bayes.truth, for example "
@@ -100,5 +102,6 @@ class Measure:
         roles = [self.truth] if self.prediction is None else [self.prediction, self.truth]
         if order == "truth,prediction":
             roles.reverse()
+        # Measures of a loaded table may name an approximation that is not registered here.
         indices = [approximations.get(role).paper_index if role in approximations else role for role in roles]
         return f"R_{symbol}^{{{','.join(indices)}}}"

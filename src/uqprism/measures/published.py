@@ -75,6 +75,7 @@ def measure_of(rule: str, column: str) -> str:
 
 def measures(rules: tuple[str, ...] = tuple(RULES.values())) -> list[Measure]:
     """The measures that have a column in the paper, also where the cell is blank: 16 for each rule, in the paper's order."""
+    # The other tables have the same columns; that of active learning also has BASELINE.
     columns = next(iter(_stored()["ood_detection_mean"].values()))
     short = {name: rule for rule, name in RULES.items()}
     return [Measure.parse(measure_of(short[rule], column)) for rule in rules for column in columns]
@@ -83,6 +84,7 @@ def measures(rules: tuple[str, ...] = tuple(RULES.values())) -> list[Measure]:
 def printed_as(measure: str) -> str:
     """The measure whose numbers the tables show under this one's label: itself, but `excess 1,1` for `excess 2,1`."""
     found = Measure.parse(measure) if measure != BASELINE else None
+    # The column `excess 2,1` in the tables' order (truth, prediction).
     if found is not None and (found.risk, found.prediction, found.truth) == ("excess", "members", "mixture"):
         return dataclasses.replace(found, truth="members").name
     return measure

@@ -41,6 +41,7 @@ def recipe(rule: Rule, members: type[Family], risk: str, *roles: str) -> Recipe:
     identities = rule.identities(members)
     if risk == "bayes":
         if roles == ("mixture",) and (rule.sees_only_mean or ("mixture", "members") in identities):
+            # B(x) = B(m) + E(x,m): the excess needs no integral of its own here.
             return _sum((1.0, {("bayes", "members"): 1.0}), (1.0, recipe(rule, members, "excess", "mixture", "members")))
         return {("bayes", *roles): 1.0}
     prediction, truth = roles
@@ -63,6 +64,7 @@ def _excess(rule: Rule, prediction: str, truth: str) -> Recipe:
     if rule.sees_only_mean:
         if one.keeps_mean and other.keeps_mean:
             return {}
+        # The two have one mean, so that they are equal to such a rule, and matched is a single Gaussian.
         prediction, truth = ("matched" if role == "mixture" else role for role in (prediction, truth))
     return {("excess", prediction, truth): 1.0}
 
@@ -79,7 +81,7 @@ class Risks:
     """The risks of one ensemble under one rule, in the units of y, each computed once."""
 
     def __init__(self, ensemble: CentredEnsemble, rule: Rule) -> None:
-        local = rule.centred(ensemble.centring)
+        local = rule.centred(ensemble.centring)  # in centred coordinates nothing overflows and offsets cost no digits
         self._ensemble, self._centred = ensemble, local is not None
         self.rule = local or rule
         self._known: dict[Primitive, tuple[Array, list[float]]] = {}
@@ -87,7 +89,7 @@ class Risks:
     def get(self, risk: str, *roles: str) -> Array:
         """The risk of this name for these approximations: (truth) of a Bayes risk, else (prediction, truth)."""
         value = self._mixed(risk, *roles)
-        return at_least_zero(value) if risk == "excess" else value
+        return at_least_zero(value) if risk == "excess" else value  # an identity may subtract, and leave a rounding error
 
     def _mixed(self, risk: str, *roles: str) -> Array:
         zero = 0.0 * self._ensemble.members.centre[0]  # gradients can be asked of it
@@ -108,6 +110,7 @@ class Risks:
     def _compute(self, risk: str, *roles: str) -> Array:
         candidates = [self._candidates(role) for role in roles]
         if risk == "bayes":
+            # Excesses are differences of scores, so the logarithm of the unit drops out of them.
             return self._restore(bayes(self.rule, *candidates)) + self._log_unit()
         if risk == "excess":
             return self._restore(excess(self.rule, *candidates))
@@ -161,6 +164,7 @@ def _total_of_members(rule: KernelRule, members: Candidates) -> Array:
         return rule.gap(prediction, truth)
 
     distribution, weights = members.columns
+    # The weight of a pair with itself, less half that of the prediction's own gap.
     own = _sum_over_candidates(weights * (weights - 0.5) * rule.gap(distribution, distribution))
     return mean_over_pairs(gap, members, members, distinct=True) + own
 

@@ -77,6 +77,7 @@ class MeasureTable(Mapping[str, Array]):
 
 def _named(name: str) -> Measure:
     rule, risk, *roles = name.split(".")
+    # Not `Measure.parse`: a loaded table may hold measures of rules that are not registered here.
     return Measure(rule, risk, None if risk == "bayes" else roles[0], roles[-1])
 
 
@@ -85,6 +86,7 @@ def _near(name: str, known: list[str]) -> list[str]:
     rule, _, rest = name.lower().partition(".")
     risk, *roles = rest.split(".")
     if risk in RISKS:
+        # A single role of a total or excess is taken for both; more than two are cut off.
         meant = ".".join([rule, risk, *roles[-1:]] if risk == "bayes" else [rule, risk, *roles, *roles][:4])
         same = [each for each in known if each.startswith(f"{rule}.{risk}.")]
         return [meant] if meant in known else same or known

@@ -51,6 +51,7 @@ def has_shares(rule: str, noise: Any) -> bool:
 def risk_unit(rule: str, unit: str) -> str:
     """What risks are in, given the unit of the target: `km²`; empty if that is not known."""
     form = rule_words(rule).unit
+    # A power or an inverse applies to the whole unit: `(km/h)²`.
     whole = f"({unit})" if form != "{}" and any(sign in unit for sign in " /*·") else unit
     return form.format(whole) if unit or "{}" not in form else ""
 

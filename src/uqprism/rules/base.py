@@ -64,6 +64,7 @@ class Rule(ABC):
 
     def expected_score(self, *, prediction: Family, truth: Family) -> Array:
         """The mean penalty for `prediction` when outcomes follow `truth` (the paper's S(P-hat, P)): the total risk."""
+        # The grid must resolve the prediction too: the score varies where its density does.
         return truth.expectation(lambda y: self.score(prediction, y), prediction)
 
     def entropy(self, truth: Family) -> Array:
@@ -72,6 +73,7 @@ class Rule(ABC):
 
     def divergence(self, *, prediction: Family, truth: Family) -> Array:
         """How much worse `prediction` is than the truth; never negative: the excess risk."""
+        # The difference is taken inside one integral, since two integrals would be rounded apart.
         gap = truth.expectation(lambda y: self.score(prediction, y) - self.score(truth, y), prediction)
         return at_least_zero(gap)
 
@@ -103,6 +105,7 @@ def default_name(name: str, value: float, usual: float) -> str:
 def at_least_zero(x: Array) -> Array:
     """x without the negative rounding errors."""
     xp = namespace(x)
+    # `0.0 * x` rather than zeros, so that NaN stays NaN.
     return xp.where(x > 0.0, x, 0.0 * x)
 
 
@@ -144,4 +147,5 @@ class EntropyRule(Rule):
         def slope(y: Array) -> Array:
             return self._supergradient(prediction, y)
 
+        # Both integrals use the same nodes, so that their errors cancel where the two distributions agree.
         return truth.expectation(slope, prediction) - prediction.expectation(slope, truth)

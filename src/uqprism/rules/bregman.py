@@ -60,6 +60,7 @@ class Bregman(Rule):
         xp = namespace(step)
         terms = self.phi(start + step), self.phi(start), self.derivative(start) * step
         direct = terms[0] - terms[1] - terms[2]
+        # A result of 1e-3 of its terms has 13 of their 16 digits.
         apart = direct > 1e-3 * sum(xp.abs(term) for term in terms)
         step = xp.where(apart, 0.0 * step, step)  # keeps the integral finite where it is not used
         total = 0.0 * (start + step)
@@ -68,6 +69,7 @@ class Bregman(Rule):
             if self.curvature is None:
                 total = total + float(weight) * step * (self.derivative(t) - self.derivative(start))
             else:
+                # Taylor's theorem with the remainder as an integral: no term cancels.
                 total = total + float(weight) * (1.0 - float(node)) * step * step * self.curvature(t)
         return xp.where(apart, direct, at_least_zero(total))
 
@@ -83,4 +85,4 @@ class Bregman(Rule):
 
 
 class _Centred(Bregman):
-    degree = 0
+    degree = 0  # its phi takes centred coordinates and gives values in the original units

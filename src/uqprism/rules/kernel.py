@@ -55,6 +55,7 @@ class KernelRule(Rule):
     def identities(self, members: type[Family]) -> dict[Pair, Identity]:
         """Excess risks of members against members are twice those of the mixture, so one of the two is enough."""
         pairs, information = ("members", "members"), ("mixture", "members")
+        # Pairs with closed forms cost least; otherwise M integrals against the mixture replace M**2 over pairs.
         if self.pairs_are_closed(members):
             half: Identity = ((0.5, pairs),)
             return {information: half, ("members", "mixture"): half}
@@ -88,7 +89,9 @@ class GaussianKernel(KernelRule):
             spread = p.variance + q.variance
             xp = namespace(spread)
             shift = p.mean - q.mean
+            # Small where the bandwidth is wide, hence `expm1`.
             return -xp.expm1(-0.5 * xp.log1p(spread / h / h) - 0.5 * shift * shift / (spread + h * h))
+        # The kernel is sqrt(2 pi) h times a normal density of variance h**2; each side is blurred by half of that variance.
         return 1.0 - math.sqrt(2.0 * math.pi) * h * overlap(self._blurred(p), self._blurred(q))
 
     def gap_to(self, p: Family, y: Array) -> Array:
@@ -107,7 +110,7 @@ class GaussianKernel(KernelRule):
 
     def centred(self, centring: Centring) -> Rule:
         """The bandwidth in the unit of the centred coordinates."""
-        local = GaussianKernel(name=self.name)
+        local = GaussianKernel(name=self.name)  # the constructor takes one number, and here each point has its own
         local.bandwidth = self.bandwidth / centring.unit
         return local
 

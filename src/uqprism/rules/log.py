@@ -54,6 +54,8 @@ class Log(Rule):
     def identities(self, members: type[Family]) -> dict[Pair, Identity]:
         """A Gaussian surrogate with the mixture's mean and variance turns integrals over the mixture into closed forms."""
         pairs, matched, pooled = ("members", "members"), ("matched", "mixture"), ("pooled", "mixture")
+        # A Gaussian's log density is quadratic in y, so only the first two moments of the other distribution count, and matched
+        # # has those of the mixture. See docs/theory.md, "Identities".
         if issubclass(members, Gaussian):
             return {
                 ("mixture", "members"): ((1.0, ("matched", "members")), (-1.0, matched)),
@@ -61,6 +63,7 @@ class Log(Rule):
                 pooled: ((1.0, matched), (1.0, ("pooled", "matched"))),
             }
         found: dict[Pair, Identity] = {pooled: ((1.0, matched), (1.0, ("pooled", "matched")))}
+        # Without a closed form, M integrals against the mixture replace M**2 over pairs.
         if not relative_entropy.is_closed(members, members):
             found[pairs] = ((1.0, ("mixture", "members")), (1.0, ("members", "mixture")))
         return found

@@ -15,7 +15,7 @@ class Quadratic(KernelRule):
 
     name = "quadratic"
     degree = -1
-    entropy_cancels = True
+    entropy_cancels = True  # of a narrow truth both are about its squared density, with opposite signs
     may_be_negative = True
     plain_name = "quadratic score"
     cost = (

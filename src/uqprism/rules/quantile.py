@@ -33,6 +33,7 @@ class Quantile(Rule):
         """level * (y - q) above the predicted quantile q, (1 - level) * (q - y) below."""
         q = distribution.quantile(self.level)
         xp = namespace(q)
+        # One expression for both sides of q; `expected_score` is its mean.
         return 0.5 * xp.abs(y - q) + (0.5 - self.level) * (q - y)
 
     def expected_score(self, *, prediction: Family, truth: Family) -> Array:
@@ -44,6 +45,7 @@ class Quantile(Rule):
         """The integral of the truth's density between the quantiles, weighted by the distance from the prediction's."""
         q, best = prediction.quantile(self.level), truth.quantile(self.level)
         if isinstance(truth, Draws):
+            # Without a density this is a difference of sums over draws.
             gap = self.expected_score(prediction=prediction, truth=truth) - self.entropy(truth)
             return at_least_zero(gap)
         xp = namespace(q, best)

@@ -1,1 +1,1 @@
-"""Support for all rooms: atomic files, optional packages, progress bars, versions."""
+"""What the whole package uses: atomic files, optional packages, progress bars, versions."""

@@ -17,6 +17,7 @@ def threads() -> int:
         return limit
     if given.isdigit():
         return max(1, int(given))
+    # The cores this process may use, which in a container or a batch job are fewer than the machine has.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -45,6 +45,7 @@ def progress_bar(
         estimate: whether to write the time left.
         extra: the extra that installs `rich`.
     """
+    # Two bars would overwrite each other, so an inner one is not drawn.
     if not (sys.stderr.isatty() and not _taken.get() if shown is None else shown):
         yield ProgressBar()
         return

@@ -47,7 +47,7 @@ def crps_distance(shift: float, p: float, q: float, gap: float, by_variance: flo
     joint = math.sqrt(square)
     t2 = shift * shift / square
     above, below = mean_gap(t2, fits)
-    above = joint * above if t2 < FAR else abs(shift) - SQRT_2_PI * joint
+    above = joint * above if t2 < FAR else abs(shift) - SQRT_2_PI * joint  # beyond FAR, E|Z + t| is |t| to the last digit
     below = below if t2 < FAR else 1.0
     root = (1.0 - by_variance) + by_variance * both * both  # (p - q)**2 = (variance gap)**2 / both**2
     widths = (SQRT_2 * joint + both) * root
@@ -64,6 +64,7 @@ def quadratic_distance(shift: float, p: float, q: float, gap: float, by_variance
     widths = product * (both * joint + 2.0 * SQRT_2 * product) * root
     inverse = 1.0 / (widths * joint)
     scales = gap * gap * (square + 4.0 * product) * (0.5 * INVERSE_SQRT_PI)
+    # For a small exponent the power of two is 1, and nothing cancels.
     minus_expm1 = (1.0 - power) - power * rest
     return (scales + SQRT_2_PI * minus_expm1 * widths) * inverse, OVERLAP * (power + power * rest) * widths * inverse
 
@@ -112,6 +113,7 @@ def both_pairs(members: Floats, terms: Floats, weights: Floats, by_variance: flo
                     term[QUADRATIC_PAIRS + p] += weight * distance
                     term[QUADRATIC_TOTAL + p] -= weight * overlap
         for i in range(count):
+            # Each member's own gap, with the net weight it has in `measures.risks`: zero for two equal members.
             one, own = rows(members, block * count + i, MEMBER), weights[i] * (0.5 - weights[i]) * INVERSE_SQRT_PI
             for p in range(LANES):
                 term[QUADRATIC_TOTAL + p] += own / one[SCALE + p]
@@ -190,6 +192,7 @@ def crps_surrogates(members: Floats, summaries: Floats, terms: Floats, weights: 
             matched, pooled = summary[MATCHED_SCALE + p], summary[POOLED_SCALE + p]
             term[C_BAYES_MATCHED + p] = matched * INVERSE_SQRT_PI
             term[C_BAYES_POOLED + p] = pooled * INVERSE_SQRT_PI
+            # The gap of their variances is exactly the variance of the means.
             term[C_BETWEEN + p] = crps_distance(0.0, matched, pooled, summary[SPREAD + p], 1.0, fits)
             term[C_MATCHED + p] = term[C_POOLED + p] = 0.0
         for i in range(count):
@@ -267,6 +270,7 @@ def log_surrogates(members: Floats, summaries: Floats, terms: Floats, weights: F
                     summary[MATCHED_VARIANCE + p],
                 )
                 variance, square, far = scale * scale, offset * offset, deviation - spread
+                # Divisions are slow, so each divisor is inverted once.
                 inverse, to_matched, to_pooled = 1.0 / variance, 1.0 / matched, 1.0 / pooled
                 ours = log_gap(far * to_matched, variance * to_matched, fits) + square * to_matched
                 term[L_MATCHED_MEMBERS + p] += weight * ours
@@ -276,6 +280,7 @@ def log_surrogates(members: Floats, summaries: Floats, terms: Floats, weights: F
                 term[L_MEMBERS_MATCHED + p] += weight * theirs
                 theirs = log_gap(-deviation * inverse, pooled * inverse, fits) + square * inverse
                 term[L_MEMBERS_POOLED + p] += weight * theirs
+                # The mean over pairs: the cross terms vanish, since offsets and deviations are centred.
                 term[L_PAIRS + p] += weight * (deviation * deviation * to_pooled + spread + square) * inverse
                 term[L_BAYES + p] += weight * log(variance, fits)
         for p in range(LANES):

@@ -106,6 +106,7 @@ def integrals(
     left = np.empty(LANES)
     for index in range(len(status)):
         block, p = index // LANES, index % LANES
+        # Once for a whole block: these formulas vectorise over points, the integrals below over nodes.
         if p == 0:
             _by_differences(rows(summaries, block, SUMMARY), rows(terms, block, TERM_BLOCK), wanted, pairs_known, left)
         if status[index] != DONE:
@@ -121,6 +122,7 @@ def integrals(
             panels = plan(point, surrogates.matched, surrogates.pooled)
             if panels < 0:
                 status[index] = DECLINED
+            # Where scales differ widely, nodes outnumber the members and all pairs cost less (docs/speed.md).
             elif over_nodes and not pairs_known and panels * PER_PANEL > 2 * len(weights):
                 status[index] = NEEDS_PAIRS
             else:
@@ -144,15 +146,17 @@ def _by_differences(summary: Floats, term: Floats, wanted: tuple[bool, bool, boo
 
 @inlined
 def _differences(summary: Floats, excess: Floats, pairs_known: bool, left: Floats) -> None:
-    """For one rule, whose excesses lie in the order of `layout.TERMS`."""
+    """For one rule, whose excesses lie in the order of `program.TERMS`."""
     for p in range(LANES):
         near_matched, near_pooled = summary[NEAR_MATCHED + p] > 0.0, summary[NEAR_POOLED + p] > 0.0
         of_matched, of_pooled = excess[LANES + p], excess[2 * LANES + p]
+        # E(A,m) = E(x,m) + E(A,x) and E(m,m) = 2 E(x,m), see docs/theory.md, "Identities".
         pairs = excess[p] if pairs_known else 2.0 * (of_matched - excess[4 * LANES + p])
         excess[p] = pairs
         matched = excess[4 * LANES + p] if near_matched else of_matched - 0.5 * pairs
         pooled = excess[5 * LANES + p] if near_pooled else of_pooled - 0.5 * pairs
         excess[4 * LANES + p], excess[5 * LANES + p] = matched, pooled
+        # Without the series and without pairs there is nothing to subtract.
         lost = (not near_matched) and (not pairs_known or matched <= KEEPS_DIGITS * of_matched)
         lost |= (not near_pooled) and pooled <= KEEPS_DIGITS * of_pooled
         left[p] = 1.0 if lost else left[p]
@@ -186,6 +190,7 @@ def _relative_entropies(point: Point, panels: int, surrogates: Surrogates, room:
     narrowest, widest = surrogates.matched, 0.0
     for i in range(len(point.offset)):
         narrowest, widest = min(narrowest, point.scale[i]), max(widest, point.scale[i])
+    # Within a narrower range the widest member's density never underflows, and one level serves all nodes.
     wide = point.edges[panels] - point.edges[0] > UNDERFLOW * widest
     ceiling = -log(narrowest, fits)  # no density is higher, so that all logs below are negative
     inverse_matched, inverse_pooled = 1.0 / surrogates.matched, 1.0 / surrogates.pooled
@@ -214,7 +219,7 @@ def _relative_entropies(point: Point, panels: int, surrogates: Surrogates, room:
             forward += node[SQUARES + q]
             backward += node[SQUARES_2 + q]
             to_pooled += node[SUM_2 + q]
-    unit = INVERSE_SQRT_2PI / narrowest
+    unit = INVERSE_SQRT_2PI / narrowest  # the factor that all densities share and that was left out above
     if not surrogates.near_matched:
         term[LOG_FORWARD], term[LOG_MATCHED] = forward * unit, backward * unit
     if not surrogates.near_pooled:
@@ -240,6 +245,7 @@ def _entropy_densities(log_p: float, log_q: float, fits: Fits) -> tuple[float, f
     decay = power * rest + (power - 1.0)  # exp(-size) - 1
     height = exp(max(log_p, log_q), fits)
     of_larger = size + decay
+    # 1 - (1 + size) exp(-size)
     of_smaller = -of_larger - size * decay
     one, other = height * of_larger, height * of_smaller
     return (one, other) if ratio > 0.0 else (other, one)
@@ -269,6 +275,7 @@ def _squared_differences(
             offset, inverse, weight = point.offset[i], point.inverse[i], weights[i]
             for q in range(count):
                 probability, density = _normal((node[Y + q] - offset) * inverse, inverse, fits)
+                # Taken from matched's, the terms of the variance over the members below are small.
                 probability -= node[BASE + q]
                 density -= node[BASE_2 + q]
                 node[SUM + q] += weight * probability

@@ -95,6 +95,7 @@ def _step(location: Floats, width: Floats, y: float) -> float:
     step = math.inf
     for i in range(len(location)):
         gap = location[i] - y
+        # As in `families.quadrature`: beyond two widths no panel is longer than half its distance from the place.
         step = min(step, max(2.0 * width[i], gap * THIRD, gap * -0.5))
     return step
 
@@ -158,7 +159,7 @@ def _add_kinks(point: Point, panels: int, places: int) -> int:
         length = high - low
         high = _crossing(point, first, second, low, high)
         slope = _slope(point, second, high) - _slope(point, first, high)
-        width = 1.0 / max(abs(slope), 1e-300)
+        width = 1.0 / max(abs(slope), 1e-300)  # equal slopes: no corner
         if 2.0 * KINK * width < 0.99 * length:
             if places == len(point.location):
                 return -1

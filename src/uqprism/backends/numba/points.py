@@ -34,10 +34,11 @@ from uqprism.backends.numba.base import (
     rows,
 )
 from uqprism.backends.numba.special import power_of_two
+from uqprism.families.near_gaussian import OFFSET as NEAR_OFFSET
+from uqprism.families.near_gaussian import RATIO as NEAR_RATIO
 
 LOG_UNIT = TERM["log.unit"]
 SMALLEST, LARGEST, NARROWEST = 1e-140, 1e140, 1e-25  # sizes, and a scale as a part of the size, that no power over- or underflows
-NEAR_OFFSET, NEAR_RATIO = 0.3, 0.1  # as in `families.near_gaussian`
 
 
 @kernel
@@ -74,6 +75,7 @@ def prepare(
         _choose_unit(ours, count, row, declined[first : first + used])
         for p in range(LANES):
             unit = row[p]
+            # One row for each degree from -1 to 2: `write` multiplies by the row of the measure's degree.
             summary[UNIT + p] = 1.0 / unit
             summary[UNIT + LANES + p] = 1.0
             summary[UNIT + 2 * LANES + p] = unit
@@ -90,6 +92,7 @@ def _load(mean: Floats, given: Floats, by_variance: bool, members: Floats, first
     for i in range(mean.shape[0]):
         member = rows(members, i, MEMBER)
         for p in range(used):
+            # Subtracted first, before anything is scaled or squared: an offset that all share costs no digits.
             member[OFFSET + p] = mean[i, first + p] - mean[0, first + p]
             member[GIVEN + p] = given[i, first + p]
         for p in range(used, LANES):
@@ -128,6 +131,7 @@ def _standardise(members: Floats, count: int, weights: Floats, by_variance: bool
     for i in range(count):
         member = rows(members, i, MEMBER)
         for p in range(LANES):
+            # A power of two: these products are exact.
             inverse = summary[UNIT + p]
             member[OFFSET + p] *= inverse
             member[SCALE + p] *= inverse
@@ -163,6 +167,7 @@ def _moments(members: Floats, count: int, weights: Floats, by_variance: bool, su
             offset, given = member[OFFSET + p], member[GIVEN + p]
             summary[SPREAD + p] += weight * offset * offset
             summary[VARIANCE + p] += weight * (given if by_variance else given * given)
+            # The difference of two squares, factored: nearly equal scales have an exact difference.
             member[DEVIATION + p] = (given - zeroth[p]) * (1.0 if by_variance else given + zeroth[p])
     _centre(members, count, weights, DEVIATION)
     for p in range(LANES):
@@ -226,6 +231,7 @@ def write(
     """
     value = np.empty(LANES)
     for measure in range(len(addresses)):
+        # Two views of the same address, of which one is used: compiled code cannot choose a type at run time.
         double_out = carray(_pointer(addresses[measure]), points, np.float64)
         single_out = carray(_pointer(addresses[measure]), points, np.float32)
         unit = UNIT + (degree[measure] + 1) * LANES

@@ -37,23 +37,23 @@ from uqprism.families.near_gaussian import TERMS as ORDERS
 from uqprism.families.near_gaussian import hermite
 
 
-class Basis(NamedTuple):
+class HalfBasis(NamedTuple):
     """Hermite polynomials (order, node) at the non-negative nodes of a Gauss-Hermite rule, and the nodes' weights."""
 
     values: Floats
     weights: Floats
 
 
-def _bases() -> tuple[Basis, Basis, Basis]:
+def _bases() -> tuple[HalfBasis, HalfBasis, HalfBasis]:
     """For the integrals of the squared series, of its squared antiderivative, and for relative entropies."""
     nodes, weights = (x[ORDERS // 2 :] for x in np.polynomial.hermite.hermgauss(ORDERS))  # exact for squares of the series
     squares = hermite(nodes)
     integrals = np.concatenate([0.0 * squares[:1], squares[:-1] / np.sqrt(np.arange(1, ORDERS))[:, None]])
-    many, many_weights = (x[32:] for x in np.polynomial.hermite.hermgauss(64))
+    many, many_weights = (x[32:] for x in np.polynomial.hermite.hermgauss(64))  # the logs are no polynomials
     return (
-        Basis(squares, weights / (2.0 * math.pi)),
-        Basis(integrals, weights / (2.0 * math.pi)),
-        Basis(hermite(math.sqrt(2.0) * many), many_weights / math.sqrt(math.pi)),
+        HalfBasis(squares, weights / (2.0 * math.pi)),
+        HalfBasis(integrals, weights / (2.0 * math.pi)),
+        HalfBasis(hermite(math.sqrt(2.0) * many), many_weights / math.sqrt(math.pi)),
     )
 
 
@@ -74,9 +74,9 @@ def series(
     terms: Floats,
     weights: Floats,
     roots: Floats,
-    density: Basis,
-    distribution: Basis,
-    entropy: Basis,
+    density: HalfBasis,
+    distribution: HalfBasis,
+    entropy: HalfBasis,
     wanted: tuple[bool, bool, bool],
     fits: Fits,
 ) -> None:
@@ -165,6 +165,7 @@ def _parts(coefficients: Floats, values: Floats, node: int, sums: Floats) -> Non
     """The even and the odd part of the series at one node."""
     for p in range(LANES):
         sums[p] = sums[LANES + p] = 0.0
+    # Six orders, of which ORDERS is a multiple, in one turn: the sums are loaded and stored once for all six.
     for n in range(0, ORDERS, 6):
         a, b, c, d, e, f = (
             values[n, node],
@@ -187,7 +188,7 @@ def _squares(coefficients: Floats, values: Floats, weights: Floats, sums: Floats
         sums[2 * LANES + p] = 0.0
     for node in range(len(weights)):
         _parts(coefficients, values, node, sums)
-        weight = 2.0 * weights[node]
+        weight = 2.0 * weights[node]  # (e + o)**2 + (e - o)**2 = 2 (e**2 + o**2)
         for p in range(LANES):
             sums[2 * LANES + p] += weight * (sums[p] * sums[p] + sums[LANES + p] * sums[LANES + p])
 
@@ -202,6 +203,7 @@ def _entropies(coefficients: Floats, values: Floats, weights: Floats, sums: Floa
         weight = weights[node]
         for p in range(LANES):
             plus, minus = sums[p] + sums[LANES + p], sums[p] - sums[LANES + p]
+            # Far out, where the weight is negligible, the truncated series may fall below -1.
             plus, minus = max(plus, -0.999), max(minus, -0.999)
             plus_gap, minus_gap = log_gap(plus, 1.0 + plus, fits), log_gap(minus, 1.0 + minus, fits)
             # (1 + u) log(1 + u) - u = u**2 - (1 + u) g for g = u - log(1 + u)
