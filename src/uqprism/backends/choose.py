@@ -1,8 +1,8 @@
 """Choose the backend that computes measures.
 
-The reference defines the truth. Kernels compute the same risks of Gaussian members in one pass: on processors with Numba, on
-NVIDIA devices with Triton. They may not cover a measure, or decline points that need more care than they take: the reference
-computes those.
+The reference is the readable code that the kernels are tested against. Kernels compute the same risks of Gaussian members in
+one pass: on processors with Numba, on NVIDIA devices with Triton. The reference computes the measures that a kernel does not
+cover, and the points that it declines.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def compute(ensemble: EnsemblePrediction, measures: Sequence[Measure], name: Bac
     if rest:
         more = reference.compute(ensemble, rest)
         done = Computed(done.values | more.values, done.exactness | more.exactness, done.declined)
+    # Last, because asking for the declined points waits for a device to finish.
     for at, affected in done.declined:
         patch = reference.compute(ensemble[at], [m for m in covered if m.name in affected])
         for measure, repaired in patch.values.items():
@@ -61,6 +62,7 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
     if name == "reference":
         return Reference()
     obstacle = _obstacle(ensemble)
+    # For few points the reference is quick enough, and a kernel would have to be loaded first.
     if name == "auto" and (obstacle or fits_one_part(ensemble)):
         return Reference()
     if obstacle:
@@ -84,7 +86,7 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
 def _obstacle(ensemble: EnsemblePrediction) -> str | None:
     """Why no kernel fits this ensemble, or None."""
     members, weights = ensemble.members, ensemble.weights
-    if type(members) is not Gaussian:
+    if type(members) is not Gaussian:  # a subclass may have closed forms of its own
         return f"these are {members.name}"
     if isinstance(members.mean, np.ndarray):
         return None
@@ -102,6 +104,7 @@ def _torch_obstacle(members: Gaussian, weights: Array) -> str | None:
     parameters = [x for x in (mean, members.scale, members.given_variance) if x is not None]
     if any(is_transformed(x) for x in (*parameters, weights)):
         return "and these are inside a transformation of PyTorch"
+    # On a device the kernel gives the values and the reference the gradients; gradients of weights only the reference has.
     differentiated = device == "cpu" and any(x.requires_grad for x in parameters)
     return "and these need gradients" if differentiated or getattr(weights, "requires_grad", False) else None
 
@@ -113,5 +116,6 @@ def _installed(package: str) -> bool:
 
 @cache
 def _hint(package: str, extra: str) -> None:
-    """Say once what would be faster."""
+    """Warn once that another package would make this faster."""
+    # The level counts the calls between the user's and this one: evaluate, compute, choose.
     warnings.warn(f"{package} is not installed, so this is slow; pip install 'uqprism[{extra}]'", stacklevel=5)

@@ -17,6 +17,7 @@ from uqprism.measures.risks import recipe
 from uqprism.rules import CRPS, Log, Quadratic, Rule, SquaredError
 
 RULES: dict[type[Rule], str] = {CRPS: "crps", Log: "log", Quadratic: "quadratic", SquaredError: "squared_error"}
+# `numba.integrals` relies on the order of the six excesses of CRPS and of the quadratic rule.
 TERMS = (
     "crps.bayes.members",
     "crps.bayes.matched",
@@ -82,10 +83,13 @@ def _term(rule: str, primitive: tuple[str, ...]) -> Weighted:
     if rule == "squared_error":
         if risk == "excess":
             return "squared_error.excess.members.matched", 2.0 if roles == ["members", "members"] else 1.0
+        # The pooled variance is the mean of the members' variances.
         roles = ["members" if role == "pooled" else role for role in roles]
+    # The prediction is the truth, so that the total is the Bayes risk.
     if risk == "total" and roles[0] == roles[1] != "members":
         risk, roles = "bayes", roles[:1]
     names = [".".join([rule, risk, *order]) for order in (roles, roles[::-1])]
+    # Neither is symmetric.
     if rule == "log" or risk == "total":
         names = names[:1]
     return next(name for name in names if name in TERMS), 1.0
@@ -102,6 +106,7 @@ def terms_of(measure: Measure) -> list[Weighted]:
         term, own = _term(name, primitive)
         found.append((term, factor * own))
         if rule.additive and primitive[0] == "bayes":
+            # Kernels work in centred coordinates, where the entropy lacks the logarithm of the unit.
             found.append(("log.unit", factor))
     return found
 

@@ -1,4 +1,4 @@
-"""The readable backend, which defines the truth: `measures.risks`, in parts of points whose temporaries stay small."""
+"""The readable backend: `measures.risks`, in parts of points whose temporaries stay small."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Reference:
             if order is not None:
                 whole = xp.take(whole, index_like(np.argsort(order), whole), axis=0)
             table[measure.name] = whole
-        return Computed(table, done[-1].exactness)
+        return Computed(table, done[-1].exactness)  # the same in all parts: it does not depend on the data
 
 
 def compute_part(part: EnsemblePrediction, measures: Sequence[Measure]) -> Computed:
@@ -82,6 +82,7 @@ def exactness_of(tolerances: Sequence[float], worked: Any, given: Any) -> Exactn
     Closed forms keep ten digits and quadratures eight in double precision, four and a half and four in single.
     """
     double = "64" in str(worked)
+    # Half a unit in the last place of float32; for float16 and bfloat16 one bound that covers both.
     rounding = 0.0 if "64" in str(given) else (6e-8 if "32" in str(given) else 5e-3)
     if not tolerances:
         return Exactness("closed form", max(1e-10 if double else 2e-5, rounding))
@@ -111,6 +112,7 @@ def fits_one_part(flat: EnsemblePrediction) -> bool:
 def _points_per_part(flat: EnsemblePrediction) -> int:
     centre = flat.members.centre
     elements = ELEMENTS * (ON_DEVICE if is_torch(centre) and centre.device.type != "cpu" else 1)
+    # A point holds all pairs of members, or the members on a grid of some 256 nodes.
     return max(1, elements // (flat.n_members * max(flat.n_members, 256)))
 
 

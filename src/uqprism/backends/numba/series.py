@@ -37,23 +37,23 @@ from uqprism.families.near_gaussian import TERMS as ORDERS
 from uqprism.families.near_gaussian import hermite
 
 
-class HalfBasis(NamedTuple):
+class Basis(NamedTuple):
     """Hermite polynomials (order, node) at the non-negative nodes of a Gauss-Hermite rule, and the nodes' weights."""
 
     values: Floats
     weights: Floats
 
 
-def _bases() -> tuple[HalfBasis, HalfBasis, HalfBasis]:
+def _bases() -> tuple[Basis, Basis, Basis]:
     """For the integrals of the squared series, of its squared antiderivative, and for relative entropies."""
     nodes, weights = (x[ORDERS // 2 :] for x in np.polynomial.hermite.hermgauss(ORDERS))  # exact for squares of the series
     squares = hermite(nodes)
     integrals = np.concatenate([0.0 * squares[:1], squares[:-1] / np.sqrt(np.arange(1, ORDERS))[:, None]])
     many, many_weights = (x[32:] for x in np.polynomial.hermite.hermgauss(64))  # the logs are no polynomials
     return (
-        HalfBasis(squares, weights / (2.0 * math.pi)),
-        HalfBasis(integrals, weights / (2.0 * math.pi)),
-        HalfBasis(hermite(math.sqrt(2.0) * many), many_weights / math.sqrt(math.pi)),
+        Basis(squares, weights / (2.0 * math.pi)),
+        Basis(integrals, weights / (2.0 * math.pi)),
+        Basis(hermite(math.sqrt(2.0) * many), many_weights / math.sqrt(math.pi)),
     )
 
 
@@ -74,9 +74,9 @@ def series(
     terms: Floats,
     weights: Floats,
     roots: Floats,
-    density: HalfBasis,
-    distribution: HalfBasis,
-    entropy: HalfBasis,
+    density: Basis,
+    distribution: Basis,
+    entropy: Basis,
     wanted: tuple[bool, bool, bool],
     fits: Fits,
 ) -> None:

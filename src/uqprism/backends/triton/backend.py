@@ -29,7 +29,10 @@ KEEPS_SINGLE, KEEPS_DOUBLE, KEEPS_FOR_SINGLE = 1e-2, 1e-6, 1e-10  # a difference
 
 
 class TritonBackend:
-    """The closed forms of the measures on an NVIDIA device, and the mixture's distances from surrogates if they differ."""
+    """The closed forms of the measures on an NVIDIA device.
+
+    Distances of the mixture from a surrogate are included where a difference of closed forms keeps enough digits.
+    """
 
     def covers(self, measure: Measure) -> bool:
         """True for what needs no integral."""
@@ -70,6 +73,7 @@ def _run(
 ) -> tuple[list[torch.Tensor], torch.Tensor]:
     """Every measure of the program, and flags for the points that need the reference."""
     (count, points), like = mean.shape, {"dtype": mean.dtype, "device": mean.device}
+    # Neighbouring threads read neighbouring points, so these must lie side by side.
     mean, given = (x if x.stride(1) == 1 or points < 2 else x.contiguous() for x in (mean, given))
     weighted = weights is not None
     weights = _equal(count, mean.dtype, mean.device) if weights is None else (weights / weights.sum()).to(**like)
@@ -168,6 +172,7 @@ def _repeat_in_double(
     if not len(at):
         return
     wide = mean[:, at].double(), given[:, at].double(), by_variance, None if weights is None else weights.double()
+    # Laxer than for double results, since these are rounded to single.
     values, left = _run(*wide, program, KEEPS_FOR_SINGLE)
     for k, value in zip(which, values, strict=True):
         out[k][at] = value.to(mean.dtype)
@@ -217,6 +222,7 @@ class _Differentiable(torch.autograd.Function):
         chunks, found = ctx.build.chunks(*parameters), []
         for at in chunks:
             with torch.enable_grad():
+                # Unless a second derivative is asked for, each chunk has its own graph, freed before the next is built.
                 ours = [x[:, at] if again else x[:, at].requires_grad_() for x in parameters]
                 values = ctx.build.values(*ours)
                 weighted = sum((value * g[at]).sum() for value, g in zip(values, gradients, strict=True))

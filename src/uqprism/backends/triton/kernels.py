@@ -59,6 +59,7 @@ def _put(out, row, value):
 def _load(inputs, i, BY_VARIANCE: tl.constexpr):
     """A member as given: offset from the first member, scale, and what was given."""
     mean, given, _, mean_stride, given_stride, origin = inputs
+    # Subtracted first, before anything is scaled or squared: an offset that all share costs no digits.
     offset = tl.load(mean + i * mean_stride) - origin
     x = tl.load(given + i * given_stride)
     scale = root(x) if BY_VARIANCE else x
@@ -77,6 +78,7 @@ def _member(inputs, inverse, i, BY_VARIANCE: tl.constexpr):
 @triton.jit
 def _variance_gap(x, first, BY_VARIANCE: tl.constexpr):
     """A member's variance minus the first one's, from what is exact."""
+    # The difference of two squares, factored: nearly equal scales have an exact difference.
     return x - first if BY_VARIANCE else (x - first) * (x + first)
 
 
@@ -85,6 +87,7 @@ def _centred(inputs, inverse, moments, i, BY_VARIANCE: tl.constexpr):
     """A member's weight, offset from the mean, scale, and variance minus the mean variance."""
     first, shift, more, gap_shift, more_gap = moments
     weight, offset, scale, x = _member(inputs, inverse, i, BY_VARIANCE)
+    # The two shifts one after the other: their sum would be rounded.
     return weight, (offset - shift) - more, scale, (_variance_gap(x, first, BY_VARIANCE) - gap_shift) - more_gap
 
 
@@ -100,6 +103,7 @@ def _choose_frame(inputs, count, zero, BY_VARIANCE: tl.constexpr, SINGLE: tl.con
         narrowest = tl.minimum(narrowest, scale)
         total += tl.abs(offset) + scale  # NaN and infinity survive a sum, not a maximum
     if SINGLE:
+        # Squares of the unit, and products of up to six scales in units of it, fit into the precision.
         usable = (total < float("inf")) & (size > 1e-12) & (size < 1e12) & (narrowest > 1e-4 * size)
     else:
         usable = (total < float("inf")) & (size > 1e-140) & (size < 1e140) & (narrowest > 1e-25 * size)
@@ -141,6 +145,7 @@ def _crps_terms(inputs, inverse, moments, surrogates, out, count, zero, BY_VARIA
     _put(out, C_BAYES_V, pooled * PER_SQRT_PI)
     _put(out, C_AM, to_matched)
     _put(out, C_VM, to_pooled)
+    # The gap of their variances is exactly the variance of the means.
     _put(out, C_AV, crps_distance(zero, matched, pooled, spread, True, SINGLE))
     return to_matched, to_pooled
 
@@ -161,6 +166,7 @@ def _quadratic_terms(
         to_pooled += weight * distance
         pooled_gap -= weight * overlap
     between, overlap = quadratic_distance(zero, matched, pooled, spread, True, SINGLE)
+    # The factor that `quadratic_distance` leaves out, applied once rather than for each member.
     to_matched, to_pooled, between, overlap = (
         to_matched * SQRT_2_PI,
         to_pooled * SQRT_2_PI,
@@ -197,6 +203,7 @@ def _log_terms(inputs, inverse, moments, variances, out, count, zero, BY_VARIANC
         vm += weight * (log_gap(deviation / pooled, variance / pooled) + square / pooled)
         ma += weight * (log_gap((spread - deviation) / variance, matched / variance) + square / variance)
         mv += weight * (log_gap(-deviation / variance, pooled / variance) + square / variance)
+        # The cross terms of the mean over pairs vanish, since offsets and deviations are centred.
         pairs += weight * (deviation * deviation / pooled + spread + square) / variance
         bayes += weight * tl.log(variance)
     _put(out, L_BAYES, HALF_LOG_2PI_E + 0.5 * bayes)
@@ -230,6 +237,7 @@ def _member_entropies(
         height = divide(weight * PER_SQRT_PI, scale, SINGLE)
         crps += weight * PER_SQRT_PI * scale
         quadratic -= 0.5 * height
+        # The member's own gap, with the net weight it has in `measures.risks`: zero for two equal members.
         own += (0.5 - weight) * height
     if CRPS:
         _put(out, C_BAYES, crps)
@@ -292,6 +300,7 @@ def _pairs(
 @triton.jit
 def _mixture_terms(out, matched_row, pooled_row, to_matched, to_pooled, pairs, flag, KEEPS: tl.constexpr):
     """Store the mixture's distances from matched and pooled; flags points where the difference loses too many digits."""
+    # E(A,x) = E(A,m) - E(x,m), and E(x,m) is half the mean over pairs, see docs/theory.md, "Identities".
     matched = to_matched - 0.5 * pairs
     pooled = to_pooled - 0.5 * pairs
     _put(out, matched_row, matched)
@@ -392,8 +401,10 @@ def combine(terms, table, factors, addresses, measures, entries, first, points, 
             weight = tl.load(factors + entry).to(unit.dtype)
             value += weight * tl.load(terms + tl.load(slot + entry) * stride + at, mask=mask, other=0.0)
         power = tl.load(degree + measure)
+        # All degrees of the four rules; zero changes nothing.
         scaled = tl.where(power == -1, value / unit, tl.where(power == 2, value * unit * unit, value))
         value = tl.where(power == 1, value * unit, scaled)
+        # Not `maximum`: NaN stays NaN.
         value = tl.where((tl.load(excess + measure) != 0) & (value < 0.0), 0.0, value)
         into = tl.load(addresses + measure).to(tl.pointer_type(terms.dtype.element_ty))
         tl.store(into + first + at, value, mask=mask)

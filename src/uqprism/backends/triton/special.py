@@ -28,7 +28,7 @@ LOG = tl.constexpr(FITS.log)
 def root(x):
     """The square root, correctly rounded."""
     if x.dtype == tl.float32:
-        root = tl.sqrt_rn(x)
+        root = tl.sqrt_rn(x)  # `tl.sqrt` is an approximation in single precision
     else:
         root = tl.sqrt(x)
     return root
@@ -133,7 +133,7 @@ def quadratic_distance(shift, p, q, gap, BY_VARIANCE: tl.constexpr, SINGLE: tl.c
 @triton.jit
 def log_gap(x, ratio):
     """x - log(ratio) for ratio = 1 + x formed without adding: about x**2/2 near zero."""
-    near = (ratio > 0.7072) & (ratio < 1.4142)
+    near = (ratio > 0.7072) & (ratio < 1.4142)  # the range for which the coefficients of LOG were fitted
     q = tl.where(near, x / (2.0 + x), 0.0)
     square = q * q
     return tl.where(near, x * q - q * square * _polynomial(square, LOG, 8), x - tl.log(ratio))
@@ -143,6 +143,7 @@ def log_gap(x, ratio):
 def power_of_two(x, SINGLE: tl.constexpr):
     """The power of two above x, its inverse, and its exponent."""
     if SINGLE:
+        # From the bits of the number: the bias of the exponent is 127, and the power above is one higher.
         exponent = ((x.to(tl.int32, bitcast=True) >> 23) & 0xFF) - 126
         power = ((exponent + 127) << 23).to(tl.float32, bitcast=True)
         inverse = ((127 - exponent) << 23).to(tl.float32, bitcast=True)
