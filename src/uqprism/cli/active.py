@@ -107,7 +107,6 @@ def _model(name: str) -> Any:
         # Leaves of one row have no variance.
         return require("sklearn.ensemble", extra="sklearn").RandomForestRegressor(min_samples_leaf=5, n_jobs=-1)
     if name == "deep":
-        require("torch", extra="deep")  # before the import, which would fail without naming the extra
         from uqprism.training import StackedFit
 
         return StackedFit(n_members=10, max_epochs=100, progress=False)

@@ -111,7 +111,7 @@ def _curve(result: Any, name: str) -> np.ndarray:
 
 
 def _spread(result: Any, name: str) -> np.ndarray | None:
-    """The standard deviation of a curve: as the result says or, failing that, between its parts; None for a single run."""
+    """The standard deviation of a curve: that of the result, or else between its parts; None for a single run."""
     if f"{name} spread" in result.curves:
         return np.asarray(result.curves[f"{name} spread"])
     runs = [part.curves[name] for part in result.parts.values() if name in part.curves]
@@ -119,7 +119,7 @@ def _spread(result: Any, name: str) -> np.ndarray | None:
 
 
 def _looks(names: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """The colour of each one's risk, or one of no risk; no two lines look the same until there are very many."""
+    """The look of each line: the colour of its risk if that is free, and no look twice until all are used."""
     every = list(product(STROKES, (*RISK_COLOURS.values(), *OTHER_COLOURS)))
     free: list[tuple[Any, str]] = []
     for name in names:
@@ -143,7 +143,7 @@ def _chosen(result: Any, names: Names) -> list[str]:
         return _listed(result, names)
     ranked = result.ranked()
     best_of: dict[str, str] = {}
-    for name in filter(_tells, ranked):
+    for name in filter(_is_worth_a_line, ranked):
         best_of.setdefault(_kind(name), name)
     chosen = [name for name in [result.recommended] if name in result]
     for name in list(best_of.values())[:BEST]:
@@ -152,8 +152,8 @@ def _chosen(result: Any, names: Names) -> list[str]:
     return sorted(chosen, key=ranked.index)
 
 
-def _tells(name: str) -> bool:
-    """Whether a measure shows what its risk stands for: an excess risk without the members does not show disagreement."""
+def _is_worth_a_line(name: str) -> bool:
+    """Whether a measure shows what its risk stands for: without the members, an excess risk shows no disagreement."""
     _, risk, *roles = name.split(".") if name.count(".") > 1 else ("", "")
     return risk != "excess" or "members" in roles
 

@@ -56,10 +56,10 @@ def new_figure(height: float, **panels: Any) -> tuple[Any, Any]:
 
 @contextmanager
 def axes_or_new(ax: Any, height: float) -> Iterator[Any]:
-    """These axes, in their owner's style; or, for None, those of a new figure in ours, which pyplot knows if it is loaded."""
+    """The given axes, in the style they have; for None, those of a new figure in the common style."""
     if ax is None:
         with styled({**STYLE, **PLAIN}):
-            pyplot = sys.modules.get("matplotlib.pyplot")
+            pyplot = sys.modules.get("matplotlib.pyplot")  # so that `pyplot.show` and notebooks show it
             if pyplot is None:
                 yield new_figure(height)[1]
             else:
@@ -67,7 +67,7 @@ def axes_or_new(ax: Any, height: float) -> Iterator[Any]:
     elif hasattr(ax, "plot"):
         with styled(PLAIN):
             yield ax
-        for label in (ax.xaxis.label, ax.yaxis.label):  # which were there before
+        for label in (ax.xaxis.label, ax.yaxis.label):  # made before, so the setting did not reach them
             label.set_parse_math(False)
     else:
         raise ArgumentError(f"ax must be matplotlib axes, got {ax!r}; to save a picture: result.plot().figure.savefig(path)")
@@ -105,7 +105,7 @@ NEXT_TO_ZERO = 0.4  # of a decade: the room between zero and the smallest number
 
 
 def is_wide(values: np.ndarray) -> bool:
-    """Whether these numbers need a logarithmic axis, and can have one: none is negative."""
+    """Whether these numbers need a logarithmic axis and can have one: none is negative."""
     if not len(values) or not values.min() >= 0.0 or not values.max() > 0.0:
         return False
     low, high = np.quantile(values[values > 0.0], [0.01, 0.99])
@@ -134,7 +134,7 @@ def bounds(values: np.ndarray) -> tuple[float, float]:
 
 
 def edges(values: np.ndarray, count: int) -> np.ndarray:
-    """Of so many bins for these numbers, as their axis is divided; those next to zero share one."""
+    """The edges of so many bins, equally wide on the axis of these numbers; those next to zero share one."""
     low, high = bounds(values)
     if not is_wide(values):
         return np.linspace(low, high, count + 1)

@@ -14,8 +14,8 @@ from uqprism.support.optional import require
 
 matplotlib = require("matplotlib", extra="report")
 
-POINTS_PER_INCH = 72.0
-# The colours of figures, and the variables of the page's style sheet that replace them.
+POINTS_PER_INCH = 72.0  # the unit of matplotlib's SVG
+# The colours of figures, and the variables that replace them: a drawing then follows the page from light to dark.
 VARIABLES = {
     "#000000": "ink",
     "#ffffff": "paper",
@@ -25,7 +25,7 @@ VARIABLES = {
 ON_A_PAGE = {
     **STYLE,
     **PLAIN,
-    "svg.fonttype": "none",
+    "svg.fonttype": "none",  # text stays text: it can be selected and read aloud, and takes the font of the page
     "savefig.transparent": True,
     "axes.facecolor": "none",
     "figure.facecolor": "none",
@@ -83,16 +83,16 @@ def marks(spots: np.ndarray, marker: str, colour: str) -> str:
 
 
 def _for_page(text: str, name: str) -> str:
-    text = text[text.index("<svg") :]
+    text = text[text.index("<svg") :]  # within HTML, XML's declaration is an error
     for unwanted in (
         r"<metadata>.*?</metadata>",
         r"<!--.*?-->",
-        r"<style[^>]*>.*?</style>",
+        r"<style[^>]*>.*?</style>",  # it would apply to the whole page
         r" (?:version|xmlns(?::xlink)?)=\"[^\"]*\"",
     ):
         text = re.sub(unwanted, "", text, flags=re.DOTALL)
-    text = re.sub(r'(<svg[^>]*?) (?:width|height)="[^"]*"', r"\1", text, count=1)
-    text = re.sub(r'(<svg[^>]*?) (?:width|height)="[^"]*"', r"\1", text, count=1)
+    # The page's style sheet sets the size, by the width of the screen.
+    text = re.sub("<svg[^>]*>", lambda found: re.sub(r' (?:width|height)="[^"]*"', "", found[0]), text, count=1)
     text = re.sub(
         r"font(?:: [^;\"]*?([\d.]+px)[^;\"]*|-family: [^;\"]*)", lambda found: f"font-size: {found[1]}" if found[1] else "", text
     )

@@ -40,19 +40,19 @@ class ErrorWords:
 
     @classmethod
     def named(cls, name: str) -> ErrorWords:
-        """For an error of which only the name is known, be it that of a kind."""
+        """The words for an error of which only the name is known, also if it is the name of a kind."""
         return cls(f"mean {name}", "")
 
     @property
     def mean_axis(self) -> str:
-        """The same for an axis of the mean itself, before any root."""
+        """The label of an axis of the mean itself, before any root."""
         if not self.root:
             return self.axis
         return f"mean squared error ({self.unit}²)" if self.unit else "mean squared error"
 
     @property
     def axis(self) -> str:
-        """For an axis."""
+        """The label of an axis."""
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
     def shown(self, mean: Any) -> Any:
