@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 from pathlib import Path
 
@@ -25,11 +26,12 @@ CHOICES = [ScoringChoice(), ScoringChoice("log", "mixture", "members"), ScoringC
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: choice.measures["total"])
-def test_the_parts_of_each_row_are_those_of_decompose(choice: ScoringChoice) -> None:
-    frame = score(TABLE.upload(), choice).frame
+def test_the_parts_of_each_row_are_those_of_decompose_also_with_other_names_of_columns(choice: ScoringChoice) -> None:
     expected = up.decompose(TABLE.ensemble, choice.rule, prediction=choice.prediction, truth=choice.truth)
-    for part, values in zip(PARTS, (expected.total, expected.bayes, expected.excess), strict=True):
-        np.testing.assert_allclose(frame[part], values, rtol=1e-12)
+    named = dataclasses.replace(choice, mean_columns="mu{i}", variance_columns="v{i}")
+    for frame in (score(TABLE.upload(), choice).frame, score(RENAMED, named).frame):
+        for part, values in zip(PARTS, (expected.total, expected.bayes, expected.excess), strict=True):
+            np.testing.assert_allclose(frame[part], values, rtol=1e-12)
 
 
 @pytest.mark.parametrize("upload", BAD.values(), ids=BAD)
@@ -53,11 +55,6 @@ def test_bad_rows_are_left_out_and_the_others_keep_their_numbers() -> None:
     assert (found.n_rows, found.bad_rows) == (ROWS, 1)
     assert list(found.frame.index) == [row for row in range(ROWS) if row != 17]
     np.testing.assert_allclose(found.frame["total"], np.delete(SPLIT.total, 17), rtol=1e-12)
-
-
-def test_columns_with_other_names_are_found() -> None:
-    found = score(RENAMED, ScoringChoice(mean_columns="mu{i}", variance_columns="v{i}"))
-    np.testing.assert_allclose(found.frame["total"], SPLIT.total, rtol=1e-12)
 
 
 def test_the_usual_target_is_found_and_members_are_no_targets() -> None:
