@@ -50,6 +50,7 @@ class Cells:
         """The mean of rows with independent seeds."""
         found = list(rows)
         names = found[0].value
+        # Variances of independent numbers add.
         spread = {name: math.sqrt(sum(row.spread[name] ** 2 for row in found)) / len(found) for name in names}
         return cls({name: float(np.mean([row.value[name] for row in found])) for name in names}, spread)
 

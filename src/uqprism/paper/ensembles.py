@@ -176,7 +176,7 @@ class StoredEnsemble:
         error = prediction_error(predictions, targets)
         return Bundle(
             data={
-                "data": self.data.checksum(),
+                "data": self.data.checksum(),  # keys name a data set, not the contents of its files
                 "member seeds": list(history.seeds),
                 "best epochs": list(history.best_epochs),
                 "epochs": len(history.validation_loss),
@@ -226,7 +226,7 @@ def trained_now(inputs: Any, targets: Any, **settings: Any) -> DeepEnsemble:
     with warnings.catch_warnings():
         # Restarts are in the history, and counted in the results.
         warnings.simplefilter("ignore", TrainingWarning)
-        ensemble = train(inputs, targets, **{**settings, "progress": False})
+        ensemble = train(inputs, targets, **{**settings, "progress": False})  # the bar of a run counts jobs
     refuse_interrupted([ensemble.history])
     return ensemble
 

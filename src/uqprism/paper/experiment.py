@@ -93,7 +93,7 @@ class Experiment(Generic[Config]):
         jobs: the parts that settings fall into; by default one, whose key is the settings and which makes a `Bundle`.
         needs: the data sets and OOD mosaics whose files the settings read, by their names in `uqprism.paper.data`.
         wants_gpu: presets whose expected times are those of a GPU.
-        reads: other experiments whose stores, in folders beside this one's, are searched for artefacts first.
+        reads: other experiments whose stores, in folders beside this one's, are searched before an artefact is made.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Experiment(Generic[Config]):
         """The settings of this preset, with another seed if one is given; settings without a seed ignore it."""
         if preset not in self.presets:
             raise unknown("preset", preset, self.presets)
-        if seed is not None and seed < 0:
+        if seed is not None and seed < 0:  # NumPy refuses it only when the work has begun
             raise ArgumentError(f"seed must not be negative, got {seed}")
         chosen: Any = self.presets[preset]
         return dataclasses.replace(chosen, seed=seed) if seed is not None and hasattr(chosen, "seed") else chosen

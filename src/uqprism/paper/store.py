@@ -170,7 +170,7 @@ class Store:
         """Remove the artefact from this run's folder, if it is there."""
         path = self.folder / _name(artefact)
         path.unlink(missing_ok=True)
-        path.with_suffix(".json").unlink(missing_ok=True)
+        path.with_suffix(".json").unlink(missing_ok=True)  # after the value: every value has a record
 
     def _found(self, artefact: Artefact) -> Path | None:
         places = (folder / _name(artefact) for folder in (self.folder, *self.others))
@@ -185,6 +185,7 @@ class Store:
             "key": as_data(artefact.key),
             "sources": [source.digest for source in artefact.sources],
             "version": __version__,
+            # With those of artefacts that were made on the way; `devices` and plans allow for that.
             "seconds": round(time.perf_counter() - started, 3),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "accelerator": accelerator(),

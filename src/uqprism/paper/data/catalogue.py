@@ -65,7 +65,7 @@ def load(
     unknown = [option for option in options if option not in known]
     if unknown:
         raise ArgumentError(f"{name} takes the options {', '.join(known)}, got {', '.join(unknown)}")
-    if "root" in taken:
+    if "root" in taken:  # generated sets need no folder
         options["root"] = Root.of(root, downloads=download)
     if "seed" in taken:
         options["seed"] = seed

@@ -36,7 +36,7 @@ class Samples:
             raise ShapeError(f"inputs must be (n, features) or (n, channels, height, width), got shape {inputs.shape}")
         if targets.ndim != 1 or len(inputs) != len(targets):
             raise ShapeError(f"targets must be one number per row of inputs, ({len(inputs)},), got shape {targets.shape}")
-        if not np.isfinite(targets).all():
+        if not np.isfinite(targets).all():  # one NaN makes every loss NaN
             row = int(np.flatnonzero(~np.isfinite(targets))[0])
             raise InvalidValueError(f"targets must be finite, got {targets[row]} in row {row}; drop such rows")
         object.__setattr__(self, "inputs", inputs)

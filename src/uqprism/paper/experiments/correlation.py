@@ -83,7 +83,7 @@ def all_claims(mean: RankCorrelation) -> tuple[Claim, ...]:
         _pair(mean, "R_tot^{1,1} and R_tot^{2,1}", "is equivalent to", ("total 1,1", "total 2,1"), SAME),
         _pair(mean, "R_exc^{1,1} and R_exc^{2,1}", "is equivalent to", ("excess 1,1", "excess 2,1"), SAME),
         _rules(mean, "R_Bayes^{3a} and R_Bayes^{3b}", ("bayes 3a", "bayes 3b"), blank=True),
-        _rules(mean, "R_tot^{3a,2}", ("total 3a,2",), blank=False),
+        _rules(mean, "R_tot^{3a,2}", ("total 3a,2",), blank=False),  # the paper has none under the log score
         overall(mean),
     )
 
@@ -279,6 +279,6 @@ EXPERIMENT = register(
         draw=draw,
         wants_gpu=selective.WANTS_GPU,
         needs=selective.needs,
-        reads=("selective",),
+        reads=("selective",),  # the paper takes the same models
     )
 )

@@ -56,6 +56,7 @@ class Learned:
 
 
 # Errors to rank loops by: one number for each loop and run.
+# Several, because a few large errors decide the mean: see docs/results/active.md.
 ERRORS: Mapping[str, Callable[[Learned], Array]] = {
     "mean NLL over models, as in the paper": lambda learned: learned.nll.mean(axis=-1),
     "median NLL over models": lambda learned: np.median(learned.nll, axis=-1),

@@ -105,6 +105,7 @@ class Detection:
 
 def fits(config: Config) -> list[EnsembleSpec]:
     """The ensembles of these settings."""
+    # An option that a data set does not have is refused, so `tile` is given only where it is set.
     options = {"sizes": config.sizes} if config.tile is None else {"sizes": config.sizes, "tile": config.tile}
     return [EnsembleSpec(config.data, config.seed + i, config.training, options) for i in range(config.n_seeds)]
 
@@ -117,7 +118,7 @@ def jobs(config: Config) -> list[Job]:
 
 def needs(config: Config) -> tuple[str, ...]:
     """The data set and the OOD mosaics whose files are read."""
-    known = (name for name in config.ood_names() if name in data.ood_names())
+    known = (name for name in config.ood_names() if name in data.ood_names())  # `photographs_tl` and the like are made here
     return (config.data, *dict.fromkeys(known))
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 HEADS = {"standard": "mean_variance", "natural": "natural"}
 CURVES = ("training", "validation", "mean", "scale")
-POINTS = 481  # of the grid of predictions
+POINTS = 481  # of the grid of predictions: steps of 0.05, so that edge, middle and far end are on it
 
 
 @dataclass(frozen=True)
@@ -169,6 +169,7 @@ def work(job: Job, store: Store) -> Bundle:
             head=HEADS[job.key.head],
             network=MLP(hidden=config.hidden),
             n_members=config.n_networks,
+            # The same for both parameterisations: partners start from the same weights.
             seed=config.seed,
             learning_rate=job.key.rate,
             batch_size=config.batch_size,

@@ -141,7 +141,7 @@ def work(job: Job, store: Store) -> TaskResult:
     fitted = StoredEnsemble(job.key.fit, store)
     record = fitted.record()
     error = prediction_error(fitted.predictions(), record.arrays["targets"])
-    found = selective_prediction(fitted.measures(), error=error, metric="prr_paper", resamples=0)
+    found = selective_prediction(fitted.measures(), error=error, metric="prr_paper", resamples=0)  # seeds show the spread
     # 1 if the predicted variance is right on average.
     spread = float(np.mean(error / fitted.predictions().matched.variance))
     largest = {
@@ -279,7 +279,7 @@ def notes(mean: Cells, rows: Mapping[str, Cells], scenes: str | None) -> tuple[s
 
 SHOWN = {"total 1,1": BLUE, "bayes 1": GREEN, "bayes 3a": PURPLE, "excess 1,1": ORANGE, "excess 3a,2": RED}
 FROM = 50  # per cent: retentions from 0.5 to 1, as in the paper
-LIKE_PAPER = "street"
+LIKE_PAPER = "street"  # the paper's figure shows it
 
 
 def draw(result: Result) -> dict[str, Picture]:
