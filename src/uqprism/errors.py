@@ -54,7 +54,7 @@ class MissingExtraError(UqprismError, ImportError):
 
 
 class TrainingError(UqprismError, RuntimeError):
-    """Training that cannot go on: a member that diverges however it is started."""
+    """Training that cannot go on: a member diverged from every start."""
 
 
 class JobError(UqprismError, RuntimeError):

@@ -1,4 +1,4 @@
-"""What can be computed, and how a choice of it is written: names, patterns and the two named sets."""
+"""The catalogue of measures, and the choice of some of them by names, patterns or the two named sets."""
 
 from __future__ import annotations
 

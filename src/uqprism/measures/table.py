@@ -82,7 +82,7 @@ def _named(name: str) -> Measure:
 
 
 def _near(name: str, known: list[str]) -> list[str]:
-    """Of the known names those that may be meant: of the same rule and risk, if there are any, with as many roles as that has."""
+    """The known names that may be meant: those of the same rule and risk if there are any, otherwise all."""
     rule, _, rest = name.lower().partition(".")
     risk, *roles = rest.split(".")
     if risk in RISKS:

@@ -67,7 +67,7 @@ class GaussianKernel(KernelRule):
     """The Gaussian kernel score: half the squared maximum mean discrepancy, between 0 and 1, blind to far outliers.
 
     Args:
-        bandwidth: the length below which differences stop to matter, in the units of y.
+        bandwidth: the length below which differences stop mattering, in the units of y.
         name: as in measure names; by default it includes bandwidths other than one.
     """
 

@@ -1,4 +1,4 @@
-"""How to cite the paper and this package, said once."""
+"""How to cite the paper and this package."""
 
 from __future__ import annotations
 

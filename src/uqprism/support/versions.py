@@ -10,7 +10,7 @@ PACKAGES = ("numpy", "scipy", "numba", "torch", "matplotlib")
 
 
 def versions() -> dict[str, str]:
-    """Of this package, Python and what the numbers depend on."""
+    """The versions of this package, of Python and of the packages that the numbers depend on."""
     found = {"uqprism": __version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:
