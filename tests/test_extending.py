@@ -63,7 +63,6 @@ for back in (up.EnsemblePrediction.load(folder / "gumbel.npz"), up.from_frame(gu
     assert type(back.members) is family and np.array_equal(back.members.scale, gumbel.members.scale)
 """,
     "ensemble/first.py": """
-import uqprism.ensemble.first
 d = up.decompose(ens, rule="crps", prediction="first", truth="members")
 assert d.excess.shape == (2,) and (d.excess > 0.0).all()
 names = [measure.name for measure in up.catalogue()]

@@ -197,7 +197,7 @@ class Approximation:
         return self.function(ensemble)
 
 
-approximations: Registry[Approximation] = Registry("approximation")
+approximations: Registry[Approximation] = Registry("approximation", "uqprism.ensemble")
 
 
 def approximation(name: str, **about: Any) -> Callable[[Callable[[CentredEnsemble], Candidates]], Approximation]:
