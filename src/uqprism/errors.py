@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 
 class UqprismError(Exception):
     """Anything this package raises on purpose."""
@@ -36,6 +38,17 @@ class UnsupportedError(UqprismError, TypeError):
 
 class FileError(UqprismError, OSError):
     """A file that cannot be found, read or written."""
+
+
+class BadFileError(FileError, InvalidValueError):
+    """A file whose contents cannot be used: damaged, cut off, empty, or without the columns that are needed."""
+
+    def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
+        super().__init__(f"{os.fspath(path)}: {reason}")
+        self.path, self.reason = path, reason
+
+    def __reduce__(self) -> tuple[type[BadFileError], tuple[str | os.PathLike[str], str]]:
+        return type(self), (self.path, self.reason)  # so that a worker can send it
 
 
 class ClusterError(UqprismError, OSError):
