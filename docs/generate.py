@@ -20,6 +20,7 @@ from typer.models import ArgumentInfo
 
 import uqprism as up
 from uqprism.cli import app
+from uqprism.errors import ExitCode
 from uqprism.measures import published
 from uqprism.paper.experiment import Claim
 from uqprism.paper.report import claims_table, overview
@@ -167,8 +168,13 @@ def command_line_page() -> str:
         "|---|---|",
         *(f"| [`{name}`](#uqprism-{name}) | {_cell(inspect.getdoc(each.callback))} |" for name, each in commands.items()),
         "",
-        "Messages are one line on standard error. Exit codes: 0 done; 1 bad data, or a file that cannot be read or written;",
-        "2 wrong usage; 130 interrupted.",
+        "Messages are one line on standard error.",
+        "",
+        "## Exit codes",
+        "",
+        "| code | |",
+        "|---|---|",
+        *(f"| {code.value} | {_cell(code.meaning)} |" for code in ExitCode),
         "",
     ]
     for name, command in commands.items():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from uqprism.errors import ArgumentError, UqprismError
+from uqprism.errors import UqprismError
 from uqprism.support.optional import require
 
 
 def main() -> None:
-    """Run the command line. An error is one line on standard error, with exit code 2 for wrong usage and 1 otherwise."""
+    """Run the command line. An error is one line on standard error, with the exit code of its kind."""
     try:
         require("typer", extra="cli")
         from uqprism.cli import app
@@ -17,7 +17,7 @@ def main() -> None:
         app()
     except UqprismError as error:
         print(f"uqprism: {error}", file=sys.stderr)  # noqa: T201 (the message of a command)
-        sys.exit(2 if isinstance(error, ArgumentError) else 1)
+        sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,36 @@
 from __future__ import annotations
 
 import os
+from enum import IntEnum
+from typing import Any
+
+
+class ExitCode(IntEnum):
+    """What a command of the command line ends with, and what that means."""
+
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> ExitCode:
+        """A number with its meaning."""
+        code = int.__new__(cls, value)
+        code._value_, code.meaning = value, meaning
+        return code
+
+    DONE = 0, "done"
+    ERROR = 1, "error: bad data, or a file that cannot be read or written"
+    USAGE = 2, "wrong usage, or output that exists already"
+    BAD_FILES = 3, "`score` only: some input files were bad and are named; all others are scored"
+    BAD_ROWS = 4, "`score` only: every file is scored, but more rows were bad than `--max-bad` allows"
+    BUSY = 5, "`score` only: another run is writing to the output, or has changed it"
+    HANG_UP = 129, "ended because its terminal was closed (SIGHUP)"
+    INTERRUPTED = 130, "interrupted (Ctrl-C)"
+    TERMINATED = 143, "terminated (SIGTERM)"
 
 
 class UqprismError(Exception):
     """Anything this package raises on purpose."""
+
+    exit_code = ExitCode.ERROR  # of a command that it ends
 
 
 class InvalidValueError(UqprismError, ValueError):
@@ -23,6 +49,8 @@ class ArrayTypeError(UqprismError, TypeError):
 
 class ArgumentError(UqprismError, TypeError):
     """Arguments that contradict each other, or one that is missing."""
+
+    exit_code = ExitCode.USAGE
 
 
 class UnknownNameError(UqprismError, ValueError, KeyError):
@@ -49,6 +77,34 @@ class BadFileError(FileError, InvalidValueError):
 
     def __reduce__(self) -> tuple[type[BadFileError], tuple[str | os.PathLike[str], str]]:
         return type(self), (self.path, self.reason)  # so that a worker can send it
+
+
+class BadFilesError(FileError, InvalidValueError):
+    """Input files of `score` that could not be scored; `report` is what it would have returned without them."""
+
+    exit_code = ExitCode.BAD_FILES
+
+    def __init__(self, message: str, report: Any) -> None:
+        super().__init__(message)
+        self.report = report
+        if not report.parts:
+            self.exit_code = ExitCode.ERROR
+
+
+class BadRowsError(InvalidValueError):
+    """More bad rows than `score` was to accept; `report` is what it would have returned."""
+
+    exit_code = ExitCode.BAD_ROWS
+
+    def __init__(self, message: str, report: Any) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class BusyError(UqprismError, OSError):
+    """Output that another run of `score` is writing to."""
+
+    exit_code = ExitCode.BUSY
 
 
 class ClusterError(UqprismError, OSError):
