@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -30,10 +31,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(*arguments: str, folder: Path | None = None) -> Iterator[str]:
-    """The address of a page that `uqprism app` serves."""
+def served(*arguments: str, folder: Path | None = None, **environment: str) -> Iterator[str]:
+    """The address of a page that `uqprism app` serves; `environment` is added to that of this process."""
     command = [sys.executable, "-m", "uqprism", "app", "--no-browser", "--port", str(free_port()), *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env=os.environ | environment) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()  # told when the page answers; empty if it ended

@@ -33,10 +33,16 @@ def test_a_port_in_use_is_refused(taken: int) -> None:
 
 def test_without_a_port_the_first_free_one_is_taken(taken: int, monkeypatch) -> None:
     monkeypatch.setattr(launch, "FIRST_PORT", taken)
-    assert launch.free_port() > taken
+    with launch.listen("127.0.0.1", None) as server:
+        assert server.getsockname()[1] > taken
     monkeypatch.setattr(launch, "PORTS", 1)
     with pytest.raises(ArgumentError, match="all in use"):
-        launch.free_port()
+        launch.listen("127.0.0.1", None)
+
+
+def test_an_address_of_another_machine_is_refused() -> None:
+    for address in ("203.0.113.7", "no-such-machine.invalid"):
+        assert str(refused("--address", address)) == f"{address} (--address) is no network address of this machine"
 
 
 def test_a_missing_file_or_a_folder_is_refused_as_everywhere(tmp_path: Path) -> None:

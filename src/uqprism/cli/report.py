@@ -51,6 +51,10 @@ PREDICTIONS = "A Parquet, CSV or NPZ file with columns of members, shown first. 
 Predictions = Annotated[str | None, typer.Argument(metavar="FILE", help=PREDICTIONS)]
 ERROR = default_of(prediction_error, "kind")
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="By default the first free one from 8501 on.")]
+Address = Annotated[
+    str | None,
+    typer.Option(help="Serve other machines too, on this network address or, with 0.0.0.0, on all; no password protects it."),
+]
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address only.")]
 
 
@@ -128,11 +132,11 @@ def _command() -> str:
 
 
 @command(-20, "Open a local page to drop a file of predictions on.")
-def app(*, file: Predictions = None, port: Port = None, no_browser: NoBrowser = False) -> None:
+def app(*, file: Predictions = None, port: Port = None, address: Address = None, no_browser: NoBrowser = False) -> None:
     """Open a local page: drop a file of predictions, see its uncertainty split, flag rows, download the scores."""
     require("streamlit", extra="app")
     from uqprism.app.launch import serve
 
     with interruptible("the page is closed"):
         # While the server runs, a pipe would hold the address back.
-        serve(file, port=port, browser=not no_browser, say=partial(print, flush=True))
+        serve(file, port=port, address=address, browser=not no_browser, say=partial(print, flush=True))
