@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from uqprism.errors import FileError
-from uqprism.support.storage import TEMPORARY, atomic, atomic_path, npz_arrays, save_arrays, sweep, write_text
+from uqprism.errors import BadFileError, FileError
+from uqprism.support.reading import npz_arrays, reading
+from uqprism.support.storage import TEMPORARY, atomic, atomic_path, save_arrays, sweep, write_text
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -84,7 +85,7 @@ def test_arrays_of_any_name_are_saved_and_their_checksums_compared(tmp_path: Pat
     assert list(npz_arrays(tmp_path / "in.npz", ["file", "other"])) == ["file"]
     data = (tmp_path / "in.npz").read_bytes()
     (tmp_path / "in.npz").write_bytes(data.replace(b"(100,)", b"(50,) "))
-    with pytest.raises(Exception, match="Bad CRC-32"):
+    with pytest.raises(BadFileError, match=r"in\.npz: cannot be read: Bad CRC-32"), reading(tmp_path / "in.npz"):
         npz_arrays(tmp_path / "in.npz")
     with atomic(tmp_path / "in.npz") as file, pytest.raises(ValueError, match="Object arrays cannot be saved"):
         save_arrays(file, {"x": np.array([None])})

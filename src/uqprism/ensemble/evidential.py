@@ -14,7 +14,8 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import InvalidValueError, ShapeError
 from uqprism.families import StudentT
 from uqprism.families.base import prepare
-from uqprism.support.storage import read_npz, write_npz
+from uqprism.support.reading import loading
+from uqprism.support.storage import write_npz
 
 FORMAT = "uqprism.EvidentialPrediction"
 PARAMETERS = {"gamma": "location", "nu": "shape", "alpha": "shape", "beta": "variance"}
@@ -125,8 +126,8 @@ class EvidentialPrediction:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> EvidentialPrediction:
         """Read what `save` wrote."""
-        header, arrays = read_npz(path, FORMAT)
-        return cls(**arrays, networks=header["networks"])
+        with loading(path, FORMAT) as (header, arrays):
+            return cls(**arrays, networks=bool(header["networks"]))
 
     def __repr__(self) -> str:
         shape = " x ".join(str(n) for n in self.gamma.shape) or "1"

@@ -15,9 +15,10 @@ from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.ensemble.columns import NO_COLUMNS, column_name
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.families import Draws, Family, Gaussian, Laplace, Logistic, Mixture, StudentT, families
-from uqprism.families.base import as_weights, check_values, check_weights, mixing_weights
+from uqprism.families.base import as_weights, check_values, check_weights, mixing_weights, prepare
 from uqprism.support.optional import require
-from uqprism.support.storage import read_npz, write_npz
+from uqprism.support.reading import loading
+from uqprism.support.storage import write_npz
 from uqprism.support.tables import data_frame
 
 FORMAT = "uqprism.EnsemblePrediction"
@@ -264,11 +265,11 @@ class EnsemblePrediction:
         write_npz(path, FORMAT, header, arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> EnsemblePrediction:
-        """Read what `save` wrote, as NumPy arrays."""
-        header, arrays = read_npz(path, FORMAT)
-        weights = arrays.pop("member_weights", None)
-        return cls(_restored(families.get(header["family"]), arrays), weights)
+    def load(cls, path: str | os.PathLike[str], *, check: bool = True) -> EnsemblePrediction:
+        """Read what `save` wrote, as NumPy arrays. Values are checked as when an ensemble is made; `check=False` skips that."""
+        with loading(path, FORMAT) as (header, arrays):
+            weights = arrays.pop("member_weights", None)
+            return cls(_restored(families.get(header["family"]), arrays, check=check), weights, check=check)
 
     def to_pandas(self, index: Any = None) -> Any:
         """A `pandas.DataFrame` with a column per parameter and member (`mean_0`, `scale_0`, ...) and a row per point.
@@ -305,8 +306,16 @@ def _stored_parameters(members: Family) -> list[str]:
     return [n for n in given if not (n == "scale" and "given_variance" in given)]
 
 
-def _restored(family: type[Family], arrays: dict[str, Array]) -> Family:
+def _restored(family: type[Family], arrays: dict[str, Array], *, check: bool = False) -> Family:
     """Members with exactly these stored parameters."""
+    spread = {"scale", "given_variance"} if family is Gaussian else set()
+    needed = {*family.parameters} - {"deviation"} - spread
+    if not needed <= arrays.keys() <= needed | spread or len(spread & arrays.keys()) != bool(spread):
+        raise InvalidValueError(f"{family.name} members need the arrays {', '.join(family.parameters)}, got {', '.join(arrays)}")
+    kinds = {name: "location" if family is Draws else kind for name, kind in family.parameters.items()}  # a weight may be 0
+    shapes = {name: x.shape for name, x in prepare(kinds, check, **arrays).items()}
+    if any(x.shape != shapes[name] for name, x in arrays.items()):
+        raise ShapeError(f"parameters must have one shape, got {', '.join(f'{name} {x.shape}' for name, x in arrays.items())}")
     members = object.__new__(family)
     for name in family.parameters:
         setattr(members, name, arrays.get(name))

@@ -10,9 +10,9 @@ import numpy as np
 
 from uqprism.ensemble.columns import NoMembersError
 from uqprism.ensemble.prediction import FORMAT
-from uqprism.errors import FileError, InvalidValueError
+from uqprism.errors import InvalidValueError
 from uqprism.measures.table import FORMAT as MEASURES_FORMAT
-from uqprism.support.storage import npz_arrays
+from uqprism.support.reading import npz_arrays, reading
 
 MEMBERS = ("mean", "variance", "scale")
 
@@ -32,7 +32,8 @@ class NpzArrays:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.arrays = _read(path)
+        with reading(path):
+            self.arrays = npz_arrays(path)
         self.weights = self._take_header()
         self.matrices = [name for name in MEMBERS if name in self.arrays and self.arrays[name].ndim > 1]
         self._check_shapes()
@@ -82,16 +83,6 @@ class NpzArrays:
         return NoMembersError(
             f"{self.path}: needs arrays mean and variance or scale of one shape (members, points); its arrays are {found}"
         )
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return npz_arrays(path)
-    except (OSError, MemoryError):
-        raise
-    except Exception as error:  # zipfile, zlib and NumPy raise all kinds of errors on damaged bytes
-        reason = "an array holds Python objects; store plain arrays" if "allow_pickle" in str(error) else str(error)
-        raise FileError(f"{path}: cannot be read: {reason}") from None
 
 
 def check_gaussian(header: dict[str, Any], path: Path) -> None:

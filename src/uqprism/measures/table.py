@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from uqprism.arrays import Array, to_numpy
@@ -12,7 +12,8 @@ from uqprism.families.quadrature import Exactness
 from uqprism.measures.measure import RISKS, Measure
 from uqprism.registry import unknown
 from uqprism.support.optional import require
-from uqprism.support.storage import read_npz, write_npz
+from uqprism.support.reading import loading
+from uqprism.support.storage import write_npz
 from uqprism.support.tables import data_frame
 
 FORMAT = "uqprism.MeasureTable"
@@ -67,12 +68,27 @@ class MeasureTable(Mapping[str, Array]):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MeasureTable:
         """Read what `save` wrote, as NumPy arrays."""
-        header, arrays = read_npz(path, FORMAT)
-        return cls(arrays, {name: Exactness(*entry) for name, entry in header["exactness"].items()})
+        with loading(path, FORMAT) as (header, arrays):
+            return cls(_numbers(arrays), restored_exactness(header["exactness"], arrays))
 
     def __repr__(self) -> str:
         shape = next((tuple(x.shape) for x in self._values.values()), ())
         return f"<MeasureTable: {len(self)} measures, points {shape}>"
+
+
+def _numbers(arrays: dict[str, Any]) -> dict[str, Any]:
+    for name, array in arrays.items():
+        if array.dtype.kind != "f":
+            raise InvalidValueError(f"measure {name!r} must be an array of floating numbers, got {array.dtype}")
+    return arrays
+
+
+def restored_exactness(stored: Mapping[str, Sequence[Any]], measures: Iterable[str]) -> dict[str, Exactness]:
+    """The exactness of these measures from what JSON holds of it."""
+    found = {name: Exactness(method, float(tolerance)) for name, (method, tolerance) in stored.items()}
+    if lacking := found.keys() ^ set(measures):
+        raise InvalidValueError(f"the measures and their exactness differ, first in {min(lacking)!r}")
+    return found
 
 
 def _named(name: str) -> Measure:

@@ -12,12 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from uqprism.errors import FileError, InvalidValueError
+from uqprism.errors import BadFileError, FileError, InvalidValueError
 from uqprism.paper.comparison import Agreement
 from uqprism.paper.experiment import Claim, Experiment, Result
 from uqprism.paper.report import page
 from uqprism.support.optional import require
-from uqprism.support.storage import atomic, read_npz, write_npz, write_text
+from uqprism.support.reading import loading, read_json, reading
+from uqprism.support.storage import atomic, write_npz, write_text
 from uqprism.support.versions import versions
 
 RECORD, ARRAYS, REPORT, TABLES, WORK = "result.json", "arrays.npz", "report.md", "tables", "_work"
@@ -57,25 +58,26 @@ def load(folder: str | os.PathLike[str]) -> tuple[Result, dict[str, Any]]:
     record = read_record(where)
     if not (where / ARRAYS).exists():
         raise FileError(f"there is no {where / ARRAYS}: the result is not complete, make it again with --overwrite")
-    _, arrays = read_npz(where / ARRAYS, KIND)
-    record["claims"] = tuple(Claim(**claim) for claim in record["claims"])
-    record["agreements"] = {name: Agreement(**each) for name, each in record.get("agreements", {}).items()}
-    record["notes"] = tuple(record["notes"])
-    names = {each.name for each in dataclasses.fields(Result)} & set(record)
-    result = Result(**{name: record.pop(name) for name in names}, arrays=arrays)
-    return result, record
+    with loading(where / ARRAYS, KIND) as (_, arrays):
+        pass
+    with reading(where / RECORD, "was not written by uqprism reproduce, or was changed since"):
+        record["claims"] = tuple(Claim(**claim) for claim in record["claims"])
+        record["agreements"] = {name: Agreement(**each) for name, each in record.get("agreements", {}).items()}
+        record["notes"] = tuple(record["notes"])
+        names = {each.name for each in dataclasses.fields(Result)} & set(record)
+        return Result(**{name: record.pop(name) for name in names}, arrays=arrays), record
 
 
 def read_record(folder: Path) -> dict[str, Any]:
     """The contents of result.json."""
     path = folder / RECORD
+    if not path.exists():
+        raise FileError(f"there is no {path}")
     try:
-        record = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise FileError(f"there is no {path}") from None
-    except ValueError:
-        record = None
-    if not isinstance(record, dict) or not {"experiment", "config", "claims", "finished"} <= set(record):
+        record = read_json(path)
+    except BadFileError:
+        record = {}
+    if not {"experiment", "config", "claims", "finished"} <= set(record):
         raise InvalidValueError(f"{path} was not written by uqprism reproduce, or was changed since")
     return record
 

@@ -27,7 +27,8 @@ import numpy as np
 
 from uqprism.errors import ArgumentError, FileError
 from uqprism.registry import unknown
-from uqprism.support.storage import TEMPORARY, read_npz, write_npz, write_text
+from uqprism.support.reading import loading, read_json
+from uqprism.support.storage import TEMPORARY, write_npz, write_text
 from uqprism.support.versions import __version__
 
 FORMAT = "uqprism.paper.Bundle"  # in every stored file, and compared when it is read
@@ -67,8 +68,8 @@ class Bundle:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Bundle:
         """Read what `save` wrote."""
-        header, arrays = read_npz(path, FORMAT)
-        return cls(header["data"], arrays)
+        with loading(path, FORMAT) as (header, arrays):
+            return cls(dict(header["data"]), arrays)
 
 
 @dataclass(frozen=True)
@@ -140,12 +141,12 @@ class Store:
         path = self._found(artefact)
         if path is None:
             raise FileError(f"there is no artefact {artefact.kind!r} of {as_data(artefact.key)} in {self.folder}")
-        return json.loads(path.with_suffix(".json").read_text())
+        return read_json(path.with_suffix(".json"))
 
     def records(self) -> Iterator[dict[str, Any]]:
         """The records of all artefacts in this folder."""
         for path in sorted(path for kind in KINDS for path in self.folder.glob(f"{kind}/*.json")):
-            yield json.loads(path.read_text())
+            yield read_json(path)
 
     def devices(self) -> dict[str, float]:
         """Seconds of work per accelerator (or `none`), of the kind that took longest: making one artefact may include others."""

@@ -1,14 +1,13 @@
-"""Files that are complete or absent, and that are read and written without pickle."""
+"""Files that are complete or absent, and are written without pickle; `reading` reads them."""
 
 from __future__ import annotations
 
 import glob
-import io
 import json
 import os
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -16,7 +15,7 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from uqprism.errors import FileError, InvalidValueError
+from uqprism.errors import FileError
 
 TEMPORARY = "_uqprism-tmp-"
 ABANDONED = 3600.0  # seconds without a change after which a temporary file belongs to no run
@@ -99,30 +98,3 @@ def save_arrays(file: IO[bytes], arrays: dict[str, Any]) -> None:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, np.asanyarray(array), allow_pickle=False)
-
-
-def read_npz(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The header and the arrays of a file that `write_npz` wrote as this kind."""
-    try:
-        arrays = npz_arrays(path)
-        header = json.loads(arrays.pop("header").tobytes()) if "header" in arrays else {}
-    except Exception as error:  # on damaged bytes zipfile, zlib and json raise all kinds of errors
-        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.filename is not None):  # not even opened
-            raise
-        reason = "it is something else" if "allow_pickle" in str(error) else str(error)  # NumPy advises unpickling
-        raise InvalidValueError(f"{os.fspath(path)} is not a readable .npz file: {reason}") from None
-    if not isinstance(header, dict) or header.get("format") != kind:
-        raise InvalidValueError(f"{os.fspath(path)} was not written by {kind.rsplit('.', maxsplit=1)[-1]}.save")
-    return header, arrays
-
-
-def npz_arrays(path: str | os.PathLike[str], names: Sequence[str] | None = None) -> dict[str, Any]:
-    """The arrays of a .npz file: all, or those of these names that it has.
-
-    Each entry is extracted completely, which compares its checksum, and then parsed. `numpy.load` parses first: if an array
-    claims to be shorter than it is, the end of the entry, where the checksum is compared, is never reached.
-    """
-    with ZipFile(path) as archive:
-        there = {member.removesuffix(".npy"): member for member in archive.namelist() if member.endswith(".npy")}
-        wanted = [name for name in (there if names is None else names) if name in there]
-        return {name: np.lib.format.read_array(io.BytesIO(archive.read(there[name])), allow_pickle=False) for name in wanted}

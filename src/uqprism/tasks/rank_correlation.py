@@ -15,7 +15,8 @@ from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.measures import Measure
 from uqprism.registry import unknown
 from uqprism.support.optional import require
-from uqprism.support.storage import read_npz, write_npz, write_text
+from uqprism.support.reading import loading
+from uqprism.support.storage import write_npz, write_text
 from uqprism.tasks.kendall import tau_matrix
 from uqprism.tasks.scores import as_scores
 from uqprism.tasks.task import ReportSection, Task, recommend, register
@@ -174,8 +175,8 @@ class RankCorrelation:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> RankCorrelation:
         """Read what `save` wrote."""
-        header, arrays = read_npz(path, FORMAT)
-        return cls(tuple(header["names"]), arrays["matrix"])
+        with loading(path, FORMAT) as (header, arrays):
+            return cls(tuple(map(str, header["names"])), arrays["matrix"].astype(np.float64, copy=False))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a heat map, similar measures next to each other, on these axes or on a new figure; returns the axes."""

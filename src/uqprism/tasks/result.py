@@ -14,7 +14,8 @@ import numpy as np
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.registry import unknown
 from uqprism.support.optional import require
-from uqprism.support.storage import read_npz, write_npz, write_text
+from uqprism.support.reading import loading
+from uqprism.support.storage import write_npz, write_text
 from uqprism.tasks.resampling import few_runs, not_worse
 from uqprism.tasks.task import TASKS, Metric, metric_of
 
@@ -192,8 +193,8 @@ class TaskResult(Mapping[str, float]):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TaskResult:
         """Read what `save` wrote."""
-        header, arrays = read_npz(path, FORMAT)
-        return _unpacked(header["result"], arrays)
+        with loading(path, FORMAT) as (header, arrays):
+            return _unpacked(header["result"], arrays)
 
     def __str__(self) -> str:
         better = "higher" if self.higher_is_better else "lower"
@@ -303,5 +304,22 @@ def _packed(result: TaskResult, prefix: str = "") -> tuple[dict[str, Any], dict[
 def _unpacked(header: dict[str, Any], arrays: Mapping[str, np.ndarray], prefix: str = "") -> TaskResult:
     marked = f"{prefix}curves/"
     curves = {name.removeprefix(marked): curve for name, curve in arrays.items() if name.startswith(marked)}
-    parts = {name: _unpacked(part, arrays, f"{prefix}parts/{name}/") for name, part in header.pop("parts").items()}
-    return TaskResult(**header, replicates=arrays.get(f"{prefix}replicates"), curves=curves, parts=parts)
+    parts = {name: _unpacked(part, arrays, f"{prefix}parts/{name}/") for name, part in header["parts"].items()}
+    if not isinstance(header["higher_is_better"], bool):  # any text would count as true
+        raise InvalidValueError(f"higher_is_better must be true or false, got {header['higher_is_better']!r}")
+    texts = {name: str(header[name]) for name in ("task", "metric", "figure")}
+    return TaskResult(
+        **texts,
+        higher_is_better=header["higher_is_better"],
+        measured=_floats(header["measured"]),
+        replicates=arrays.get(f"{prefix}replicates"),
+        metrics={name: _floats(column) for name, column in header["metrics"].items()},
+        curves=curves,
+        parts=parts,
+        settings=dict(header["settings"]),
+        degrees=None if header["degrees"] is None else int(header["degrees"]),
+    )
+
+
+def _floats(column: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in column.items()}

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import InvalidValueError, ShapeError
-from uqprism.support.storage import read_npz, write_npz
+from uqprism.support.reading import loading
+from uqprism.support.storage import write_npz
 
 Array = Any
 KIND = "uqprism.paper.data.Dataset"
@@ -92,9 +93,9 @@ class Dataset:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Dataset:
         """Read a file that `save` wrote."""
-        header, arrays = read_npz(path, KIND)
-        parts = {part: Samples(arrays[f"{part}_inputs"], arrays[f"{part}_targets"]) for part in PARTS}
-        return cls(name=header["name"], **parts)
+        with loading(path, KIND) as (header, arrays):
+            parts = {part: Samples(arrays[f"{part}_inputs"], arrays[f"{part}_targets"]) for part in PARTS}
+            return cls(name=str(header["name"]), **parts)
 
     def _arrays(self) -> dict[str, Array]:
         return {f"{part}_{field}": getattr(getattr(self, part), field) for part in PARTS for field in ("inputs", "targets")}

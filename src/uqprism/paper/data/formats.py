@@ -14,9 +14,9 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from uqprism.errors import FileError, UqprismError
+from uqprism.errors import BadFileError, FileError, UqprismError
 from uqprism.support.optional import require
-from uqprism.support.storage import npz_arrays
+from uqprism.support.reading import npz_arrays
 
 Array = Any
 DataFrame = Any
@@ -35,6 +35,8 @@ def reading(source: object, problem: str) -> Iterator[None]:
     """
     try:
         yield
+    except BadFileError as error:
+        raise FileError(f"{source} is {problem}: {error.reason}; {AGAIN}") from None
     except (UqprismError, MemoryError):
         raise
     except Exception as error:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
-from uqprism.families.quadrature import Exactness
 from uqprism.measures import MeasureTable
-from uqprism.support.storage import read_npz, write_npz, write_text
+from uqprism.measures.table import restored_exactness
+from uqprism.support.reading import loading, read_json
+from uqprism.support.storage import write_npz, write_text
 
 FORMAT = "uqprism.LearningState"
 COLUMN = "measure:"  # before the names of measures in a file
@@ -71,10 +72,10 @@ class LearningState:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LearningState:
         """Read what `save` wrote."""
-        header, arrays = read_npz(path, FORMAT)
-        exactness = {name: Exactness(*how) for name, how in header["exactness"].items()}
-        measures = MeasureTable({name: arrays.pop(COLUMN + name) for name in exactness}, exactness)
-        return cls(round=header["round"], metrics=header["metrics"], measures=measures, **arrays)
+        with loading(path, FORMAT) as (header, arrays):
+            columns = {name.removeprefix(COLUMN): arrays.pop(name) for name in [*arrays] if name.startswith(COLUMN)}
+            measures = MeasureTable(columns, restored_exactness(header["exactness"], columns))
+            return cls(round=int(header["round"]), metrics=dict(header["metrics"]), measures=measures, **arrays)
 
 
 RECORD = "learner.json"
@@ -103,7 +104,7 @@ class Records:
                 raise ArgumentError(f"{self.folder} holds rounds but no {RECORD} that says whose they are; name another folder")
             return
         try:
-            there = json.loads((self.folder / RECORD).read_text())
+            there = read_json(self.folder / RECORD)
             differ = _differing(there, self.about)
         except (ValueError, TypeError, AttributeError):
             raise InvalidValueError(f"{self.folder / RECORD} was not written by ActiveLearner, or was changed since") from None
