@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import signal
+import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import rankdata
 
 import uqprism as up
-from uqprism.errors import ArgumentError, UqprismError
+from uqprism.errors import ArgumentError, InvalidValueError, UqprismError
 from uqprism.tasks.active_learning import LearningState, LoopSettings, Pool, compare_acquisitions
+from uqprism.tasks.active_learning.records import Records
 from uqprism.tasks.result import TaskResult
 from uqprism.training import MLP, StackedFit
 
@@ -148,6 +152,62 @@ def test_a_comparison_that_was_stopped_goes_on(tmp_path: Path, fail_at: int) -> 
         comparison(fit, **chosen, batch_size=5)
 
 
+class Rounded(Together):
+    """Models whose digits depend on what they were trained together with, as those of a stack do."""
+
+    def many(self, inputs: Any, targets: Any, rows: np.ndarray, seeds: list[int]) -> list[Any]:
+        models = super().many(inputs, targets, rows, seeds)
+        return [replace(model, noise=model.noise * (1.0 + 1e-3 * len(rows))) for model in models]
+
+
+def stop_at_save(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """The power goes out before the round of this number, counted over all loops, is saved."""
+    saved: list[int] = []
+    save = Records.save
+
+    def failing(self: Records, state: LearningState) -> None:
+        if len(saved) == count:
+            raise RuntimeError("the power went out")
+        saved.append(state.round)
+        save(self, state)
+
+    monkeypatch.setattr(Records, "save", failing)
+
+
+@pytest.mark.parametrize("count", [0, 4, 6, 9, 23])
+def test_a_comparison_stopped_within_a_round_ends_with_the_same_bits(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loops that are left are trained with those that are finished, not in a smaller stack."""
+    whole = comparison(Rounded(), **APART)
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="the power went out"):
+        stop_at_save(patch, count)
+        comparison(Rounded(), **APART, folder=tmp_path)
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="the power went out"):
+        stop_at_save(patch, min(1, 23 - count))  # again, at most one save later
+        comparison(Rounded(), **APART, folder=tmp_path)
+    assert comparison(Rounded(), **APART, folder=tmp_path).rows() == whole.rows()
+
+
+def test_loops_that_are_added_do_not_train_finished_ones_again(tmp_path: Path) -> None:
+    chosen: dict[str, Any] = {"folder": tmp_path, "selection": "top"}
+    acquisitions = dict(APART["acquisitions"])
+    first = {name: acquisitions.pop(name) for name in ("random", "excess")}
+    comparison(Rounded(), **chosen, acquisitions=first)
+    fit = Rounded()
+    whole = comparison(fit, **chosen, acquisitions={**acquisitions, **first})
+    assert fit.asked == [(2, 12), (2, 18), (2, 24), (2, 30)]
+    damaged = tmp_path / "seed_3" / "near_zero" / "round_0003.npz"
+    damaged.unlink()
+    fit = Rounded()
+    assert comparison(fit, **chosen, acquisitions={**acquisitions, **first}).rows() == whole.rows()
+    assert fit.asked == [(2, 30)]
+    (tmp_path / "round_0003.json").write_text("{")
+    damaged.unlink()
+    with pytest.raises(InvalidValueError, match=r"round_0003.json is damaged; delete this file"):
+        comparison(Rounded(), **chosen, acquisitions={**acquisitions, **first})
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -231,6 +291,38 @@ def test_networks_trained_in_one_stack_learn_as_single_learners_do() -> None:
     for name in ("random", EXCESS):
         alone = [state.metrics["nll"] for state in loop(fit, acquisition=name, random_state=4, **changed)]
         assert_allclose(result.curves[name], alone, rtol=1e-6)
+
+
+KILLED = """
+import os, signal, sys
+sys.path[:0] = {path!r}
+from pathlib import Path
+from tests.tasks.active_learning.test_comparison import narrow
+from uqprism.tasks.active_learning.records import Records
+save, saved = Records.save, []
+def deadly(self, state):
+    if len(saved) == 14:
+        os.kill(os.getpid(), signal.SIGKILL)
+    saved.append(state)
+    save(self, state)
+Records.save = deadly
+narrow(Path({folder!r}))
+"""
+
+
+def narrow(folder: Path) -> TaskResult:
+    """Networks in single precision, whose rounding depends on the stack; saves 15 rounds."""
+    fit = StackedFit(n_members=2, network=MLP((50, 50)), max_epochs=50, device="cpu", progress=False)
+    acquisitions = {name: name for name in ("random", EXCESS, "crps.total.members.members", "log.bayes.members")}
+    acquisitions["crps.bayes.members"] = "crps.bayes.members"
+    return comparison(fit, folder=folder, seeds=1, rounds=3, acquisitions=acquisitions)
+
+
+def test_networks_of_a_killed_comparison_are_the_same_to_the_bit(tmp_path: Path) -> None:
+    script = KILLED.format(path=[str(Path(__file__).parents[3]), *sys.path], folder=str(tmp_path / "killed"))
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
+    assert len(list((tmp_path / "killed").rglob("round_*.npz"))) == 14
+    assert narrow(tmp_path / "killed").rows() == narrow(tmp_path / "whole").rows()
 
 
 def test_deep_ensembles_are_regressors_to_learn_with() -> None:

@@ -20,7 +20,7 @@ from uqprism.tasks.active_learning.learner import METRICS, Examined, Keep, Loop
 from uqprism.tasks.active_learning.models import Fit
 from uqprism.tasks.active_learning.picking import Acquisition, AcquisitionLike
 from uqprism.tasks.active_learning.pool import Pool
-from uqprism.tasks.active_learning.records import LearningState
+from uqprism.tasks.active_learning.records import LearningState, Stacks
 from uqprism.tasks.active_learning.settings import LoopSettings, integer
 from uqprism.tasks.resampling import average_ranks
 from uqprism.tasks.result import TaskResult
@@ -80,10 +80,11 @@ def compare_acquisitions(
     for seed in _seeds(seeds):
         for name, acquisition in named.items():
             own = dataclasses.replace(common, acquisition=acquisition, random_state=seed)
-            where = None if folder is None else Path(folder) / f"seed_{seed}" / _file_name(name)
+            where = None if folder is None else Path(folder) / _place(seed, name)
             runs.append(_Entry(seed, name, Loop.of(maker, pool, own, where, keep)))
+    stacks = None if folder is None else Stacks(Path(folder), tuple(run.place for run in runs))
     with progress_bar("rounds", len(runs) * common.rounds, shown=progress) as bar:
-        _advance_all(runs, maker, common.rounds, metric, bar)
+        _advance_all(runs, maker, stacks, common.rounds, metric, bar)
     return _result(runs, metric, common)
 
 
@@ -100,27 +101,48 @@ class _Entry:
     def __post_init__(self) -> None:
         self.labelled = self.loop.settings.start(len(self.loop.pool))
 
+    @property
+    def place(self) -> str:
+        """Where its rounds are, in the folder of the comparison."""
+        return _place(self.seed, self.name)
+
     def advance(self, state: LearningState) -> None:
         self.labelled = state.all_labelled
         self.metrics.append(state.metrics)
 
 
-def _advance_all(runs: Sequence[_Entry], fit: Fit, rounds: int, metric: str, bar: ProgressBar) -> None:
+def _advance_all(runs: Sequence[_Entry], fit: Fit, stacks: Stacks | None, rounds: int, metric: str, bar: ProgressBar) -> None:
     for run in runs:
         run.loop.open()  # all folders, before anything is trained
     for number in range(rounds):
+        starts = {run: run.labelled for run in runs}  # a replayed loop has moved on, but may be in the stack of one that waits
         waiting = [run for run in runs if not _replayed(run, number)]
         bar.update(advance=len(runs) - len(waiting))
-        groups = _sharing(waiting, number)
-        models = fit.many(runs[0].loop.pool, [group[0].labelled for group in groups.values()], [seed for seed, _ in groups])
-        for model, group in zip(models, groups.values(), strict=True):
-            seen = Examined.of(model, group[0].loop.pool, group[0].labelled)
-            for run in group:
-                run.advance(run.loop.conclude(number, seen))
-                bar.update(advance=1)
+        for stack in _stacks(runs, waiting, fit, stacks, number):
+            groups = _sharing(stack, starts, number)
+            rows = [starts[group[0]] for group in groups.values()]
+            models = fit.many(runs[0].loop.pool, rows, [seed for seed, _ in groups])
+            for model, labelled, group in zip(models, rows, groups.values(), strict=True):
+                unfinished = [run for run in group if run in waiting]
+                if not unfinished:
+                    continue
+                seen = Examined.of(model, group[0].loop.pool, labelled)
+                for run in unfinished:
+                    run.advance(run.loop.conclude(number, seen))
+                    bar.update(advance=1)
         if metric not in runs[0].metrics[0]:  # before more is trained
             known = ", ".join(runs[0].metrics[0])
             raise ArgumentError(f"metric {metric!r} is not there for these predictions; take one of {known}")
+
+
+def _stacks(
+    runs: Sequence[_Entry], waiting: Sequence[_Entry], fit: Fit, stacks: Stacks | None, number: int
+) -> list[Sequence[_Entry]]:
+    """The loops to train together in this round: also finished ones where they were in the stack of one that is not."""
+    if stacks is None or not fit.together:
+        return [waiting]
+    by_place = {run.place: run for run in runs}
+    return [[by_place[place] for place in stack] for stack in stacks.of(number, {run.place for run in waiting})]
 
 
 def _replayed(run: _Entry, number: int) -> bool:
@@ -130,11 +152,11 @@ def _replayed(run: _Entry, number: int) -> bool:
     return state is not None
 
 
-def _sharing(runs: Iterable[_Entry], number: int) -> dict[tuple[int, bytes], list[_Entry]]:
+def _sharing(runs: Iterable[_Entry], starts: Mapping[_Entry, np.ndarray], number: int) -> dict[tuple[int, bytes], list[_Entry]]:
     """Runs whose models of this round are the same one: trained on the same points in the same order with the same seed."""
     groups: dict[tuple[int, bytes], list[_Entry]] = {}
     for run in runs:
-        groups.setdefault((run.loop.settings.fit_seed(number), run.labelled.tobytes()), []).append(run)
+        groups.setdefault((run.loop.settings.fit_seed(number), starts[run].tobytes()), []).append(run)
     return groups
 
 
@@ -201,6 +223,10 @@ def _seeds(given: int | Sequence[int]) -> list[int]:
     if not found or len(set(found)) != len(found):
         raise InvalidValueError(f"seeds must be at least one, each once, got {list(given)}")  # type: ignore[arg-type]
     return found
+
+
+def _place(seed: int, name: str) -> str:
+    return f"seed_{seed}/{_file_name(name)}"
 
 
 def _file_name(name: str) -> str:

@@ -57,11 +57,16 @@ class Fit:
             return cls(fit, lambda inputs, targets, seed: fit(inputs, targets, seed=seed))
         return cls(fit, lambda inputs, targets, _: fit(inputs, targets))
 
+    @property
+    def together(self) -> bool:
+        """Whether models of several training sets are trained in one call."""
+        return hasattr(self.given, "many")
+
     def many(self, pool: Pool, rows: Sequence[np.ndarray], seeds: Sequence[int]) -> Iterator[Any]:
         """A model for each training set: all in one call where `fit` has a method `many`, else one after the other."""
         if not rows:
             return
-        if not hasattr(self.given, "many"):
+        if not self.together:
             for each, seed in zip(rows, seeds, strict=True):
                 yield self(pool, each, seed)  # one at a time, so that a model can be used and dropped before the next is trained
             return

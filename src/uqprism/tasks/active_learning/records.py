@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -162,6 +162,50 @@ class Records:
                 "delete it and all later rounds to compute them again"
             )
         return state
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """Which loops were trained in one stack in each round, in a file beside the folders of the loops.
+
+    The last digits of a model depend on the stack that it was trained in. If a comparison was stopped while it saved a round,
+    the loops that are left are therefore trained in the stack of that round, together with those that are finished.
+
+    Attributes:
+        folder: the folder of the comparison.
+        loops: the names of its loops.
+    """
+
+    folder: Path
+    loops: tuple[str, ...]
+
+    def of(self, round_number: int, waiting: Collection[str]) -> list[list[str]]:
+        """The stacks to train in a round, so that all of these loops are in one; those not trained before share a new one."""
+        # A stack with loops that this comparison lacks cannot be trained again.
+        known = [stack for stack in self._read(round_number) if set(stack) <= set(self.loops)]
+        again = [stack for stack in known if set(stack) & set(waiting)]
+        new = [name for name in self.loops if name in waiting and not any(name in stack for stack in known)]
+        if new:
+            text = json.dumps({"trained together": [*known, new]}, indent=2)
+            try:
+                write_text(self._path(round_number), text + "\n")  # before training: no round is saved that is not in it
+            except OSError as error:
+                raise FileError(f"cannot write into folder {self.folder}: {error.strerror}") from None
+        return [*again, *([new] if new else [])]
+
+    def _path(self, round_number: int) -> Path:
+        return self.folder / f"round_{round_number:04d}.json"
+
+    def _read(self, round_number: int) -> list[list[str]]:
+        path = self._path(round_number)
+        try:
+            return [list(stack) for stack in json.loads(path.read_text())["trained together"]]
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InvalidValueError(
+                f"{os.fspath(path)} is damaged; delete this file: what is left of the round is then trained in a stack of its own"
+            ) from None
 
 
 def _differing(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
