@@ -128,6 +128,23 @@ def test_overwrite_does_everything_again_and_replaces_other_files(tmp_path: Path
         produce(EXPERIMENT, "tiny", out=out)
 
 
+def test_no_page_shows_a_part_of_a_run_that_was_stopped(tmp_path: Path) -> None:
+    """Neither while jobs are done again, nor while pictures and tables of other settings replace those that are there."""
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for changed, settings in (({"work": stopped}, {"overwrite": True}), ({"draw": stopped}, {"seed": 5})):
+        produce(EXPERIMENT, "tiny", out=tmp_path, overwrite=True)
+        assert (tmp_path / "report.md").exists()
+        if "draw" in changed:
+            (tmp_path / "result.json").unlink()  # as if it had been stopped before this was written
+        with pytest.raises(KeyboardInterrupt):
+            produce(dataclasses.replace(EXPERIMENT, **changed), "tiny", out=tmp_path, **settings)
+        assert not (tmp_path / "report.md").exists()
+        assert not (tmp_path / "result.json").exists()
+
+
 def test_a_folder_that_cannot_be_made_or_a_missing_package_stops_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,11 +19,11 @@ from uqprism.errors import ArgumentError, UnknownNameError, UqprismError
 
 WROTE = (
     "The folder receives report.md, result.json with settings, seeds, versions and numbers, the pictures and their arrays, the "
-    "tables as Parquet, and the results of each job in _work. A run that was stopped continues from there. A folder with a "
-    "finished result of the same settings is read, not run again; one of other settings, or made from other data files, is "
-    "refused. With all, an experiment that fails is named and the others are run. Exit codes: 0 done, whether or not the paper's "
-    "statements hold; 1 a failed job, a file that cannot be read or written, changed data files, or a missing package; 2 wrong "
-    "usage; 130 interrupted."
+    "tables as Parquet, and the results of each job in _work. A run that was stopped or killed continues from there, and ends "
+    "with the numbers of one that was not, to the bit. A folder with a finished result of the same settings is read, not run "
+    "again; one of other settings, or made from other data files, is refused. With all, an experiment that fails is named and "
+    "the others are run. Exit codes: 0 done, whether or not the paper's statements hold; 1 a failed job, a file that cannot be "
+    "read or written, changed data files, or a missing package; 2 wrong usage; 130 interrupted."
 )
 Name = Annotated[str, typer.Argument(metavar="NAME|all", help="What to reproduce; see below.")]
 PRESET = "quick takes minutes at most, paper has the size of the paper; some experiments have others, see below."

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +30,7 @@ def write(experiment: Experiment[Any], preset: str, result: Result, folder: Path
     """Write all files, result.json last; `account` holds durations, hardware and versions."""
     from uqprism.plots.style import save
 
+    withdraw(folder)
     record = {
         "experiment": experiment.name,
         "preset": preset,
@@ -50,6 +52,13 @@ def write(experiment: Experiment[Any], preset: str, result: Result, folder: Path
     write_text(folder / REPORT, page(experiment, result, record, captions))
     # Last: it means that everything else is there.
     write_text(folder / RECORD, json.dumps(_without_nan(record), indent=2, allow_nan=False) + "\n")
+
+
+def withdraw(folder: Path) -> None:
+    """Remove a result and its page, which must not show pictures and numbers of two runs while they are replaced."""
+    (folder / RECORD).unlink(missing_ok=True)  # first: without it nothing passes for finished
+    (folder / REPORT).unlink(missing_ok=True)
+    shutil.rmtree(folder / TABLES, ignore_errors=True)
 
 
 def load(folder: str | os.PathLike[str]) -> tuple[Result, dict[str, Any]]:

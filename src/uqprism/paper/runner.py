@@ -25,7 +25,7 @@ from uqprism.errors import ArgumentError, FileError
 from uqprism.paper.engine import carry_out
 from uqprism.paper.experiment import Experiment, Result
 from uqprism.paper.jobs import RunPlan
-from uqprism.paper.results import RECORD, REPORT, TABLES, WORK, load, read_record, write
+from uqprism.paper.results import RECORD, REPORT, WORK, load, read_record, withdraw, write
 from uqprism.paper.store import Store, as_data, distinct_versions, hardware
 from uqprism.support.optional import require
 
@@ -163,9 +163,8 @@ class Reproduction:
         """Remove the result and its artefacts; raises if the new run would be refused."""
         # Its own store is removed below; those of other runs will be read.
         self._same_files(*self.store.others)
-        (self.folder / RECORD).unlink(missing_ok=True)  # first: without it nothing passes for finished
-        for name in (TABLES, WORK):
-            shutil.rmtree(self.folder / name, ignore_errors=True)
+        withdraw(self.folder)
+        shutil.rmtree(self.folder / WORK, ignore_errors=True)
 
     def _account(self, plan: RunPlan, started: float) -> dict[str, Any]:
         """Durations, jobs that were done before, the machine, and the versions that the artefacts were made with."""

@@ -160,8 +160,8 @@ class Rounded(Together):
         return [replace(model, noise=model.noise * (1.0 + 1e-3 * len(rows))) for model in models]
 
 
-def stop_at_save(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    """The power goes out before the round of this number, counted over all loops, is saved."""
+def stopped_at_save(monkeypatch: pytest.MonkeyPatch, count: int, **chosen: Any) -> None:
+    """A comparison whose power goes out before the round of this number, counted over all loops, is saved."""
     saved: list[int] = []
     save = Records.save
 
@@ -171,7 +171,10 @@ def stop_at_save(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
         saved.append(state.round)
         save(self, state)
 
-    monkeypatch.setattr(Records, "save", failing)
+    with monkeypatch.context() as patch:
+        patch.setattr(Records, "save", failing)
+        with pytest.raises(RuntimeError, match="the power went out"):
+            comparison(Rounded(), **APART, **chosen)
 
 
 @pytest.mark.parametrize("count", [0, 4, 6, 9, 23])
@@ -180,12 +183,8 @@ def test_a_comparison_stopped_within_a_round_ends_with_the_same_bits(
 ) -> None:
     """Loops that are left are trained with those that are finished, not in a smaller stack."""
     whole = comparison(Rounded(), **APART)
-    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="the power went out"):
-        stop_at_save(patch, count)
-        comparison(Rounded(), **APART, folder=tmp_path)
-    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="the power went out"):
-        stop_at_save(patch, min(1, 23 - count))  # again, at most one save later
-        comparison(Rounded(), **APART, folder=tmp_path)
+    stopped_at_save(monkeypatch, count, folder=tmp_path)
+    stopped_at_save(monkeypatch, min(1, 23 - count), folder=tmp_path)  # again, at most one save later
     assert comparison(Rounded(), **APART, folder=tmp_path).rows() == whole.rows()
 
 

@@ -55,6 +55,7 @@ def compare_acquisitions(
         seeds: how many, or the seeds themselves: the `random_state` of the loops.
         metric: the one that counts, `nll`, `rmse` or `crps`; the others are in `result.metrics`.
         folder: where finished rounds are kept, a subfolder for each seed and acquisition; rounds found there are read.
+            If a comparison was stopped, the same call gives the numbers of one that was not, to the bit.
         keep: what of a round: `all` that `ActiveLearner` keeps, or only its `picks` and metrics, without a score for each point
             of the pool: for many loops over a large pool those are gigabytes.
         progress: whether to show a bar on standard error; by default on a terminal.
@@ -84,7 +85,7 @@ def compare_acquisitions(
             runs.append(_Entry(seed, name, Loop.of(maker, pool, own, where, keep)))
     stacks = None if folder is None else Stacks(Path(folder), tuple(run.place for run in runs))
     with progress_bar("rounds", len(runs) * common.rounds, shown=progress) as bar:
-        _advance_all(runs, maker, stacks, common.rounds, metric, bar)
+        _advance_all(runs, maker, stacks, metric, bar)
     return _result(runs, metric, common)
 
 
@@ -111,10 +112,10 @@ class _Entry:
         self.metrics.append(state.metrics)
 
 
-def _advance_all(runs: Sequence[_Entry], fit: Fit, stacks: Stacks | None, rounds: int, metric: str, bar: ProgressBar) -> None:
+def _advance_all(runs: Sequence[_Entry], fit: Fit, stacks: Stacks | None, metric: str, bar: ProgressBar) -> None:
     for run in runs:
         run.loop.open()  # all folders, before anything is trained
-    for number in range(rounds):
+    for number in range(runs[0].loop.settings.rounds):
         starts = {run: run.labelled for run in runs}  # a replayed loop has moved on, but may be in the stack of one that waits
         waiting = [run for run in runs if not _replayed(run, number)]
         bar.update(advance=len(runs) - len(waiting))
