@@ -48,7 +48,7 @@ def test_the_list_of_commands_begins_with_the_demo_and_fits_a_terminal(monkeypat
 def test_help_speaks_of_files_and_states_formats_exit_codes_and_default_measures(command: str) -> None:
     text = " ".join(run(command, "--help").stdout.split())
     assert not any(leak in text for leak in ("table_in", "table_out", "[[", "...}..."))
-    assert "Exit codes: 0 done; 1 bad rows" in text or command != "score"
+    assert "Exit codes: 0 done; 1 error: bad data" in text or command != "score"
     assert "--format" in text or command not in {"selective", "ood", "correlation", "select", "recommend", "active"}
     if command in DEFAULTS:
         assert "'all' (144) or 'usual' (12: total, bayes and excess with members in both roles)" in text

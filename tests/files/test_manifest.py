@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 from tests.files.tables import FEW, assert_scored, refused, table
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
-from uqprism.files import score, stream, write
+from uqprism.files import claim, score, stream, write
 from uqprism.files.rows import Scorer
 from uqprism.support.storage import TEMPORARY
 
@@ -94,14 +95,6 @@ def test_resume_after_bad_rows_with_another_way_to_treat_them(folder: Path, tmp_
     refused(ArgumentError, 'on_bad "drop", now "null"', folder, tmp_path / "out", measures=FEW, on_bad="null", resume=True)
 
 
-def test_resume_notices_other_inputs(folder: Path, interrupted: Path) -> None:
-    now = (folder / "0.parquet").stat()
-    os.utime(folder / "0.parquet", ns=(now.st_atime_ns, now.st_mtime_ns + 1))
-    refused(ArgumentError, r"another 0\.parquet \(its time has changed\)", folder, interrupted, measures=FEW, resume=True)
-    (folder / "0.parquet").unlink()
-    refused(ArgumentError, r"0\.parquet is not a part of this run", folder, interrupted, measures=FEW, resume=True)
-
-
 def test_what_is_there_stays_unless_it_is_to_be_replaced(folder: Path, tmp_path: Path) -> None:
     score(folder, tmp_path / "out", measures=FEW)
     before = state(tmp_path / "out")
@@ -165,15 +158,18 @@ def test_a_failure_in_the_middle_leaves_nothing(tmp_path: Path, monkeypatch: pyt
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["in.parquet"]
 
 
-def test_leftovers_of_a_killed_run_are_swept_away(folder: Path, tmp_path: Path) -> None:
-    """Only those unchanged for an hour; younger ones may belong to another run."""
-    (tmp_path / "out").mkdir()
-    old, young = (tmp_path / "out" / f"{TEMPORARY}{run}-01234567-0.parquet" for run in ("0123456789ab", "ba9876543210"))
-    for leftover in (old, young):
-        leftover.write_bytes(b"half")
-    os.utime(old, (0, 0))
-    score(folder, tmp_path / "out", measures=FEW)
-    assert sorted(state(tmp_path / "out")) == sorted([*PARTS, "_uqprism.json", young.name])
+def test_leftovers_of_a_killed_run_are_swept_away(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once where there are locks, because a live run would hold it; else those unchanged for an hour."""
+    for locks in (True, False):
+        (tmp_path / "out").mkdir()
+        old, young = (tmp_path / "out" / f"{TEMPORARY}{run}-01234567-0.parquet.tmp" for run in ("0123456789ab", "ba9876543210"))
+        for leftover in (old, young):
+            leftover.write_bytes(b"half")
+        os.utime(old, (0, 0))
+        monkeypatch.setattr(claim, "_lock", claim._lock if locks else lambda _: False)
+        assert score(folder, tmp_path / "out", measures=FEW).locked == locks
+        assert sorted(state(tmp_path / "out")) == sorted([*PARTS, "_uqprism.json", *([] if locks else [young.name])])
+        shutil.rmtree(tmp_path / "out")
 
 
 def test_temporary_files_of_other_targets_are_left_alone(folder: Path, tmp_path: Path) -> None:

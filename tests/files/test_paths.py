@@ -75,8 +75,8 @@ def test_formats_may_be_mixed_and_become_parquet_parts(tmp_path: Path) -> None:
     np.savez(tmp_path / "b.npz", **members(5, seed=2))
     pq.write_table(table(5, seed=3), tmp_path / "c.pq")
     score([tmp_path / "a.csv", tmp_path / "b.npz", tmp_path / "c.pq"], tmp_path / "out", measures=FEW)
-    assert names(tmp_path / "out") == ["_uqprism.json", "a.parquet", "b.parquet", "c.parquet"]
-    assert_scored(pq.read_table(tmp_path / "out" / "c.parquet"), table(5, seed=3), FEW)
+    assert names(tmp_path / "out") == ["_uqprism.json", "a.csv.parquet", "b.npz.parquet", "c.pq.parquet"]
+    assert_scored(pq.read_table(tmp_path / "out" / "c.pq.parquet"), table(5, seed=3), FEW)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
@@ -117,7 +117,7 @@ UNFIT = {
 def test_tables_that_do_not_fit_are_refused_and_nothing_is_written(tmp_path: Path, case: str) -> None:
     tables, target, options, error, message = UNFIT[case]
     paths = [write_table(given, tmp_path / f"{i}.parquet") for i, given in enumerate(tables, 1)]
-    refused(error, message, paths, tmp_path / target, measures=FEW, **options)
+    refused(error, message, paths, tmp_path / target, measures=FEW, on_bad_file="fail", **options)
     assert not (tmp_path / target).exists()
 
 
@@ -161,9 +161,9 @@ def test_outputs_in_the_way_of_inputs_are_refused(partitioned: Path, tmp_path: P
         refused(ArgumentError, message, partitioned, output, overwrite=True)
     refused(ArgumentError, "is an input", partitioned / PARTS[0], partitioned / PARTS[0], overwrite=True)
     refused(ArgumentError, "holds the inputs", partitioned / PARTS[0], tmp_path, overwrite=True)
-    for name in ("a.csv", "a.parquet"):
+    for name in ("a.csv", "a.csv.parquet"):
         (tmp_path / name).touch()
-    refused(ArgumentError, "would both become", [tmp_path / "a.csv", tmp_path / "a.parquet"], tmp_path / "out")
+    refused(ArgumentError, "would both become", [tmp_path / "a.csv", tmp_path / "a.csv.parquet"], tmp_path / "out")
 
 
 def test_ood_files_are_named_by_stem_or_by_path() -> None:

@@ -18,8 +18,9 @@ from uqprism.cli.application import (
     interruptible,
     measures_option,
 )
-from uqprism.errors import ArgumentError
-from uqprism.files.options import COMPRESSIONS, ScoreOptions
+from uqprism.errors import ArgumentError, BadFilesError, BadRowsError, ExitCode
+from uqprism.files.options import COMPRESSIONS, ScoreOptions, Tolerance
+from uqprism.support.logs import log_to
 
 Inputs = Annotated[list[str], typer.Argument(metavar="IN", help="Parquet, CSV or NPZ files, folders or glob patterns.")]
 Output = Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="A .parquet, .csv or .npz file, or a folder.")]
@@ -31,13 +32,30 @@ ON_BAD = "What to do with rows where a member is null, NaN or infinite, or a var
 OnBad = Annotated[str, typer.Option(metavar="error|null|drop", help=ON_BAD)]
 KeepMembers = Annotated[bool, typer.Option("--keep-members", help="Keep the member columns in the output.")]
 Compression = Annotated[str, typer.Option(metavar="CODEC", help=f"Of Parquet: {', '.join(COMPRESSIONS)}.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Keep the parts that an earlier run finished.")]
+RESUME = (
+    "Keep the parts that an earlier run made from inputs that have not changed since; score changed and new inputs; remove the "
+    "parts of inputs that are gone."
+)
+Resume = Annotated[bool, typer.Option("--resume", help=RESUME)]
+ON_BAD_FILE = (
+    "What to do with inputs that cannot be read, lack the columns of the others, change while they are read, or have bad rows "
+    "under --on-bad error: name them all at the end, with an exit code of its own; skip them, which is named too but no "
+    "failure; fail at the first."
+)
+OnBadFile = Annotated[str, typer.Option(metavar="name|skip|fail", help=ON_BAD_FILE)]
+MAX_BAD = "How many bad rows to accept, such as 100, or which share, such as 1% or 0.01. With --on-bad null or drop."
+MaxBad = Annotated[str | None, typer.Option(metavar="N|SHARE", help=MAX_BAD)]
+SUMMARY = "Write rows, bad files, parts, seconds, options and exit code as JSON, also if the run fails."
+Summary = Annotated[str | None, typer.Option(metavar="FILE.json", help=SUMMARY)]
+LogFile = Annotated[str | None, typer.Option(metavar="FILE", help="Append each step with its time (UTC) to this file.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="Batches to compute at a time. By default one per core, at most 4.")]
 PartRows = Annotated[int | None, typer.Option(min=1, help="Cut larger Parquet files into parts of about this many rows.")]
 Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler, or its file; its workers write the parts.")]
 EXIT_CODES = (
-    "Exit codes: 0 done; 1 bad rows, or a file that cannot be read or written; 2 wrong usage, or existing "
-    "output; 130 interrupted. No half-written file remains."
+    f"Exit codes: {'; '.join(f'{code.value} {code.meaning}' for code in ExitCode)}.".replace("`score` only: ", "").replace(
+        "`", ""
+    )
+    + " No half-written file remains."
 )
 
 
@@ -52,6 +70,8 @@ def score(
     scale_columns: ScaleColumns = None,
     weights: Weights = None,
     on_bad: OnBad = ScoreOptions.on_bad,
+    on_bad_file: OnBadFile = Tolerance.on_bad_file,
+    max_bad: MaxBad = None,
     keep_members: KeepMembers = ScoreOptions.keep_members,
     compression: Compression = ScoreOptions.compression,
     resume: Resume = False,
@@ -61,31 +81,55 @@ def score(
     threads: Threads = None,
     part_rows: PartRows = None,
     dask: Dask = None,
+    summary: Summary = None,
+    log_file: LogFile = None,
 ) -> None:
     """Add measures to every row of Parquet and CSV files of any size, or of NPZ files."""
+    from uqprism.files import ScoreReport
     from uqprism.files import score as run  # `score` is the command here
+    from uqprism.files.outcome import bad_files_text, check_log_file
 
-    with interruptible("parts that are finished stay, continue with --resume"):
-        report = run(
-            inputs,
-            output,
-            measures=measures,
-            mean_columns=mean_columns,
-            variance_columns=variance_columns,
-            scale_columns=scale_columns,
-            weights=_numbers(weights),
-            on_bad=on_bad,  # type: ignore[arg-type]
-            keep_members=keep_members,
-            compression=compression,
-            resume=resume,
-            overwrite=overwrite,
-            progress=not quiet and (progress or sys.stderr.isatty()),
-            threads=threads,
-            part_rows=part_rows,
-            dask=dask,
-        )
-    if not quiet:
-        print(report)
+    def show(report: ScoreReport) -> None:
+        if not report.locked:
+            _say(f"output {output}: its file system has no locks, so start no second run into it")
+        if not quiet:
+            print(report)
+
+    if log_file is not None:
+        check_log_file(log_file, output)
+    with interruptible("parts that are finished stay, continue with --resume"), log_to(log_file):
+        try:
+            report = run(
+                inputs,
+                output,
+                measures=measures,
+                mean_columns=mean_columns,
+                variance_columns=variance_columns,
+                scale_columns=scale_columns,
+                weights=_numbers(weights),
+                on_bad=on_bad,  # type: ignore[arg-type]
+                keep_members=keep_members,
+                compression=compression,
+                resume=resume,
+                overwrite=overwrite,
+                progress=not quiet and (progress or sys.stderr.isatty()),
+                threads=threads,
+                part_rows=part_rows,
+                dask=dask,
+                on_bad_file=on_bad_file,  # type: ignore[arg-type]
+                max_bad=max_bad,
+                summary=summary,
+            )
+        except (BadFilesError, BadRowsError) as error:
+            show(error.report)
+            raise
+    show(report)
+    if report.bad_files:
+        _say(bad_files_text(report))
+
+
+def _say(text: str) -> None:
+    print(f"uqprism: {text}", file=sys.stderr)  # standard output has the summary alone
 
 
 def _numbers(text: str | None) -> list[float] | None:

@@ -1,7 +1,8 @@
 """Files of predictions, Dask and xarray: measures for more rows than fit into memory."""
 
 from uqprism.files.lazy import evaluate
+from uqprism.files.outcome import BadFile, ScoreReport
 from uqprism.files.paths import named_by_stem
-from uqprism.files.scoring import ScoreReport, score
+from uqprism.files.scoring import score
 
-__all__ = ["ScoreReport", "evaluate", "named_by_stem", "score"]
+__all__ = ["BadFile", "ScoreReport", "evaluate", "named_by_stem", "score"]

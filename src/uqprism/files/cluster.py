@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from uqprism.errors import ArgumentError, ClusterError, UqprismError
+from uqprism.errors import ArgumentError, BadFileError, ClusterError, UqprismError
+from uqprism.files.claim import Claim
 from uqprism.files.options import ScoreOptions
 from uqprism.files.paths import Part
 from uqprism.files.stream import FinishedPart, Tick, write_part
@@ -18,49 +19,51 @@ from uqprism.support.optional import require
 RETRIES = 3  # of a task that raised, such as after a failure of the file system; Dask counts lost workers itself
 
 
-def write_parts(parts: Sequence[Part], options: ScoreOptions, dask: Any, *, run: str, tick: Tick) -> list[FinishedPart]:
-    """Write these parts on the workers of a cluster and wait for all of them.
+def write_parts(
+    parts: Sequence[Part], options: ScoreOptions, claim: Claim, dask: Any, *, tick: Tick
+) -> Iterator[FinishedPart | BadFileError]:
+    """Write these parts on the workers of a cluster; gives each when it is finished, or the error of its input.
 
     A task can be repeated, because it writes its part atomically. The first part that cannot be written ends the run.
     """
     distributed = require("distributed", extra="scale")
-    made = []
     with connected(distributed, dask) as client:
         futures = [
-            client.submit(attempt, _absolute(part), options, run, key=f"uqprism-{run}-{i}", retries=RETRIES)
+            client.submit(attempt, _absolute(part), options, claim, key=f"uqprism-{claim.run}-{i}", retries=RETRIES)
             for i, part in enumerate(parts)
         ]
         places = {future.key: part for future, part in zip(futures, parts, strict=True)}
         try:
             # The client is not the default one, whose loop would be used.
             for future in distributed.as_completed(futures, loop=client.loop):
-                part = places[future.key]
-                result = _result(future, part)
-                made.append(FinishedPart(part, *result))
-                tick(result[0], sum(span.path.stat().st_size for span in part.spans))
+                result = _result(future, places[future.key])
+                if isinstance(result, FinishedPart):
+                    tick(result.rows, sum(source["size"] for source in result.record["sources"]))
+                yield result
         finally:
             client.cancel(futures)  # after an error the rest need not run
-    return made
 
 
-def _result(future: Any, part: Part) -> tuple[int, int]:
+def _result(future: Any, part: Part) -> FinishedPart | BadFileError:
     try:
         result = future.result()
     except Exception as error:  # anything that a worker may raise, or Dask when it stops trying
         reason = (str(error).splitlines() or [""])[0]
         raise ClusterError(f"{part.target}: could not be written on the cluster: {type(error).__name__}: {reason}") from error
+    if isinstance(result, BadFileError):
+        given = {os.fspath(span.path.absolute()): span.path for span in part.spans}
+        return BadFileError(given.get(os.fspath(result.path), result.path), result.reason)
     if isinstance(result, UqprismError):
         raise result
-    return result
+    return FinishedPart(part, result)
 
 
-def attempt(part: Part, options: ScoreOptions, run: str) -> tuple[int, int] | UqprismError:
-    """Write one part on a worker: its rows and bad rows, or an error that would come again."""
+def attempt(part: Part, options: ScoreOptions, claim: Claim) -> dict[str, Any] | UqprismError:
+    """Write one part on a worker: its record, or an error that would come again."""
     try:
-        made = write_part(part, options, run=run, threads=1)  # Dask runs a task on each thread of a worker
+        return write_part(part, options, claim, threads=1).record  # Dask runs a task on each thread of a worker
     except UqprismError as error:
         return error  # returned, because a task that raises is tried again
-    return made.rows, made.bad_rows
 
 
 def _absolute(part: Part) -> Part:

@@ -8,19 +8,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from uqprism.errors import ArgumentError
+from uqprism.errors import ArgumentError, BusyError
+from uqprism.files.claim import LOCK
 from uqprism.files.options import ScoreOptions
+from uqprism.files.outcome import BadFile
 from uqprism.files.paths import Part
 from uqprism.files.read import naming, pa, pq
-from uqprism.files.stream import FinishedPart, part_record
+from uqprism.files.state import FileState
+from uqprism.files.stream import FinishedPart
 from uqprism.files.write import RECORD
 from uqprism.support.storage import write_text
 from uqprism.support.versions import __version__
 
 MANIFEST = "_uqprism.json"
+Record = dict[str, Any]
 
 
-def recorded(path: Path) -> dict[str, Any] | None:
+def recorded(path: Path) -> Record | None:
     """What this file was made from, and how; None if `score` did not write it, or its format cannot hold a record."""
     if path.suffix != ".parquet":
         return None
@@ -31,9 +35,13 @@ def recorded(path: Path) -> dict[str, Any] | None:
     return None if about is None else json.loads(about)
 
 
-def existing(output: Path) -> dict[Path, dict[str, Any] | None]:
+def existing(output: Path) -> dict[Path, Record | None]:
     """The files that exist already, each with its record."""
     if output.is_dir():
+        for inner in (path for name in (MANIFEST, LOCK) for path in output.rglob(name) if path.parent != output):
+            raise ArgumentError(
+                f"output {output}: {inner.parent.relative_to(output)} in it is the output of another run; name another"
+            )
         # The manifest and temporary files.
         files = [path for path in sorted(output.rglob("*")) if path.is_file() and not path.name.startswith(("_", "."))]
     else:
@@ -42,11 +50,11 @@ def existing(output: Path) -> dict[Path, dict[str, Any] | None]:
 
 
 def finished(output: Path, parts: Sequence[Part], options: ScoreOptions, *, resume: bool, overwrite: bool) -> list[FinishedPart]:
-    """The parts that are complete and can be kept. Other existing files are an error, unless they are to be overwritten.
+    """The parts that are complete and made from inputs as they are now. Others are to be made again, or removed at the end.
 
     Raises:
-        ArgumentError: the output exists and neither `resume` nor `overwrite` is set; it was made from other inputs or
-            with other options; or the folder has files that this program did not write.
+        ArgumentError: the output exists and neither `resume` nor `overwrite` is set; it was made with other options; or
+            the folder has files that this program did not write.
     """
     if resume and overwrite:
         raise ArgumentError("resume and overwrite (--resume, --overwrite) contradict each other; choose one")
@@ -60,40 +68,49 @@ def finished(output: Path, parts: Sequence[Part], options: ScoreOptions, *, resu
     if not resume:
         return []
     wanted = {part.target: part for part in parts}
-    for path in found:
-        if path not in wanted:
-            raise ArgumentError(f"output {output}: {path.name} is not a part of this run; pass --overwrite to start again")
-    return [_kept(wanted[path], about, options) for path, about in found.items()]
+    kept = []
+    for path, about in found.items():
+        record = _of_this_run(path, about, options)
+        if path in wanted and _sources_now(wanted[path]) == [_identity(source) for source in record["sources"]]:
+            kept.append(FinishedPart(wanted[path], record))
+    return kept
 
 
-def _kept(part: Part, about: dict[str, Any] | None, options: ScoreOptions) -> FinishedPart:
+def _of_this_run(path: Path, about: Record | None, options: ScoreOptions) -> Record:
+    """The record of a part; refuses one that was made with other options."""
     if about is None:
-        raise ArgumentError(f"output {part.target}: has no record of its making (only Parquet files have one); pass --overwrite")
-    now = json.loads(json.dumps(part_record(part, options)))  # as it would be read back
+        raise ArgumentError(f"output {path}: has no record of its making (only Parquet files have one); pass --overwrite")
+    now = {"version": __version__, "options": _plain(options.record())}
     if about["bad_rows"] == 0:  # then `on_bad` makes no difference
-        about["options"]["on_bad"] = now["options"]["on_bad"]
+        now["options"]["on_bad"] = about["options"]["on_bad"]
     changed = _differences(about, now)
     if changed:
-        raise ArgumentError(f"output {part.target}: was made with {'; '.join(changed)}; pass --overwrite to start again")
-    return FinishedPart(part, about["rows"], about["bad_rows"])
+        raise ArgumentError(f"output {path}: was made with {'; '.join(changed)}; pass --overwrite to start again")
+    return about
 
 
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """The differences between two records, in words."""
+def _plain(value: Any) -> Any:
+    """The value as it is read back from JSON."""
+    return json.loads(json.dumps(value))
+
+
+def _sources_now(part: Part) -> list[Record] | None:
+    """What this part would be made from now; None if an input is gone."""
+    try:
+        return [span.record(span.state or FileState.of(span.path)) for span in part.spans]
+    except OSError:
+        return None
+
+
+def _identity(source: Record) -> Record:
+    return {name: value for name, value in source.items() if name != "rows"}
+
+
+def _differences(before: Record, now: Record) -> list[str]:
+    """The differences between the options of two records, in words."""
     found = [f"version {before['version']}, now {now['version']}"] if before["version"] != now["version"] else []
     old, new = before["options"], now["options"]
-    found += [f"{name} {_brief(old.get(name))}, now {_brief(new[name])}" for name in new if old.get(name) != new[name]]
-    sources = {source["name"]: source for source in before["sources"]}
-    for source in now["sources"]:
-        earlier = sources.pop(source["name"], None)
-        if earlier is None:
-            found.append(f"no input {source['name']}")
-        elif earlier != source:
-            what = (
-                "size" if earlier["size"] != source["size"] else "time" if earlier["modified"] != source["modified"] else "rows"
-            )
-            found.append(f"another {source['name']} (its {what} has changed)")
-    return found + [f"also the input {name}" for name in sources]
+    return found + [f"{name} {_brief(old.get(name))}, now {_brief(new[name])}" for name in new if old.get(name) != new[name]]
 
 
 def _brief(value: Any) -> str:
@@ -101,20 +118,30 @@ def _brief(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def remove_stale(output: Path, parts: Sequence[Part]) -> None:
-    """Remove the parts of an earlier run that this complete one did not replace."""
-    wanted = {part.target for part in parts}
-    for path, about in existing(output).items():
-        if about is not None and path not in wanted:  # never a file that another program wrote
-            path.unlink()
+def remove_stale(output: Path, made: Sequence[FinishedPart]) -> list[Path]:
+    """Remove the parts of earlier runs that are not among these."""
+    wanted = {one.part.target for one in made}
+    stale = [path for path, about in existing(output).items() if about is not None and path not in wanted]
+    for path in stale:  # never a file that another program wrote
+        path.unlink()
+    return stale
 
 
-def write_manifest(output: Path, made: Sequence[FinishedPart], options: ScoreOptions) -> None:
-    """Write the manifest, which lists the parts of the folder."""
+def check_parts(output: Path, made: Sequence[FinishedPart]) -> None:
+    """Raise if a part is no longer what this run wrote."""
+    for one in made:
+        if recorded(one.part.target) != _plain(one.record):
+            raise BusyError(f"output {output}: {one.part.target} was changed by another program; run again with --resume")
+
+
+def write_manifest(
+    output: Path, made: Sequence[FinishedPart], options: ScoreOptions, *, bad_files: Sequence[BadFile], removed: Sequence[Path]
+) -> None:
+    """Write the manifest, which lists the parts of the folder, and the inputs and parts that are not in it."""
     entries = [
         {
             "part": one.part.target.relative_to(output).as_posix(),
-            "sources": [span.record() for span in one.part.spans],
+            "sources": one.record["sources"],
             "rows": one.rows,
             "bad_rows": one.bad_rows,
         }
@@ -126,6 +153,8 @@ def write_manifest(output: Path, made: Sequence[FinishedPart], options: ScoreOpt
         "rows": sum(one.rows for one in made),
         "bad_rows": sum(one.bad_rows for one in made),
         "parts": entries,
+        "bad_files": [{"path": os.fspath(one.path), "reason": one.reason} for one in bad_files],
+        "removed": [path.relative_to(output).as_posix() for path in removed],
     }
     target = output / MANIFEST
     with naming(target, "written"):

@@ -13,6 +13,7 @@ from uqprism.measures import Measure, select_measures
 from uqprism.registry import unknown
 
 OnBad = Literal["error", "null", "drop"]
+OnBadFile = Literal["name", "skip", "fail"]
 COMPRESSIONS = ("snappy", "zstd", "lz4", "gzip", "brotli", "none")
 
 
@@ -50,6 +51,53 @@ class ScoreOptions:
             "keep_members": self.keep_members,
             "compression": self.compression,
         }
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What a run does about bad files, and how many bad rows it accepts.
+
+    Attributes:
+        on_bad_file: "name" scores the other files and raises at the end; "skip" does not raise; "fail" stops at the first.
+        max_bad: how many bad rows are accepted in all, or which share of the rows; None accepts any number.
+    """
+
+    on_bad_file: OnBadFile = "name"
+    max_bad: int | float | None = None
+
+    @classmethod
+    def of(cls, on_bad_file: OnBadFile, max_bad: int | float | str | None, on_bad: OnBad) -> Tolerance:
+        """The tolerance that these arguments of `score` describe."""
+        if on_bad_file not in get_args(OnBadFile):
+            raise ArgumentError(str(unknown("on_bad_file (--on-bad-file)", on_bad_file, get_args(OnBadFile))))
+        if max_bad is not None and on_bad == "error":
+            raise ArgumentError(
+                "max_bad (--max-bad) needs on_bad (--on-bad) null or drop, because under error the first bad row fails its file"
+            )
+        return cls(on_bad_file, None if max_bad is None else _count_or_share(max_bad))
+
+    def exceeded(self, bad: int, rows: int) -> bool:
+        """Whether so many bad rows among these are too many."""
+        if self.max_bad is None:
+            return False
+        return bad > (self.max_bad if isinstance(self.max_bad, int) else self.max_bad * rows)
+
+    def __str__(self) -> str:
+        return f"{self.max_bad:,}" if isinstance(self.max_bad, int) else f"{self.max_bad:.4g} of them"
+
+
+def _count_or_share(given: int | float | str) -> int | float:
+    """100 and "100" are counts; 0.01, "0.01" and "1%" are shares."""
+    text = str(given).strip().replace("_", "")
+    try:
+        value: int | float = int(text) if text.isdecimal() else float(text.removesuffix("%")) / (100 if "%" in text else 1)
+    except ValueError:
+        value = -1
+    if isinstance(given, bool) or not (value >= 0 and (isinstance(value, int) or value <= 1)):
+        raise ArgumentError(
+            f"max_bad (--max-bad) must be a number of rows, such as 100, or a share, such as 1% or 0.01, got {given!r}"
+        )
+    return value
 
 
 def matching(patterns: Sequence[str], names: Sequence[str], where: object) -> list[str]:

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from uqprism.errors import ArgumentError, FileError
+from uqprism.files.state import FileState
 
 READABLE = (".parquet", ".pq", ".csv", ".npz")
 WRITABLE = (".parquet", ".csv", ".npz")
@@ -27,19 +28,19 @@ class Span:
         name: its path below the common root of all inputs, which is also that of its part in the output.
         row_groups: the row groups to read; None reads all.
         first_row: the number of rows of the file before these.
+        state: the state in which the row groups were counted, which the file must still have when they are read.
     """
 
     path: Path
     name: str
     row_groups: tuple[int, ...] | None = None
     first_row: int = 0
+    state: FileState | None = None
 
-    def record(self) -> dict[str, object]:
-        """What identifies the file: if any of it changes, the file is another."""
-        # A checksum of the contents would tell more, but reads the file once more.
-        state = self.path.stat()
+    def record(self, state: FileState) -> dict[str, Any]:
+        """What is read, from a file in this state: if any of it changes, its rows are others."""
         groups = None if self.row_groups is None else list(self.row_groups)
-        return {"name": self.name, "size": state.st_size, "modified": state.st_mtime_ns, "row_groups": groups}
+        return {"name": self.name, **state.record(), "row_groups": groups}
 
 
 @dataclass(frozen=True)
@@ -125,12 +126,17 @@ def plan_parts(spans: Sequence[Span], output: PathLike) -> list[Part]:
             raise ArgumentError(f"output {target}: one file would lose the partition keys of the input folders; name a folder")
         parts = [Part(target, tuple(spans))]
     else:
-        parts = [Part(target / Path(span.name).with_suffix(".parquet"), (span,)) for span in spans]
-    _check_apart(parts, target)
+        parts = [Part(target / _part_name(span.name), (span,)) for span in spans]
+    check_apart(parts, target)
     return parts
 
 
-def _check_apart(parts: Sequence[Part], output: Path) -> None:
+def _part_name(name: str) -> str:
+    """The name of the part of an input. It depends on nothing else, so that inputs may come and go between runs."""
+    return name if name.endswith(".parquet") else f"{name}.parquet"
+
+
+def check_apart(parts: Sequence[Part], output: Path) -> None:
     """Refuse two inputs for one part, and an output that is or contains an input."""
     taken: dict[Path, Path] = {}
     sources = {span.path.resolve() for part in parts for span in part.spans}

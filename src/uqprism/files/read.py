@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 
 from uqprism.ensemble.columns import Columns, Layout, NoMembersError, resolve
 from uqprism.ensemble.prediction import FORMAT
-from uqprism.errors import ArgumentError, FileError, InvalidValueError
+from uqprism.errors import ArgumentError, FileError, InvalidValueError, UqprismError
 from uqprism.files.npz import NpzArrays, check_gaussian
 from uqprism.files.paths import Span
 from uqprism.measures import is_measure
@@ -40,7 +40,7 @@ def naming(path: Path, verb: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, BadZipFile, EOFError, UnicodeDecodeError, csv.Error) as error:
-        if isinstance(error, FileError | pa.ArrowCancelled):  # they name the file already, or are no fault of it
+        if isinstance(error, UqprismError | pa.ArrowCancelled):  # they name the file already, or are no fault of it
             raise
         reason = getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
         raise FileError(f"{path}: cannot be {verb}: {reason}") from None
@@ -75,6 +75,11 @@ class InputFile(ABC):
     @property
     def weights(self) -> tuple[float, ...] | None:
         """The weights of the members, if the file states some."""
+        return None
+
+    @property
+    def expected_rows(self) -> int | None:
+        """The number of rows that the file says it has; None if it does not say."""
         return None
 
     @abstractmethod
@@ -129,12 +134,17 @@ class ParquetInput(InputFile):
         return None if weights is None else tuple(weights)
 
     @property
+    def expected_rows(self) -> int:
+        """The rows of the row groups, as the footer counts them."""
+        counts = row_group_sizes(self.file)
+        return sum(counts[i] for i in self.groups)
+
+    @property
     def _header(self) -> dict[str, Any]:
         return json.loads((self.schema.metadata or {}).get(FORMAT.encode(), b"{}"))
 
     def _batches(self, rows: int) -> Iterator[tuple[Batch, float]]:
-        counts = row_group_sizes(self.file)
-        total, done = sum(counts[i] for i in self.groups), 0
+        total, done = self.expected_rows, 0
         found = self.file.iter_batches(batch_size=rows, row_groups=self.groups) if self.groups else iter(())
         for batch in _joined(found, rows):
             done += batch.num_rows

@@ -61,7 +61,8 @@ class Scorer:
             # Number and sum of the weights are refused before any row is read.
             EnsemblePrediction.gaussian(mean=point, scale=point, weights=self.weights)
         except (ShapeError, InvalidValueError) as error:
-            raise ArgumentError(f"{self.path}: {error}") from None
+            wrong = InvalidValueError if self.options.weights is None else ArgumentError  # the file's, or the user's
+            raise wrong(f"{self.path}: {error}") from None
 
     def _output_schema(self, schema: Schema) -> Schema:
         fields = [schema.field(name) for name in self.kept]

@@ -2,58 +2,29 @@
 
 from __future__ import annotations
 
-import time
-import uuid
-from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uqprism.ensemble.columns import Columns, ColumnsLike, Layout
-from uqprism.errors import ArgumentError, InvalidValueError
-from uqprism.files.options import OnBad, ScoreOptions
-from uqprism.files.paths import Part, PathLike, check_outside, find_files, plan_parts
+from uqprism.ensemble.columns import Columns, ColumnsLike
+from uqprism.errors import ArgumentError, BadFileError
+from uqprism.files.claim import Claim, claimed
+from uqprism.files.options import OnBad, OnBadFile, ScoreOptions, Tolerance
+from uqprism.files.outcome import Run, ScoreReport
+from uqprism.files.paths import Part, PathLike, check_apart, check_outside, find_files, plan_parts
 from uqprism.measures import MeasuresLike, select_measures
 from uqprism.support.progress import ProgressBar, progress_bar
-from uqprism.support.storage import sweep
+from uqprism.support.storage import ABANDONED, sweep
 
 if TYPE_CHECKING:
     from uqprism.files.stream import FinishedPart
 
 CLUSTER_ROWS = 4_000_000  # in one task: some seconds of work, so that a lost one costs little
 
-
-@dataclass(frozen=True)
-class ScoreReport:
-    """The result of `score`.
-
-    Attributes:
-        rows: the rows read for all of the output, good and bad.
-        bad_rows: how many of them had invalid members.
-        seconds: the duration of the run.
-        parts: the files written, or found complete when resuming.
-        output: the file or folder as given.
-        resumed_rows: how many of `rows` an earlier run had written.
-    """
-
-    rows: int
-    bad_rows: int
-    seconds: float
-    parts: tuple[Path, ...]
-    output: Path
-    resumed_rows: int = 0
-
-    @property
-    def rows_per_second(self) -> float:
-        """The rows of this run per second."""
-        return (self.rows - self.resumed_rows) / max(self.seconds, 1e-9)
-
-    def __str__(self) -> str:
-        new = self.rows - self.resumed_rows
-        kept = f", {self.resumed_rows:,} rows kept from an earlier run" if self.resumed_rows else ""
-        bad = f", {self.bad_rows:,} bad" if self.bad_rows else ", none bad"
-        return f"scored {new:,} rows in {self.seconds:.1f} s ({self.rows_per_second:,.0f} rows/s){kept}{bad}: {self.output}"
+log = logging.getLogger(__name__)
 
 
 def score(
@@ -74,6 +45,9 @@ def score(
     threads: int | None = None,
     part_rows: int | None = None,
     dask: Any = None,
+    on_bad_file: OnBadFile = "name",
+    max_bad: int | float | str | None = None,
+    summary: PathLike | None = None,
 ) -> ScoreReport:
     """Add measures to every row of Parquet, CSV or NPZ files.
 
@@ -92,78 +66,146 @@ def score(
             raises an error that names the first, "null" gives null for their measures, "drop" leaves them out.
         keep_members: keep the member columns in the output.
         compression: of Parquet output: snappy, zstd, lz4, gzip, brotli or none.
-        resume: keep the parts that an earlier run with the same options made from the same files.
+        resume: keep the parts that an earlier run with the same options made from inputs that have not changed since. Changed
+            and new inputs are scored, and parts whose inputs are gone are removed.
         overwrite: replace existing output.
         progress: draw a progress bar on standard error.
         threads: how many batches to compute at a time; by default one per core, four at most.
         part_rows: cut larger Parquet files at their row groups into parts of about this many rows, if the output is a folder; by
             default files stay whole, and on a cluster the limit is four million rows.
         dask: the address of a Dask scheduler, its scheduler file, or a `distributed.Client`: one task per part.
+        on_bad_file: what to do with inputs that cannot be read, lack the columns of the others, change while they are read,
+            or have bad rows under `on_bad="error"`. "name" scores all others and then raises an error that names every one,
+            "skip" does not raise, "fail" stops at the first.
+        max_bad: how many bad rows to accept in all, such as 100, or which share, such as 0.01 or "1%"; by default any number.
+            It needs `on_bad` "null" or "drop".
+        summary: a .json file to write, also if the run fails: its rows, bad files, parts, seconds, options and exit code.
+
+    Returns:
+        The report. That of a run which ends with bad files or too many bad rows is the attribute `report` of the error.
 
     Raises:
+        BadFilesError: some inputs could not be scored; or, for a single input, `BadFileError`.
+        BadRowsError: more bad rows than `max_bad`. The output is complete.
+        BusyError: another run is writing to the output.
         FileError: a file that cannot be found, read or written.
-        InvalidValueError: bad rows, or files without the columns of the members.
         ArgumentError: arguments that contradict each other, or output that exists already.
     """
-    start, target = time.perf_counter(), Path(output)
-    shared = None if weights is None else tuple(float(weight) for weight in weights)
     columns = Columns(mean_columns, variance_columns, scale_columns)
-    options = ScoreOptions(tuple(select_measures(measures, default="usual")), columns, shared, on_bad, keep_members, compression)
-    check_outside(inputs, target)  # before anything is read
-    parts = _planned(plan_parts(find_files(inputs), target), target, part_rows or (None if dask is None else CLUSTER_ROWS))
-    _check_members(parts, options)
+    cut, shared = part_rows or (None if dask is None else CLUSTER_ROWS), None if weights is None else tuple(map(float, weights))
+    about = {"inputs": _texts(inputs), "resume": resume, "overwrite": overwrite, "part_rows": cut}
+    run = Run(Path(output), {**about, "on_bad_file": on_bad_file, "max_bad": max_bad})
+    with run.summarised(summary):
+        chosen = tuple(select_measures(measures, default="usual"))
+        options = run.options = ScoreOptions(chosen, columns, shared, on_bad, keep_members, compression)
+        run.tolerance = Tolerance.of(on_bad_file, max_bad, on_bad)
+        check_outside(inputs, run.output)  # before anything is read
+        run.inputs = find_files(inputs)
+        parts = plan_parts(run.inputs, run.output)
+        if cut is not None and parts[0].target == run.output:
+            raise ArgumentError(
+                f"output {output}: is a file, but --dask and --part-rows (dask, part_rows) need a folder; name one"
+            )
+        with claimed(run.output, folder=parts[0].target != run.output) as claim:
+            run.locked = claim.locked
+            missing = _prepare(run, parts, options, claim, cut=cut, resume=resume, overwrite=overwrite)
+            try:
+                with progress_bar("scoring", _size(missing), shown=progress, counted=False) as bar:
+                    for one in _written(run, missing, options, claim, threads=threads, dask=dask, tick=_ticker(bar)):
+                        run.add(one)
+            finally:
+                sweep(run.output, claim.run)  # of workers that were lost
+            if parts[0].target != run.output:
+                _complete(run, options, claim)
+        return run.conclude()
+
+
+def _texts(inputs: PathLike | Sequence[PathLike]) -> list[str]:
+    return [os.fspath(item) for item in ([inputs] if isinstance(inputs, str | os.PathLike) else inputs)]
+
+
+def _prepare(
+    run: Run, parts: list[Part], options: ScoreOptions, claim: Claim, *, cut: int | None, resume: bool, overwrite: bool
+) -> list[Part]:
+    """Find what is there already, and return the parts to write, without the inputs that are bad."""
     from uqprism.files import manifest
+    from uqprism.files.checking import check_inputs
 
-    kept = manifest.finished(target, parts, options, resume=resume, overwrite=overwrite)
-    made = kept + _write_missing(parts, kept, target, options, progress=progress, threads=threads, dask=dask)
-    return _report(made, target, time.perf_counter() - start, sum(one.rows for one in kept))
+    folder = parts[0].target != run.output
+    if not claim.locked:
+        log.warning("output %s: its file system has no locks, so start no second run into it", run.output)
+    # Behind a lock, whatever other runs left is dead.
+    sweep(run.output, idle=0.0 if claim.locked else ABANDONED)
+    if cut is not None:
+        parts = [piece for part in parts for piece in _cut(run, part, cut)]
+        check_apart(parts, run.output)
+    run.kept += manifest.finished(run.output, parts, options, resume=resume, overwrite=overwrite)
+    log.info("%d inputs, %d parts kept from an earlier run", len(run.inputs), len(run.kept))
+    done = {one.part.target for one in run.kept}
+    missing = [part for part in parts if part.target not in done]
+    if missing and folder:
+        (run.output / manifest.MANIFEST).unlink(missing_ok=True)  # it describes parts that will be replaced
+    members = run.kept[0].record.get("members") if run.kept else None
+    spans = [span for part in missing for span in part.spans]
+    check_inputs(spans, options, run.set_aside, expected=members, together=not folder)
+    return [left for part in missing if (left := run.without_bad(part)) is not None]
 
 
-def _planned(parts: list[Part], output: Path, rows: int | None) -> list[Part]:
-    """The parts, with large files cut if `rows` is given."""
+def _cut(run: Run, part: Part, rows: int) -> list[Part]:
     from uqprism.files.stream import cut_at_row_groups
 
-    if rows is None:
-        return parts
-    if parts[0].target == output:
-        raise ArgumentError(f"output {output}: is a file, but --dask and --part-rows (dask, part_rows) need a folder; name one")
-    return [piece for part in parts for piece in cut_at_row_groups(part, rows)]
+    try:
+        return cut_at_row_groups(part, rows)
+    except BadFileError as error:
+        run.set_aside(error)
+        return []
 
 
-def _write_missing(
-    parts: Sequence[Part],
-    kept: Sequence[FinishedPart],
-    output: Path,
+def _written(
+    run: Run,
+    missing: Sequence[Part],
     options: ScoreOptions,
+    claim: Claim,
     *,
-    progress: bool,
     threads: int | None,
     dask: Any,
-) -> list[FinishedPart]:
-    """Write the missing parts, here or on a cluster, and remove temporary files."""
-    from uqprism.files import manifest, stream
+    tick: Callable[[int, float], None],
+) -> Iterator[FinishedPart]:
+    """Write the parts, here or on a cluster, and set aside the inputs that turn out bad."""
+    from uqprism.files import stream
 
-    run, done = uuid.uuid4().hex[:12], {one.part.target for one in kept}
-    missing = [part for part in parts if part.target not in done]
-    sweep(output)
-    if missing and parts[0].target != output:  # a folder, which has a manifest
-        (output / manifest.MANIFEST).unlink(missing_ok=True)  # it describes parts that will be replaced
-    try:
-        with progress_bar("scoring", _size(missing), shown=progress, counted=False) as bar:
-            tick = _ticker(bar)
-            if dask is not None:
-                from uqprism.files.cluster import write_parts
+    if dask is not None:
+        from uqprism.files.cluster import write_parts
 
-                made = write_parts(missing, options, dask, run=run, tick=tick)
+        for result in write_parts(missing, options, claim, dask, tick=tick):
+            if isinstance(result, BadFileError):
+                run.set_aside(result)
             else:
-                count = threads or stream.default_threads()
-                made = [stream.write_part(part, options, run=run, threads=count, tick=tick) for part in missing]
-    finally:
-        sweep(output, run)  # of workers that were lost
-    if parts[0].target != output:
-        manifest.write_manifest(output, [*kept, *made], options)
-        manifest.remove_stale(output, parts)
-    return made
+                yield result
+        return
+    count = threads or stream.default_threads()
+    for part in missing:
+        # A file of several inputs is made again without a bad one, whose first rows may be in it.
+        while (left := run.without_bad(part)) is not None:
+            try:
+                yield stream.write_part(left, options, claim, threads=count, tick=tick)
+                break
+            except BadFileError as error:
+                run.set_aside(error)
+
+
+def _complete(run: Run, options: ScoreOptions, claim: Claim) -> None:
+    """Remove the parts of earlier runs that are not in the output any more, and write the manifest."""
+    from uqprism.files import manifest
+
+    made = [*run.kept, *run.made]
+    claim.check()
+    (run.output / manifest.MANIFEST).unlink(missing_ok=True)
+    run.removed += manifest.remove_stale(run.output, made)
+    for path in run.removed:
+        log.info("removed %s, whose input is gone, bad or cut otherwise", path)
+    manifest.check_parts(run.output, made)
+    manifest.write_manifest(run.output, made, options, bad_files=run.report().bad_files, removed=run.removed)
 
 
 def _ticker(bar: ProgressBar) -> Callable[[int, float], None]:
@@ -179,31 +221,10 @@ def _ticker(bar: ProgressBar) -> Callable[[int, float], None]:
     return tick
 
 
-def _report(made: Sequence[FinishedPart], output: Path, seconds: float, resumed: int) -> ScoreReport:
-    bad, files = sum(one.bad_rows for one in made), tuple(sorted(one.part.target for one in made))
-    return ScoreReport(sum(one.rows for one in made), bad, seconds, files, output, resumed)
-
-
 def _size(parts: Sequence[Part]) -> int:
     """The number of bytes to read, for the bar; a file cut into parts counts once for each part."""
-    return sum(span.path.stat().st_size for part in parts for span in part.spans)
-
-
-def _check_members(parts: Sequence[Part], options: ScoreOptions) -> None:
-    """Before writing, refuse inputs whose member columns are missing or differ from those of the first input."""
-    from uqprism.files.read import open_input
-    from uqprism.files.rows import Scorer
-
-    first: tuple[Path, Layout] | None = None
-    # All of them now: a mistake in the last file should not show after hours of scoring.
-    for span in {span.path: span for part in parts for span in part.spans}.values():
-        with closing(open_input(span, options.columns)) as file:
-            layout = file.layout
-            if first is None or span.path.suffix != ".csv":  # the types of a CSV file are known only from its values
-                Scorer(file, options)
-        first = first or (span.path, layout)
-        if layout != first[1]:
-            raise InvalidValueError(
-                f"{span.path}: has {len(layout.mean)} members by mean and {layout.kind}, but {first[0]} has "
-                f"{len(first[1].mean)} by mean and {first[1].kind}, or their columns differ; score them separately"
-            )
+    size = 0
+    for span in (span for part in parts for span in part.spans):
+        with suppress(OSError):  # one that is gone is found bad when it is read
+            size += span.path.stat().st_size
+    return size

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from uqprism.errors import InvalidValueError
+from uqprism.ensemble.columns import Layout
+from uqprism.errors import BadFileError, InvalidValueError
+from uqprism.files.claim import Claim
 from uqprism.files.options import ScoreOptions
 from uqprism.files.paths import Part, Span
 from uqprism.files.read import Batch, InputFile, naming, open_input, pa, pq, row_group_sizes
 from uqprism.files.rows import ScoredBatch, Scorer
+from uqprism.files.state import FileState, blaming, state_of, unchanged
 from uqprism.files.write import OutputFile, open_output
 from uqprism.support.parallel import threads
 from uqprism.support.storage import atomic_path
@@ -28,11 +31,20 @@ MOST_THREADS = 4  # reading and writing cannot feed more
 
 @dataclass(frozen=True)
 class FinishedPart:
-    """A part that is complete: the rows read, and how many of them were bad."""
+    """A part that is complete, and its record: how it was made, from what, and how many rows were read and were bad."""
 
     part: Part
-    rows: int
-    bad_rows: int
+    record: dict[str, Any]
+
+    @property
+    def rows(self) -> int:
+        """The rows read, good and bad."""
+        return self.record["rows"]
+
+    @property
+    def bad_rows(self) -> int:
+        """How many of the rows were bad."""
+        return self.record["bad_rows"]
 
 
 def default_threads() -> int:
@@ -40,25 +52,22 @@ def default_threads() -> int:
     return min(MOST_THREADS, threads())
 
 
-def part_record(part: Part, options: ScoreOptions) -> dict[str, Any]:
-    """How a part is made, to be stored in it and compared when a run is resumed."""
-    return {"version": __version__, "options": options.record(), "sources": [span.record() for span in part.spans]}
+def write_part(part: Part, options: ScoreOptions, claim: Claim, *, threads: int, tick: Tick = lambda *_: None) -> FinishedPart:
+    """Write one part, atomically, if the output is still the run's own then.
 
-
-def write_part(part: Part, options: ScoreOptions, *, run: str, threads: int, tick: Tick = lambda *_: None) -> FinishedPart:
-    """Write one part, atomically."""
-    record = part_record(part, options)  # before reading, so that a file that changes meanwhile is noticed
+    Raises:
+        BadFileError: an input that cannot be scored, or that changed while it was read. The part is not written.
+        BusyError: another run has taken the output.
+    """
     with naming(part.target, "written"):
         part.target.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_path(part.target, run) as temporary, closing(_PartWriter(part, options, tick)) as file:
+        with atomic_path(part.target, claim.run) as temporary, closing(_PartWriter(part, options, tick)) as file:
             for span in part.spans:
-                with closing(open_input(span, options.columns, as_text=part.target.suffix == ".csv")) as source:
-                    scorer = Scorer(source, options)
-                    file.begin(temporary, source, scorer)
-                    _stream(span, source, scorer, file.write, threads=threads)
-            file.finish(record)
+                file.add(temporary, span, threads)
+            record = file.finish()
+            claim.check()
     pa.default_memory_pool().release_unused()  # Arrow keeps freed memory until asked
-    return FinishedPart(part, file.rows, file.bad_rows)
+    return FinishedPart(part, record)
 
 
 class _PartWriter:
@@ -68,28 +77,49 @@ class _PartWriter:
         self.part, self.options, self.tick = part, options, tick
         self.output: OutputFile | None = None
         self.schema: Any = None
+        self.layout: Layout | None = None
+        self.sources: list[dict[str, Any]] = []
         self.rows = self.bad_rows = 0
 
-    def begin(self, path: Path, source: InputFile, scorer: Scorer) -> None:
-        """Open the file for the first input; the others must have its columns."""
+    def add(self, path: Path, span: Span, threads: int) -> None:
+        """Append the rows of one input; `path` is the file to open with the first."""
+        with unchanged(span.path, span.state) as state, blaming(span.path):
+            with closing(open_input(span, self.options.columns, as_text=self.part.target.suffix == ".csv")) as source:
+                scorer, before = Scorer(source, self.options), self.rows
+                self._begin(path, source, scorer)
+                _stream(span, state, source, scorer, self._write, threads=threads)
+            read, expected = self.rows - before, source.expected_rows
+            if expected not in (None, read):
+                raise BadFileError(span.path, f"holds {read:,} rows, but its footer says {expected:,}; it is damaged")
+        self.sources.append({**span.record(state), "rows": read})
+
+    def _begin(self, path: Path, source: InputFile, scorer: Scorer) -> None:
         if self.output is None:
-            self.schema = scorer.schema
+            self.schema, self.layout = scorer.schema, source.layout
             self.output = open_output(path, self.part.target.suffix, self.schema, source.layout, self.options)
             self.output.write(pa.RecordBatch.from_pylist([], schema=self.schema))  # a file without rows has its columns too
         elif not scorer.schema.equals(self.schema):
             first = self.part.spans[0].path
-            raise InvalidValueError(f"{source.path}: its columns are not those of {first}; name a folder for the output")
+            raise BadFileError(source.path, f"its columns are not those of {first}; name a folder for the output")
 
-    def write(self, scored: ScoredBatch, size: float) -> None:
-        """Append scored rows, for which `size` bytes of the input were read."""
+    def _write(self, scored: ScoredBatch, size: float) -> None:
         self._opened().write(scored.batch)
         self.rows += scored.rows
         self.bad_rows += scored.bad
         self.tick(scored.rows, size)
 
-    def finish(self, record: dict[str, Any]) -> None:
-        """Complete the file."""
-        self._opened().finish({**record, "rows": self.rows, "bad_rows": self.bad_rows})
+    def finish(self) -> dict[str, Any]:
+        """Complete the file, and return the record that was stored in it if its format can hold one."""
+        record = {
+            "version": __version__,
+            "options": self.options.record(),
+            "members": None if self.layout is None else members_record(self.layout),
+            "sources": self.sources,
+            "rows": self.rows,
+            "bad_rows": self.bad_rows,
+        }
+        self._opened().finish(record)
+        return record
 
     def close(self) -> None:
         """Close the file, if it was opened."""
@@ -102,14 +132,26 @@ class _PartWriter:
         return self.output
 
 
-def _stream(span: Span, source: InputFile, scorer: Scorer, write: Callable[[ScoredBatch, float], None], *, threads: int) -> None:
+def members_record(layout: Layout) -> dict[str, Any]:
+    """The columns of the members as JSON values."""
+    return {"kind": layout.kind, "mean": list(layout.mean), layout.kind: list(layout.spread)}
+
+
+def _stream(
+    span: Span,
+    state: FileState,
+    source: InputFile,
+    scorer: Scorer,
+    write: Callable[[ScoredBatch, float], None],
+    *,
+    threads: int,
+) -> None:
     """Score the rows of one input and write them; `write` also gets the number of bytes read for them."""
-    size = span.path.stat().st_size
 
     def numbered() -> Iterator[tuple[Batch, int, float]]:
         row, before = span.first_row, 0.0
         for batch, fraction in source.batches(scorer.batch_rows):
-            yield batch, row, size * (fraction - before)
+            yield batch, row, state.size * (fraction - before)
             row, before = row + batch.num_rows, fraction
 
     def compute(item: tuple[Batch, int, float]) -> tuple[ScoredBatch, float]:
@@ -156,22 +198,27 @@ def overlapped(
 
 
 def cut_at_row_groups(part: Part, rows: int) -> list[Part]:
-    """Cut a part with one Parquet file at row groups into parts of about this many rows; a smaller one stays as it is."""
+    """Cut a part with one Parquet file at row groups into parts of about this many rows; a smaller one stays as it is.
+
+    Raises:
+        BadFileError: a file that cannot be read.
+    """
     span = part.spans[0]
     if len(part.spans) > 1 or span.path.suffix not in (".parquet", ".pq"):
         return [part]
-    with naming(span.path, "read"), closing(pq.ParquetFile(span.path)) as file:
+    state = state_of(span.path)  # all parts of one file must come from one version of it
+    with blaming(span.path), naming(span.path, "read"), closing(pq.ParquetFile(span.path)) as file:
         counts = row_group_sizes(file)
     found: list[Span] = []
     groups: list[int] = []
     first = 0
     for group, count in enumerate(counts):
         if groups and sum(counts[i] for i in groups) + count > rows:
-            found.append(Span(span.path, span.name, tuple(groups), first))
+            found.append(Span(span.path, span.name, tuple(groups), first, state))
             first, groups = first + sum(counts[i] for i in groups), []
         groups.append(group)
     if not found:
         return [part]
-    found.append(Span(span.path, span.name, tuple(groups), first))
+    found.append(Span(span.path, span.name, tuple(groups), first, state))
     stem = part.target.stem
     return [Part(part.target.with_name(f"{stem}-{i:05d}.parquet"), (one,)) for i, one in enumerate(found)]

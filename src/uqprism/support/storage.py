@@ -64,18 +64,19 @@ def _sync(path: Path) -> None:
             os.close(handle)
 
 
-def sweep(output: Path, run: str | None = None) -> None:
-    """Remove the temporary files of this run, or those that killed processes left an hour ago or earlier.
+def sweep(output: Path, run: str | None = None, *, idle: float = ABANDONED) -> None:
+    """Remove the temporary files of this run, or those that killed processes left.
 
     Args:
         output: a folder, which is searched to any depth, or the file that was to be written.
         run: the run whose files are removed; by default the abandoned files of all runs.
+        idle: for how many seconds nothing may have changed an abandoned file.
     """
     pattern = f"{TEMPORARY}{run or '?' * 12}-{'?' * 8}-"
     leftovers = output.rglob(f"{pattern}*") if output.is_dir() else output.parent.glob(f"{pattern}{glob.escape(output.name)}.tmp")
     for leftover in leftovers:
         with suppress(FileNotFoundError):
-            if run is not None or time.time() - leftover.stat().st_mtime > ABANDONED:
+            if run is not None or idle <= 0 or time.time() - leftover.stat().st_mtime > idle:
                 leftover.unlink()
 
 
