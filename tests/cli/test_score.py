@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from tests.cli import command
 from tests.files.tables import FEW, assert_scored, table
+from uqprism.files.claim import claimed
 
 run = partial(command.run, "score")
 
@@ -98,6 +100,50 @@ def test_wrong_usage_is_exit_code_2(given: pa.Table, tmp_path: Path, options: st
     result = run(*options.split())
     assert result.returncode == 2
     assert message in result.stderr
+
+
+def test_a_bad_file_among_others_is_exit_code_3(given: pa.Table, tmp_path: Path) -> None:
+    """Standard output has the summary, standard error every bad file; a JSON file and a log file tell more."""
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more")
+    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "other.parquet")
+    paths = ["in.parquet", "broken.parquet", "other.parquet"]
+    result = run(*paths, "-o", "out", "--summary", "night.json", "--log-file", "night.log")
+    assert result.returncode == 3
+    assert result.stdout.startswith("scored 20 rows in ")
+    lines = result.stderr.splitlines()
+    assert lines[0] == "uqprism: 2 of 3 input files are bad, the others are scored:"
+    assert lines[1].startswith("  broken.parquet: cannot be read: ")
+    assert lines[2].startswith("  other.parquet: no columns like mean_{i}")
+    assert len(lines) == 4
+    assert json.loads((tmp_path / "night.json").read_text())["exit_code"] == 3
+    assert (tmp_path / "night.log").read_text().splitlines()[-1].endswith(lines[3])
+    skipped = run(*paths, "-o", "out", "--overwrite", "--on-bad-file", "skip")
+    assert (skipped.returncode, skipped.stderr) == (0, result.stderr)
+    failed = run(*paths, "-o", "out", "--overwrite", "--on-bad-file", "fail")
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr.startswith("uqprism: broken.parquet: cannot be read: ")
+
+
+def test_too_many_bad_rows_are_exit_code_4_and_a_busy_output_5(given: pa.Table, tmp_path: Path) -> None:
+    frame = given.to_pydict()
+    frame["variance_1"][7] = -2.0
+    pq.write_table(pa.table(frame), tmp_path / "bad.parquet")
+    limits = ["bad.parquet", "-o", "out.parquet", "--overwrite", "--on-bad", "drop", "--max-bad"]
+    assert [run(*limits, limit).returncode for limit in ("1", "5%", "0.049", "0", "-1")] == [0, 0, 4, 4, 2]
+    with claimed(tmp_path / "out.parquet", folder=False):
+        result = run(*limits, "1")
+    assert (result.returncode, result.stdout) == (5, "")
+    assert result.stderr.startswith("uqprism: output out.parquet: another run (process ")
+
+
+def test_a_log_file_is_not_appended_to_data(given: pa.Table) -> None:
+    for place, message in (
+        ("in.parquet", "must not end in"),
+        ("out/night.log", "lies in the output"),
+        ("no/night.log", "cannot be"),
+    ):
+        result = run("in.parquet", "-o", "out", "--log-file", place)
+        assert (result.returncode in {1, 2}, message in result.stderr, result.stderr.count("\n")) == (True, True, 1)
 
 
 SLOW = """

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +20,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from tests.files.tables import FEW, assert_scored, table
-from uqprism.errors import ArgumentError, ClusterError, InvalidValueError
+from uqprism.errors import ArgumentError, BadFilesError, ClusterError, InvalidValueError
 from uqprism.files import score, write
 from uqprism.support.storage import TEMPORARY
 
@@ -67,7 +70,7 @@ def test_bad_rows_end_the_run_with_their_place(cluster: LocalCluster, folder: Pa
     frame["mean_1"][33] = np.nan
     pq.write_table(pa.table(frame), folder / "fold=2" / "part.parquet", row_group_size=10)
     with pytest.raises(InvalidValueError, match=r"fold=2/part\.parquet: row 33: mean_1 must be finite, got nan"):
-        score(folder, tmp_path / "out", measures=FEW, part_rows=10, dask=cluster.scheduler_address)
+        score(folder, tmp_path / "out", measures=FEW, part_rows=10, on_bad_file="fail", dask=cluster.scheduler_address)
     assert not list((tmp_path / "out").rglob(f"{TEMPORARY}*"))
     report = score(
         folder, tmp_path / "out", measures=FEW, part_rows=10, on_bad="null", overwrite=True, dask=cluster.scheduler_address
@@ -80,6 +83,43 @@ def test_a_cluster_that_is_not_there_is_named(folder: Path, tmp_path: Path) -> N
         score(folder, tmp_path / "out", dask=tmp_path / "nowhere.json")
     with pytest.raises(ArgumentError, match="must be an address with its port"):
         score(folder, tmp_path / "out", dask="localhost")
+
+
+@pytest.mark.parametrize("reply", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", None])
+def test_an_address_of_something_else_fails_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reply: bytes | None) -> None:
+    """It does not answer, answers with something else, or is a port that nobody listens on; the library waits for a second."""
+    monkeypatch.setattr("uqprism.files.cluster.PATIENCE", 0.5)
+    pq.write_table(table(5), tmp_path / "in.parquet")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        place = f"127.0.0.1:{server.getsockname()[1]}"
+        if reply is None:
+            server.close()
+        with ThreadPoolExecutor(1) as stranger:
+            accepted = None if reply is None else stranger.submit(server.accept)
+            if accepted is not None:
+                accepted.add_done_callback(lambda future: future.result()[0].sendall(reply + bytes(100)))
+            with pytest.raises(ClusterError, match="no Dask scheduler answers"):
+                score(tmp_path / "in.parquet", tmp_path / "out", dask=place)
+            if accepted is not None:
+                accepted.result()[0].close()
+    (tmp_path / "file.json").write_text("{}")
+    with pytest.raises(ClusterError, match="no scheduler file"):
+        score(tmp_path / "in.parquet", tmp_path / "out", dask=tmp_path / "file.json")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_bad_file_costs_its_own_parts_alone(cluster: LocalCluster, folder: Path, tmp_path: Path) -> None:
+    """Also those parts of it that another task has written."""
+    frame = table(50).to_pydict()
+    frame["mean_1"][33] = np.nan
+    pq.write_table(pa.table(frame), folder / "fold=2" / "part.parquet", row_group_size=10)
+    (folder / "fold=0" / "part.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(BadFilesError, match=r"2 of 4 input files are bad(?s:.)*fold=0/part(?s:.)*fold=2/part.*row 33") as caught:
+        score(folder, tmp_path / "out", measures=FEW, part_rows=10, dask=cluster.scheduler_address)
+    assert caught.value.report.rows == 100
+    assert {path.split("/")[0] for path in contents(tmp_path / "out")} == {"fold=1", "fold=3"}
+    manifest = json.loads((tmp_path / "out" / "_uqprism.json").read_text())
+    assert [tmp_path / "out" / part["part"] for part in manifest["parts"]] == list(caught.value.report.parts)
 
 
 def fail(*_: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from tests.files.tables import FEW, assert_scored, refused, table
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
-from uqprism.files import claim, score, stream, write
+from uqprism.files import checking, claim, score, stream, write
 from uqprism.files.rows import Scorer
 from uqprism.support.storage import TEMPORARY
 
@@ -93,6 +94,42 @@ def test_resume_after_bad_rows_with_another_way_to_treat_them(folder: Path, tmp_
     assert report.bad_rows == 1
     assert report.resumed_rows > 0
     refused(ArgumentError, 'on_bad "drop", now "null"', folder, tmp_path / "out", measures=FEW, on_bad="null", resume=True)
+
+
+def test_resume_goes_by_the_files(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is gone, one was delivered again with as many bytes at the same time, one is new; the rest is not even opened."""
+    score(folder, tmp_path / "out", measures=FEW)
+    before, then = state(tmp_path / "out"), (folder / "1.parquet").stat()
+    (folder / "0.parquet").unlink()
+    pq.write_table(table(20, seed=7), folder / "1.parquet", row_group_size=5)
+    os.utime(folder / "1.parquet", ns=(then.st_atime_ns, then.st_mtime_ns))
+    (folder / "late").mkdir()
+    pq.write_table(table(20, seed=8), folder / "late" / "4.parquet")
+    opened = []
+    open_input = stream.open_input
+    monkeypatch.setattr(
+        stream, "open_input", lambda span, *given, **how: opened.append(span.name) or open_input(span, *given, **how)
+    )
+    monkeypatch.setattr(checking, "open_input", stream.open_input)
+    report = score(folder, tmp_path / "out", measures=FEW, resume=True)
+    assert set(opened) == {"1.parquet", "late/4.parquet"}
+    assert (report.rows, report.resumed_rows, report.removed) == (80, 40, (tmp_path / "out" / "0.parquet",))
+    after = state(tmp_path / "out")
+    assert sorted(after) == [*PARTS[1:], "_uqprism.json", "late/4.parquet"]
+    assert {name for name in after if before.get(name) == after[name]} == set(PARTS[2:])
+    assert_scored(pq.read_table(tmp_path / "out" / "1.parquet"), table(20, seed=7), FEW)
+    about = json.loads((tmp_path / "out" / "_uqprism.json").read_text())
+    assert (about["rows"], about["removed"]) == (80, ["0.parquet"])
+    assert [part["part"] for part in about["parts"]] == [*PARTS[1:], "late/4.parquet"]
+
+
+def test_resume_refuses_a_late_file_with_other_members(folder: Path, tmp_path: Path) -> None:
+    """Also where most of the files to score have them: the parts that are there decide."""
+    score(folder, tmp_path / "out", measures=FEW)
+    for i in range(8):
+        pq.write_table(table(20).drop_columns(["mean_2", "variance_2"]), folder / f"late{i}.parquet")
+    report = score(folder, tmp_path / "out", measures=FEW, resume=True, on_bad_file="skip")
+    assert (report.rows, report.resumed_rows, len(report.bad_files)) == (80, 80, 8)
 
 
 def test_what_is_there_stays_unless_it_is_to_be_replaced(folder: Path, tmp_path: Path) -> None:

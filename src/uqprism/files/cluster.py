@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import logging
 import os
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from uqprism.errors import ArgumentError, BadFileError, ClusterError, UqprismError
@@ -16,6 +21,7 @@ from uqprism.files.paths import Part
 from uqprism.files.stream import FinishedPart, Tick, write_part
 from uqprism.support.optional import require
 
+PATIENCE = 4.0  # seconds for a scheduler to answer
 RETRIES = 3  # of a task that raised, such as after a failure of the file system; Dask counts lost workers itself
 
 
@@ -85,10 +91,58 @@ def connected(distributed: Any, dask: Any) -> Iterator[Any]:
         raise ArgumentError(
             f"dask (--dask) must be an address with its port, such as tcp://host:8786, or a .json file, got {place!r}"
         )
-    given = {"scheduler_file": place} if place.endswith(".json") else {"address": place}
     try:
-        client = distributed.Client(**given, set_as_default=False)  # the user may have a default client
+        address = json.loads(Path(place).read_bytes())["address"] if place.endswith(".json") else place
+    except (OSError, ValueError, TypeError, KeyError):
+        raise ClusterError(
+            f"{place}: is no scheduler file: it has no address; write it with dask scheduler --scheduler-file"
+        ) from None
+    _check_scheduler(distributed, place, address)
+    try:
+        client = distributed.Client(address, set_as_default=False)  # the user may have a default client
     except (OSError, ValueError) as error:
         raise ClusterError(f"{place}: no Dask scheduler answers: {error}") from None
     with client:
         yield client
+
+
+def _check_scheduler(distributed: Any, place: str, address: Any) -> None:
+    """Raise if no scheduler answers within a few seconds. `Client` would wait for half a minute, or for ever."""
+    answers: list[Any] = []
+
+    async def ask() -> Any:
+        given = distributed.Security().get_connection_args("client")
+        async with distributed.rpc(address, connection_args=given, timeout=PATIENCE) as scheduler:
+            return (await asyncio.wait_for(scheduler.identity(), PATIENCE))["type"]
+
+    def run() -> None:
+        try:
+            answers.append(asyncio.run(ask()))
+        except (OSError, ValueError, TypeError) as error:
+            answers.append(error)
+        except Exception:  # whatever a stranger's bytes lead to
+            answers.append(ConnectionError("something else does"))
+
+    # A thread of its own, because the caller may have an event loop, and because a connection may not let itself be cancelled.
+    thread = threading.Thread(target=run, daemon=True)
+    with _quiet():
+        thread.start()
+        thread.join(1.25 * PATIENCE)
+    answer = answers[0] if answers else TimeoutError()
+    if answer == "Scheduler":
+        return
+    reason = (
+        f"a {answer.lower()} does" if isinstance(answer, str) else str(answer).partition("\n")[0] or f"none in {PATIENCE:.0f} s"
+    )
+    raise ClusterError(f"{place}: no Dask scheduler answers: {reason}")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without messages of Dask, which precede the one line of the error."""
+    logger = logging.getLogger("distributed")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
