@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.files.tables import FEW, assert_scored, members, read_table, refused, table, write_table
-from uqprism.errors import ArgumentError, FileError, InvalidValueError
+from uqprism.errors import ArgumentError, BadFileError, FileError, InvalidValueError
 from uqprism.files import named_by_stem, score
 
 
@@ -122,12 +122,12 @@ def test_tables_that_do_not_fit_are_refused_and_nothing_is_written(tmp_path: Pat
 
 
 def test_members_must_be_numbers(tmp_path: Path) -> None:
-    (tmp_path / "in.csv").write_text("mean_0,variance_0\n1,1\nx,1\n")
-    refused(FileError, r"in\.csv: column 'mean_0': .*'x'; members must be numbers", tmp_path / "in.csv", tmp_path / "out.parquet")
+    (tmp_path / "in.csv").write_text("mean_0,variance_0\n1,1\nx,1\ny,1\n")
+    refused(BadFileError, r"in\.csv: column 'mean_0' must .*such as 'x'", tmp_path / "in.csv", tmp_path / "out.parquet")
 
 
 def test_a_column_of_two_types_in_a_csv_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("uqprism.files.read.CSV_BLOCK", 64)
+    monkeypatch.setattr("uqprism.files.csv.CSV_BLOCK", 64)
     (tmp_path / "in.csv").write_text("mean_0,id,variance_0\n" + "1,7,1\n" * 50 + "1,seven,1\n")
     with pytest.raises(FileError, match=r"in\.csv: column 'id': .*'seven'; its type was guessed .* write to \.csv"):
         score(tmp_path / "in.csv", tmp_path / "out.parquet", measures=FEW)

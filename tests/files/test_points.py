@@ -144,7 +144,9 @@ def test_columns_by_other_names_lead_to_the_option_that_names_them(header: str, 
 def test_a_target_that_is_missing_is_named_by_file_row_and_column(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("id,y,mean_0,variance_0\n0,1,1,1\n1,,1,1\n2,nan,1,1\n3,2,1,1\n")
     points = Points.of(tmp_path / "in.csv")
-    with pytest.raises(up.UqprismError, match=r"in\.csv: row 1: y must be finite, got null \(2 bad rows .*--on-bad drop"):
+    with pytest.raises(
+        up.UqprismError, match=r"in\.csv: row 1 \(line 3\): y must be finite, got null \(2 bad rows .*--on-bad drop"
+    ):
         points.error(column=None, target="y", prediction=None)
     kept = Points.of(tmp_path / "in.csv", on_bad="drop").error(column=None, target="y", prediction=None)
     np.testing.assert_array_equal(np.isnan(kept), [False, True, True, False])

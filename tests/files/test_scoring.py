@@ -271,7 +271,7 @@ def test_a_csv_file_is_not_closed_while_arrow_reads_ahead(tmp_path: Path, monkey
         opened.append(SlowFile(Path(path).read_bytes()))
         return pa.PythonFile(opened[-1], mode="r")
 
-    monkeypatch.setattr(read, "CSV_BLOCK", 1 << 14)
+    monkeypatch.setattr("uqprism.files.csv.CSV_BLOCK", 1 << 14)
     monkeypatch.setattr(pa, "OSFile", slow)
     source = read.open_input(Span(tmp_path / "in.csv", "in.csv"), Columns())
     assert source.schema.names[0] == "key"

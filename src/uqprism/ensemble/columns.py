@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -16,6 +17,7 @@ ColumnsLike = str | Sequence[str] | None
 
 
 PATTERN = "{parameter}_{{i}}"  # the default columns of a parameter, one per member
+LONGEST_NUMBER = 18  # digits of the number of a member
 NO_COLUMNS = "members given by draws have no table form; use EnsemblePrediction.save and load"
 LIKELY = {  # usual names of members' columns
     "mean": ("mean", "mu", "pred", "prediction", "loc", "yhat"),
@@ -69,7 +71,7 @@ def member_columns(
         names: all columns of the table.
         where: what errors begin with.
     """
-    _check_unique(names, where)
+    check_unique(names, where)
     # Gaussian members may have columns of any name, and draws have no table form.
     known = {name: each.parameters for name, each in families.items() if name not in {"gaussian", "draws"}}
     if family is None:
@@ -94,8 +96,9 @@ def member_columns(
     return family, {parameter: _ordered(numbered) for parameter, numbered in found.items()}
 
 
-def _check_unique(names: Sequence[str], where: object) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+def check_unique(names: Sequence[str], where: object) -> None:
+    """Refuse columns of one name; errors begin with `where`, the file they are in."""
+    twice = [name for name, count in Counter(names).items() if count > 1] if len(set(names)) < len(names) else []
     if twice:
         raise InvalidValueError(f"{where}: column {twice[0]!r} appears twice; rename one")
 
@@ -127,7 +130,7 @@ def _patterns(parameters: Iterable[str]) -> str:
 
 def resolve(columns: Columns, names: Sequence[str], where: object) -> Layout:
     """The member columns among these names; errors begin with `where`, the file they are in."""
-    _check_unique(names, where)
+    check_unique(names, where)
     mean = _found(columns.mean or "mean_{i}", names, where)
     if not mean:
         hint = _hint(names, "mean", "variance", *([] if _likely(names, "variance") else ["scale"]))
@@ -167,7 +170,10 @@ def _matches(pattern: str, names: Sequence[str], where: object) -> dict[int, str
     """The columns of a pattern by their number."""
     before, after = pattern.split("{i}", 1)
     expression = re.compile(re.escape(before) + r"(-?\d+)" + re.escape(after))
-    matches = [(int(match[1]), name) for name in names if (match := expression.fullmatch(str(name)))]
+    numbered = [(match[1], name) for name in names if (match := expression.fullmatch(str(name)))]
+    if long := next((name for number, name in numbered if len(number) > LONGEST_NUMBER), None):
+        raise InvalidValueError(f"{where}: column {long[:40]!r}... has a number of more than {LONGEST_NUMBER} digits; rename it")
+    matches = [(int(number), name) for number, name in numbered]
     found = dict(matches)
     if len(found) < len(matches):  # such as mean_1 and mean_01
         number = next(i for i, name in matches if found[i] != name)
@@ -226,4 +232,5 @@ def _ordered(found: Found) -> tuple[str, ...]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(str, names[:8])) + (", ..." if len(names) > 8 else "") or "none"
+    short = [name if len(name) <= 40 else f"{name[:40]}..." for name in map(str, names[:8])]
+    return ", ".join(short) + (", ..." if len(names) > 8 else "") or "none"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,9 @@ import numpy as np
 
 from uqprism.ensemble.columns import NoMembersError
 from uqprism.ensemble.prediction import FORMAT
-from uqprism.errors import InvalidValueError
+from uqprism.errors import BadFileError, InvalidValueError
 from uqprism.measures.table import FORMAT as MEASURES_FORMAT
-from uqprism.support.reading import npz_arrays, reading
+from uqprism.support.reading import check_columns, npz_arrays, parse_json, reading
 
 MEMBERS = ("mean", "variance", "scale")
 
@@ -37,18 +36,22 @@ class NpzArrays:
         self.weights = self._take_header()
         self.matrices = [name for name in MEMBERS if name in self.arrays and self.arrays[name].ndim > 1]
         self._check_shapes()
+        check_columns(path, len(self.arrays) + sum(len(self.arrays[name]) for name in self.matrices))
         flat = {name: array.reshape(-1) for name, array in self.arrays.items() if name not in self.matrices}
         for name in self.matrices:
             flat |= {f"{name}_{i}": row.reshape(-1) for i, row in enumerate(self.arrays[name])}
+        for name, array in flat.items():
+            if array.dtype.kind == "c" or array.dtype.char == "g":
+                raise BadFileError(path, f"array {name!r} has type {array.dtype}, which no table holds; store it as float64")
         # Arrow takes numbers in the byte order of the machine only.
         self.columns = {name: array.astype(array.dtype.newbyteorder("="), copy=False) for name, array in flat.items()}
 
     def _take_header(self) -> tuple[float, ...] | None:
         """Check and remove what `save` adds; returns the weights."""
         try:
-            header = json.loads(self.arrays["header"].tobytes())  # a user may have an array called header
+            header = parse_json(self.arrays["header"].tobytes(), self.path)  # a user may have an array called header
             kind = header["format"]
-        except (KeyError, ValueError, TypeError):  # not a file of `save`
+        except (KeyError, BadFileError):  # not a file of `save`
             return None
         if kind not in {FORMAT, MEASURES_FORMAT}:
             raise InvalidValueError(f"{self.path}: was written by {kind}, not by EnsemblePrediction.save")
@@ -58,7 +61,7 @@ class NpzArrays:
         if "given_variance" in self.arrays:  # the scale beside it was computed from it
             self.arrays["variance"] = self.arrays.pop("given_variance")
             self.arrays.pop("scale", None)
-        return None if weights is None else tuple(weights.astype(float).tolist())
+        return None if weights is None else stated_weights(weights.tolist(), self.path)
 
     def _check_shapes(self) -> None:
         if len({self.arrays[name].shape for name in self.matrices}) > 1:
@@ -83,6 +86,13 @@ class NpzArrays:
         return NoMembersError(
             f"{self.path}: needs arrays mean and variance or scale of one shape (members, points); its arrays are {found}"
         )
+
+
+def stated_weights(stated: Any, path: Path) -> tuple[float, ...]:
+    """The weights of the members that a file states."""
+    if not isinstance(stated, list) or not all(isinstance(each, int | float) for each in stated):
+        raise BadFileError(path, "the weights of its members must be a list of numbers")
+    return tuple(map(float, stated))
 
 
 def check_gaussian(header: dict[str, Any], path: Path) -> None:

@@ -14,13 +14,14 @@ import numpy as np
 
 from uqprism.ensemble.columns import Columns, Layout, NoMembersError
 from uqprism.ensemble.prediction import EnsemblePrediction
-from uqprism.errors import ArgumentError, InvalidValueError, UnknownNameError
+from uqprism.errors import ArgumentError, BadFileError, InvalidValueError, UnknownNameError
 from uqprism.evaluation import evaluate
 from uqprism.families.quadrature import Exactness
+from uqprism.files.numbers import as_numbers, cell, is_text, mostly_text
 from uqprism.files.options import matching
 from uqprism.files.paths import Span, find_files
 from uqprism.files.read import InputFile, open_input, pa
-from uqprism.files.rows import as_numbers, complaint, good_rows
+from uqprism.files.rows import complaint, good_rows
 from uqprism.measures import is_measure, select_measures
 from uqprism.registry import unknown
 from uqprism.tasks.prediction_error import prediction_error
@@ -116,6 +117,11 @@ class Points:
         return [name for name in self.names if name not in members] or self.names
 
     def _numbers(self, name: str, chunks: Sequence[Any]) -> np.ndarray:
+        for path, chunk in zip(self.paths, chunks, strict=True):
+            if is_text(chunk.type) and (example := mostly_text(chunk)) is not None:
+                raise BadFileError(
+                    path, f"column {name!r} must hold numbers, its type is {chunk.type}, most of its cells are such as {example}"
+                )
         try:
             return np.concatenate([as_numbers(chunk).astype(np.float64, copy=False) for chunk in chunks])
         except (pa.ArrowException, ValueError, TypeError):
@@ -192,12 +198,24 @@ class Points:
         if good is None:
             return np.ones(self.members[0].shape[1], dtype=bool)
         if self.on_bad == "error":
-            problem = complaint(self.layout, *self.members, good=good, is_null=self._is_null)
+            problem = complaint(self.layout, *self.members, good=good, shown=self._shown, place=self._place)
             raise InvalidValueError(f"{self.title}: {problem}; {REMEDY}")
         return good
 
-    def _is_null(self, name: str, row: int) -> bool:
-        return self.take([name], np.array([row]))[name][0] is None
+    def _shown(self, name: str, row: int) -> str:
+        """A cell as it was read."""
+        for table in self._tables([name]):
+            if row < table.num_rows:
+                break
+            row -= table.num_rows
+        return cell(table.column(name), row)
+
+    def _place(self, row: int) -> str:
+        """Where a row is, for a message."""
+        if len(self.paths) > 1:  # rows are counted over all files
+            return f"row {row}"
+        with self._opened(self.paths[0]) as file:
+            return file.place(row)
 
     def ensemble(self) -> EnsemblePrediction:
         """The ensemble of the good rows."""
@@ -236,7 +254,8 @@ class Points:
         bad = ~np.isfinite(values)
         if self.on_bad == "error" and bad.any():
             row = int(np.argmax(bad))
-            shown = "null" if self._is_null(name, row) else values[row]
+            shown = self._shown(name, row)
+            wanted = "a number" if shown.startswith("'") else "finite"
             more = f" ({bad.sum()} bad rows in all)" if bad.sum() > 1 else ""
-            raise InvalidValueError(f"{self.title}: row {row}: {name} must be finite, got {shown}{more}; {REMEDY}")
+            raise InvalidValueError(f"{self.title}: {self._place(row)}: {name} must be {wanted}, got {shown}{more}; {REMEDY}")
         return np.where(bad, np.nan, values)

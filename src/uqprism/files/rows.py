@@ -13,6 +13,7 @@ from uqprism.ensemble.columns import Layout
 from uqprism.ensemble.prediction import FORMAT, EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.evaluation import evaluate
+from uqprism.files.numbers import as_numbers, cell, is_text, mostly_text, numbers_in
 from uqprism.files.options import ScoreOptions
 from uqprism.files.read import Batch, InputFile, Schema, pa
 from uqprism.support.parallel import limited_to
@@ -41,7 +42,8 @@ class Scorer:
     def __init__(self, source: InputFile, options: ScoreOptions) -> None:
         self.layout, self.options, self.path = source.layout, options, source.path
         self.weights = options.weights if options.weights is not None else source.weights
-        _check_types(source.schema, self.layout, self.path)
+        self.place = source.place
+        _check_types(source, self.layout, self.path)
         members = set() if options.keep_members else {*self.layout.mean, *self.layout.spread}
         self.kept = [name for name in source.schema.names if name not in members]
         self.dtype = _dtype(source.schema, self.layout)
@@ -79,24 +81,33 @@ class Scorer:
         good = good_rows(mean, spread)
         rows = batch.num_rows
         bad = 0 if good is None else rows - int(good.sum())
+        if good is not None and self.options.on_bad == "error":
+
+            def shown(name: str, row: int) -> str:
+                return cell(batch.column(name), row)
+
+            problem = complaint(self.layout, mean, spread, good=good, shown=shown, place=self.place, first_row=first_row)
+            raise InvalidValueError(f"{self.path}: {problem}; {REMEDY}")
         if good is not None:
-            if self.options.on_bad == "error":
-                problem = complaint(self.layout, mean, spread, good=good, is_null=_nulls(batch), first_row=first_row)
-                raise InvalidValueError(f"{self.path}: {problem}; {REMEDY}")
             mean, spread = mean[:, good], spread[:, good]
         given: dict[str, Any] = {"mean": mean, self.layout.kind: spread}
         ensemble = EnsemblePrediction.gaussian(**given, weights=self.weights, check=False)  # `good_rows` has checked the values
         with limited_to(1):  # batches are computed side by side
             table = evaluate(ensemble, self.options.measures)
-        kept = batch.select(self.kept)
+        kept = self._passed_on(batch)
         if good is not None and self.options.on_bad == "drop":
             kept, good = kept.filter(pa.array(good)), None
         columns = [*kept.columns, *(_column(np.asarray(table[name]), good) for name in self.options.names)]
         return ScoredBatch(pa.RecordBatch.from_arrays(columns, schema=self.schema), rows, bad)
 
-
-def _nulls(batch: Batch) -> Callable[[str, int], bool]:
-    return lambda name, row: not batch.column(name)[row].is_valid
+    def _passed_on(self, batch: Batch) -> Batch:
+        """The columns that pass through; members that came as text become numbers if the file has numbers elsewhere."""
+        kept = batch.select(self.kept)
+        for place, name in enumerate(self.kept):
+            field = self.schema.field(name)
+            if not kept.column(place).type.equals(field.type):
+                kept = kept.set_column(place, field, numbers_in(kept.column(place))[0])
+        return kept
 
 
 def complaint(
@@ -105,29 +116,33 @@ def complaint(
     spread: np.ndarray[Any, Any],
     *,
     good: np.ndarray[Any, Any],
-    is_null: Callable[[str, int], bool],
+    shown: Callable[[str, int], str],
+    place: Callable[[int], str],
     first_row: int = 0,
 ) -> str:
-    """Which value of the first bad row is bad, and why; `is_null` tells whether a column is null at a row."""
+    """Which value of the first bad row is bad, and why; `shown` gives a cell as it was read."""
     row, bad = int(np.argmin(good)), int((~good).sum())
     for name, value in zip((*layout.mean, *layout.spread), (*mean[:, row], *spread[:, row]), strict=True):
         positive = name in layout.spread
         if not (np.isfinite(value) and (value > 0 or not positive)):
             break
-    shown = "null" if is_null(name, row) else value
-    wanted = "finite and greater than zero" if positive else "finite"
+    found = shown(name, row)
+    wanted = "a number" if found.startswith("'") else "finite and greater than zero" if positive else "finite"
     more = f" ({bad} bad rows among rows {first_row} to {first_row + len(good) - 1})" if bad > 1 else ""
-    return f"row {first_row + row}: {name} must be {wanted}, got {shown}{more}"
+    return f"{place(first_row + row)}: {name} must be {wanted}, got {found}{more}"
 
 
-def _check_types(schema: Schema, layout: Layout, path: Path) -> None:
-    """Refuse member columns that hold no numbers."""
+def _check_types(source: InputFile, layout: Layout, path: Path) -> None:
+    """Refuse member columns that hold no numbers; text may hold them, if most of its first cells do."""
     tests = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal, pa.types.is_null)
     for name in (*layout.mean, *layout.spread):
-        kind = schema.field(name).type
+        kind = source.schema.field(name).type
+        if is_text(kind) and (example := mostly_text(source.sample(name))) is None:
+            continue
+        shown = f"{kind}, such as {example}" if is_text(kind) else kind
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         if not any(test(kind) for test in tests):
-            raise InvalidValueError(f"{path}: column {name!r} must hold numbers, its type is {kind}; convert it or name another")
+            raise InvalidValueError(f"{path}: column {name!r} must hold numbers, its type is {shown}; convert it or name another")
 
 
 def _dtype(schema: Schema, layout: Layout) -> np.dtype[Any]:
@@ -143,14 +158,6 @@ def _matrix(batch: Batch, names: tuple[str, ...], dtype: np.dtype[Any]) -> np.nd
     for row, name in zip(found, names, strict=True):
         row[:] = as_numbers(batch.column(name))
     return found
-
-
-def as_numbers(column: Any) -> np.ndarray[Any, Any]:
-    """A column as numbers, nulls as NaN."""
-    simple = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
-    if not simple:
-        column = column.cast(pa.float64(), safe=False)
-    return column.to_numpy(zero_copy_only=False)
 
 
 def good_rows(mean: np.ndarray[Any, Any], spread: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:

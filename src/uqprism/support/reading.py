@@ -21,6 +21,7 @@ LONGEST = 300  # characters of a reason
 MOST_UNPACKED = 1 << 26  # bytes that any file may hold; more are refused if they are packed more densely than `DENSEST`
 DENSEST = 200  # bytes of contents per byte of the file; predictions are packed less than 10 to 1
 MOST_ARRAYS = 10_000
+MOST_COLUMNS = 30_000  # of a table; each costs 0.1 ms and 10 kB even if it is empty
 MOST_DIRECTORY = 1 << 24  # bytes of the list of a zip file's entries, which Python reads at once
 LARGEST_JSON = 1 << 26
 BLOCK = 1 << 20
@@ -44,6 +45,8 @@ def reading(path: PathLike, problem: str = "cannot be read") -> Iterator[None]:
         advice = "does not fit into memory; use Parquet or CSV, which score reads in batches, or several smaller files"
         raise FileError(f"{os.fspath(path)}: {advice}") from None
     except Exception as error:
+        if type(error).__name__ == "ArrowCancelled":  # by Ctrl-C
+            raise
         raise BadFileError(path, f"{problem}: {reason(error)}") from None
 
 
@@ -66,6 +69,12 @@ def check_unpacked(path: PathLike, unpacked: int, size: int) -> None:
             f"its {size:,} bytes unpack to {unpacked:,}, more than {DENSEST} to 1, which predictions never do; "
             "if it is meant to, write it without compression",
         )
+
+
+def check_columns(path: PathLike, count: int) -> None:
+    """Refuse a table with more columns than can be read in seconds."""
+    if count > MOST_COLUMNS:
+        raise BadFileError(path, f"holds {count:,} columns, more than {MOST_COLUMNS:,} are not read; write the members in parts")
 
 
 # JSON ----------------------------------------------------------------------------------------------------------------

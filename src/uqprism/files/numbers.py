@@ -1,0 +1,68 @@
+"""Columns of a table as numbers, also where they are written as text: cells that are none are found, not fatal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from uqprism.support.optional import require
+
+if TYPE_CHECKING:
+    import numpy as np
+
+pa = require("pyarrow", extra="cli")
+compute = require("pyarrow.compute", extra="cli")
+
+NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?|(?i:inf|infinity))$"
+MISSING = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA", "NULL", "NaN")
+MISSING += ("n/a", "nan", "null")  # as for numbers in a CSV file
+LONGEST_CELL = 40  # characters of one in a message
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a column of this Arrow type holds text."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def as_numbers(column: Any) -> np.ndarray[Any, Any]:
+    """A column as numbers; nulls, and text that is no number, as NaN."""
+    if is_text(column.type):
+        return numbers_in(column)[0].to_numpy(zero_copy_only=False)
+    simple = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
+    if not simple:
+        column = column.cast(pa.float64(), safe=False)
+    return column.to_numpy(zero_copy_only=False)
+
+
+def numbers_in(column: Any) -> tuple[Any, Any]:
+    """A column of text as doubles, and whether each cell is text that is no number; those and missing ones are null."""
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    # Functions for bytes: a damaged file may hold text that is not UTF-8.
+    cells = compute.ascii_trim(column.cast(pa.large_string()), " \t")
+    numeric = compute.match_substring_regex(cells, NUMBER)
+    missing = compute.is_in(cells, pa.array([*MISSING, None], pa.large_string()))
+    found = compute.if_else(numeric, cells, None).cast(pa.float64())
+    return found, compute.and_not(compute.invert(compute.fill_null(numeric, False)), missing)
+
+
+def mostly_text(column: Any) -> str | None:
+    """The first cell that is no number, if such cells are the majority of those that are not missing."""
+    found, unreadable = numbers_in(column)
+    count = compute.sum(unreadable).as_py() or 0
+    if count <= len(found) - found.null_count:
+        return None
+    return cell(column, compute.index(unreadable, True).as_py())
+
+
+def cell(column: Any, row: int) -> str:
+    """A cell for a message: text in quotes and cut to a bounded length, a missing value as null."""
+    value = column[row]
+    if not value.is_valid:
+        return "null"
+    if not is_text(value.type):
+        return str(value.as_py())
+    value = value.value if hasattr(value, "dictionary") else value
+    text = value.cast(pa.binary()).as_py().decode(errors="backslashreplace")
+    if text.strip() in MISSING:
+        return "null"
+    return repr(text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}...")
