@@ -91,7 +91,7 @@ def test_bad_rows_are_named_or_left_out(files, tmp_path) -> None:
     table.to_csv(tmp_path / "bad.csv", index=False)
     table.drop([17, 40, 60]).to_csv(tmp_path / "good.csv", index=False)
     arguments = ["--target", "y", "--measures", FEW[0], "--resamples", 0]
-    message = r"bad.csv: row 17: mean_3 must be finite, got null \(2 bad rows among rows 0 to 199\).*--on-bad drop"
+    message = r"bad.csv: row 17 \(line 19\): mean_3 must be finite, got null \(2 bad rows among rows 0 to 199\).*--on-bad drop"
     with pytest.raises(UqprismError, match=message):
         printed("selective", tmp_path / "bad.csv", *arguments)
     given = found("selective", tmp_path / "bad.csv", *arguments, "--on-bad", "drop")
