@@ -6,7 +6,8 @@ import inspect
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import wraps
 from typing import Annotated, Any, TypeVar, get_args
 
 import typer
@@ -37,7 +38,13 @@ def command(place: int, summary: str, *, name: str | None = None, **how: Any) ->
     def add(function: Function) -> Function:
         called = name or function.__name__
         _PLACES[called] = place
-        app.command(called, short_help=summary, **how)(function)
+
+        @wraps(function)
+        def guarded(*given: Any, **named: Any) -> Any:
+            with ended_by_signals():
+                return function(*given, **named)
+
+        app.command(called, short_help=summary, **how)(guarded)
         # Typer lists commands in the order of imports.
         app.registered_commands.sort(key=lambda each: (_PLACES[str(each.name)], str(each.name)))
         return function
@@ -60,21 +67,39 @@ def _main(
     """Split the uncertainty of a regression ensemble into noise and disagreement, which more data could reduce."""
 
 
+def say(text: str) -> None:
+    """Print a line on standard error, if that can be written to; results alone go to standard output."""
+    with suppress(OSError):  # work does not fail for a lost line
+        print(f"uqprism: {text}", file=sys.stderr)
+
+
 @contextmanager
-def interruptible(advice: str) -> Iterator[None]:
-    """On Ctrl-C or SIGTERM, remove temporary files as after an error, and exit with 130 or 143; Ctrl-C prints the advice."""
+def ended_by_signals(advice: str = "") -> Iterator[None]:
+    """On Ctrl-C, SIGTERM or SIGHUP, remove temporary files as after an error, and exit with 128 and the signal's number."""
 
-    def terminate(*_: Any) -> None:
-        raise SystemExit(143)
+    def terminate(number: int, _: Any) -> None:
+        raise SystemExit(128 + number)
 
-    signal.signal(signal.SIGTERM, terminate)  # by default it ends the process without any `finally`
+    # By default they end the process without any `finally`. `nohup` ignores SIGHUP, and so it stays.
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows lacks one
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, terminate)
     try:
         yield
-    except UnknownNameError as error:  # of a measure or an experiment, so an argument was wrong
-        raise ArgumentError(str(error)) from None
     except KeyboardInterrupt:
-        print(f"uqprism: interrupted; {advice}", file=sys.stderr)
+        say(f"interrupted; {advice}" if advice else "interrupted")
         raise typer.Exit(130) from None
+
+
+@contextmanager
+def interruptible(advice: str) -> Iterator[None]:
+    """As `ended_by_signals`, where names of measures and experiments are arguments; Ctrl-C prints the advice."""
+    with ended_by_signals(advice):
+        try:
+            yield
+        except UnknownNameError as error:  # so an argument was wrong
+            raise ArgumentError(str(error)) from None
 
 
 # Options of several commands -----------------------------------------------------------------------------------------

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from uqprism.cli.application import Quiet, command, interruptible
+from uqprism.cli.application import Quiet, command, interruptible, say
 from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
+from uqprism.support.storage import PAGES, check_ending
 
 DEMOS = ("trained", "deliveries")
 PARTS = ("total.members.members", "bayes.members", "excess.members.members")
@@ -29,12 +29,9 @@ def demo(which: Which = "trained", output: Output = "demo/report.html", quiet: Q
     elif which == "trained":
         from uqprism.cli import demo_trained  # it imports the data sets of the paper
 
-        if Path(output).suffix != ".html":
-            raise ArgumentError(f"--output must end in .html, got {output!r}")
+        check_ending(output, PAGES, "--output")
         with interruptible("finished files stay"):
-            made = demo_trained.run(
-                Path(output), progress=lambda step: None if quiet else print(f"uqprism: {step} ...", file=sys.stderr)
-            )
+            made = demo_trained.run(Path(output), progress=lambda step: None if quiet else say(f"{step} ..."))
         print(made.report if quiet else made)  # the path alone, for scripts
     else:
         raise ArgumentError(str(unknown("demo", which, DEMOS)))

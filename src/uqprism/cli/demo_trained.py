@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uqprism.errors import FileError, MissingExtraError
+from uqprism.errors import MissingExtraError
 from uqprism.paper.data.synthetic import TWO_CURVES_REGION, two_curves
 from uqprism.paper.ensembles import trained_now
 from uqprism.paper.experiments.synthetic import OUTSIDE, Config, jobs
 from uqprism.support.optional import require
-from uqprism.support.storage import atomic
+from uqprism.support.storage import atomic, check_writable, make_folder
 
 if TYPE_CHECKING:
     from uqprism import EnsemblePrediction
@@ -77,10 +77,9 @@ def run(
     from uqprism.report.readers import read_subject
 
     sizes = sizes or Sizes()
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"--output {output}: its folder cannot be made: {error.strerror}") from None
+    make_folder(output.parent)
+    for path in (output, *(output.parent / f"{name}.csv" for name in REGIONS)):
+        check_writable(path)
     files = _files(output.parent, sizes, progress)
     known, *ood = map(str, files)
     arguments = ["report", known, "--target", "y", *(part for file in ood for part in ("--ood", file))]

@@ -14,10 +14,10 @@ import typer
 from uqprism.errors import ArgumentError, FileError
 from uqprism.registry import unknown
 from uqprism.support.optional import require
-from uqprism.support.storage import write_text
+from uqprism.support.storage import PICTURES, check_ending, check_writable, write_text, writing
 
 FORMATS = ("table", "json", "csv")
-PICTURES = (".png", ".svg", ".pdf")
+ENDINGS = {".txt": "table", ".json": "json", ".csv": "csv"}
 FORMAT_HELP = "How to write the result. By default a table, or what the ending of --output says."
 Format = Annotated[str | None, typer.Option("--format", "-f", metavar="|".join(FORMATS), help=FORMAT_HELP)]
 Output = Annotated[str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of printing.")]
@@ -41,24 +41,26 @@ def check(kind: str | None, output: str | None, plot: str | None) -> str:
     """The format to write; an error, before any work is done, if something cannot be written."""
     if kind is not None and kind not in FORMATS:
         raise ArgumentError(str(unknown("format (--format)", kind, FORMATS)))
-    ending = Path(output).suffix.removeprefix(".") if output is not None else ""
-    if kind is not None and ending in FORMATS and ending != kind:
+    said = "table" if output is None else ENDINGS[check_ending(output, ENDINGS, "--output")]
+    if kind is not None and output is not None and Path(output).suffix and said != kind:
         raise ArgumentError(f"--format {kind} and the ending of --output {output} contradict each other; leave one out")
     if plot is not None:
-        if Path(plot).suffix not in PICTURES:
-            raise ArgumentError(f"--plot must end in {', '.join(PICTURES)}, got {plot!r}")
+        check_ending(plot, PICTURES, "--plot")
         require("matplotlib", extra="report")  # now, not after the work
     for option, path in (("--output", output), ("--plot", plot)):
         if path is not None:
             check_place(option, path)
-    return kind or (ending if ending in FORMATS else "table")
+    return kind or said
 
 
 def check_place(option: str, path: str) -> None:
-    """Refuse a path that no file can be written to."""
-    if Path(path).is_dir() or not Path(path).absolute().parent.is_dir():
-        what = "is a folder" if Path(path).is_dir() else "lies in a folder that does not exist"
-        raise FileError(f"{option} {path}: {what}; name a file in an existing folder")
+    """Refuse a path that no file can be written to, before the work whose result it is for."""
+    place = Path(path).absolute()
+    with writing(f"{option} {path}"):
+        what = "is a folder" if place.is_dir() else "" if place.parent.is_dir() else "lies in a folder that does not exist"
+        if what:
+            raise FileError(f"{option} {path}: {what}; name a file in an existing folder")
+    check_writable(path)
 
 
 def write(result: Writable, kind: str, output: str | None, *, top: int = 0, note: str = "") -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -28,10 +27,12 @@ from uqprism.cli.application import (
     default_of,
     interruptible,
     measures_option,
+    say,
 )
 from uqprism.cli.output import check_place
 from uqprism.errors import ArgumentError
 from uqprism.support.optional import require
+from uqprism.support.storage import PAGES, check_ending
 from uqprism.tasks.prediction_error import prediction_error
 from uqprism.tasks.resampling import RESAMPLES
 
@@ -93,7 +94,7 @@ def report(
 
     def progress(step: str) -> None:
         if not quiet:
-            print(f"uqprism: {step} ...", file=sys.stderr)  # standard output has the summary alone
+            say(f"{step} ...")  # standard output has the summary alone
 
     with interruptible("nothing was written"):
         progress("reading")
@@ -112,14 +113,13 @@ def report(
         page = write_page(subject, output, resamples=resamples, seed=seed, command=_command(), progress=progress)
     if not quiet:
         if "left_out" in page.sentences:
-            print(f"uqprism: {page.sentences['left_out']}", file=sys.stderr)
+            say(page.sentences["left_out"])
         print(f"{page.summary()}\n\nThe report is in {page}")
 
 
 def _check(output: str) -> None:
     """Refuse what cannot be written or drawn before any work is done."""
-    if Path(output).suffix not in {".html", ".htm"}:
-        raise ArgumentError(f"--output must end in .html, got {output!r}")
+    check_ending(output, PAGES, "--output")
     check_place("--output", output)
     for package in ("jinja2", "matplotlib"):
         require(package, extra="report")

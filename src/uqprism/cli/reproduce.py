@@ -14,8 +14,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from uqprism.cli.application import Overwrite, Progress, Quiet, command, interruptible
+from uqprism.cli.application import Overwrite, Progress, Quiet, command, interruptible, say
 from uqprism.errors import ArgumentError, UnknownNameError, UqprismError
+from uqprism.support.storage import in_words
 
 WROTE = (
     "The folder receives report.md, result.json with settings, seeds, versions and numbers, the pictures and their arrays, the "
@@ -106,7 +107,7 @@ def _folders(out: str | None, settings: Any) -> dict[str, str | None]:
     preset = settings["preset"]
     chosen, lacking = paper.having(preset)
     if lacking:
-        print(f"uqprism: no preset {preset!r}, so left out: {', '.join(lacking)}", file=sys.stderr)
+        say(f"no preset {preset!r}, so left out: {', '.join(lacking)}")
     folders = {each: os.path.join(out or paper.default_folder(preset), each) for each in chosen}
     for each, folder in folders.items():
         Reproduction.of(paper.get(each), out=folder, **settings)  # only to raise what it refuses
@@ -126,20 +127,23 @@ class Failures:
         try:
             yield
         except UqprismError as error:
-            print(f"uqprism: {name}: {error}", file=sys.stderr)
+            say(f"{name}: {error}")
             self.codes[name] = 2 if isinstance(error, ArgumentError | UnknownNameError) else 1
         except (BrokenPipeError, typer.Exit, typer.Abort):  # of the command, not of the experiment
             raise
+        except OSError as error:
+            say(f"{name}: {in_words(error)}")
+            self.codes[name] = 1
         except Exception:
             # No error of this package: the traceback says where it comes from.
-            print(f"uqprism: {name}: {traceback.format_exc().rstrip()}", file=sys.stderr)
+            say(f"{name}: {traceback.format_exc().rstrip()}")
             self.codes[name] = 1
 
     def conclude(self) -> None:
         """Name the failed experiments, and exit with their code: 2 if all were wrong usage."""
         if self.codes:
             names = ", ".join(self.codes)
-            print(f"uqprism: {len(self.codes)} of {self.count} experiments failed: {names}", file=sys.stderr)
+            say(f"{len(self.codes)} of {self.count} experiments failed: {names}")
             raise typer.Exit(min(self.codes.values()))
 
 

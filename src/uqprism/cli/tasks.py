@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
@@ -28,6 +27,7 @@ from uqprism.cli.application import (
     default_of,
     interruptible,
     measures_option,
+    say,
 )
 from uqprism.cli.output import Format, Output, Plot, Top, check, draw, write
 from uqprism.errors import ArgumentError
@@ -121,7 +121,7 @@ def _announce(table: dict[str, Any]) -> None:
     """Print what is computed, if it may take more than a moment."""
     n_rows = len(next(iter(table.values()), ()))
     if n_rows * len(table) >= MANY:
-        print(f"uqprism: comparing {len(table)} measures on {n_rows:,} rows ...", file=sys.stderr)  # not among the results
+        say(f"comparing {len(table)} measures on {n_rows:,} rows ...")  # not among the results
 
 
 def _note(result: Any) -> str:
@@ -184,7 +184,7 @@ def _whole_rows(table: dict[str, Any], error: Any = None) -> tuple[dict[str, Any
     columns = [*table.values(), *([] if error is None else [error])]
     good = ~np.any(np.isnan(columns), axis=0)  # one set of rows for all, so that measures compare on the same
     if not good.all():
-        print(f"uqprism: {int((~good).sum())} of {len(good)} rows left out", file=sys.stderr)
+        say(f"{int((~good).sum())} of {len(good)} rows left out")
     return {name: column[good] for name, column in table.items()}, good
 
 

@@ -19,6 +19,7 @@ from uqprism.errors import JobError, UqprismError
 from uqprism.paper.jobs import Job, RunPlan, duration
 from uqprism.paper.store import Store
 from uqprism.support.progress import ProgressBar, progress_bar
+from uqprism.support.storage import in_words
 
 Work = Callable[[Job, Store], Any]
 SHOWN = 3  # failures that are shown in full
@@ -49,6 +50,8 @@ def attempt(work: Work, job: Job, store: Store) -> str | None:
         store.get(job.artefact, lambda: work(job, store))
     except UqprismError as error:  # foreseen: its message says all
         return str(error)
+    except OSError as error:
+        return in_words(error)
     except Exception:
         return traceback.format_exc()  # as text, because a traceback cannot be sent to another process
     return None

@@ -28,6 +28,7 @@ from uqprism.paper.jobs import RunPlan
 from uqprism.paper.results import RECORD, REPORT, WORK, load, read_record, withdraw, write
 from uqprism.paper.store import Store, as_data, distinct_versions, hardware
 from uqprism.support.optional import require
+from uqprism.support.storage import make_folder
 
 GPU = "an H200"  # where the presets of the paper's size were timed
 LONGEST = 30  # characters of a setting in a message
@@ -119,10 +120,7 @@ class Reproduction:
         """Do the remaining jobs, gather the result, draw and write it."""
         for package, extra in (("matplotlib", "report"), ("pyarrow", "cli")):
             require(package, extra=extra)  # before hours of work
-        try:
-            (self.folder / WORK).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"cannot write into {self.folder}: {error.strerror}") from None
+        make_folder(self.folder / WORK)
         started = time.perf_counter()
         plan = self.plan()
         carry_out(self.experiment.work, plan, self.store, shown)

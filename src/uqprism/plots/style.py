@@ -13,7 +13,7 @@ import numpy as np
 
 from uqprism.errors import ArgumentError
 from uqprism.support.optional import require
-from uqprism.support.storage import atomic
+from uqprism.support.storage import PICTURES, atomic, check_ending
 
 # Okabe and Ito (2008)
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#7F7F7F"
@@ -78,20 +78,20 @@ METADATA = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationD
 
 def save(figure: Any, path: Path) -> None:
     """Save as .png and .svg, each file atomically."""
-    for ending in ("png", "svg"):
-        save_as(figure, path.with_suffix(f".{ending}"))
+    for kind in ("png", "svg"):
+        save_as(figure, path.with_suffix(f".{kind}"))
 
 
 def save_as(figure: Any, path: Path) -> None:
     """Save as .png, .svg or .pdf, by the ending of the path, atomically."""
+    kind = check_ending(path, PICTURES).removeprefix(".")
     from PIL import Image
 
-    ending = path.suffix.removeprefix(".")
     drawn = BytesIO()
     with styled():
-        figure.savefig(drawn, format=ending, dpi=DOTS_PER_INCH, metadata=METADATA[ending])
+        figure.savefig(drawn, format=kind, dpi=DOTS_PER_INCH, metadata=METADATA[kind])
     with atomic(path) as file:
-        if ending == "png":  # a third of the size, and lines look the same
+        if kind == "png":  # a third of the size, and lines look the same
             Image.open(drawn).convert("RGB").quantize(PALETTE).save(file, format="png", optimize=True)
         else:
             file.write(drawn.getvalue())

@@ -20,7 +20,7 @@ from uqprism.report.readers import read_subject
 from uqprism.report.sections import all_sections
 from uqprism.report.subject import Subject
 from uqprism.support.optional import require
-from uqprism.support.storage import write_text
+from uqprism.support.storage import PAGES, check_ending, write_text
 from uqprism.support.versions import __version__
 from uqprism.tasks.resampling import RESAMPLES
 
@@ -103,6 +103,7 @@ def write_report(
         seed: of the resamples.
     """
     require("jinja2", extra="report")
+    check_ending(output, PAGES, "output")
     subject = read_subject(
         source,
         target=target,

@@ -16,7 +16,7 @@ from uqprism.measures import Measure
 from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.support.reading import loading
-from uqprism.support.storage import write_npz, write_text
+from uqprism.support.storage import check_ending, write_npz, write_text
 from uqprism.tasks.kendall import tau_matrix
 from uqprism.tasks.scores import as_scores
 from uqprism.tasks.task import ReportSection, Task, recommend, register
@@ -165,6 +165,7 @@ class RankCorrelation:
         about = {"task": "rank_correlation", "metric": "tau_b", "same_rankings": self.same_rankings()}
         text = json.dumps({**about, "names": self.names, "matrix": rows})
         if path is not None:
+            check_ending(path, [".json"])
             write_text(path, text + "\n")
         return text
 

@@ -15,7 +15,7 @@ from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.support.reading import loading
-from uqprism.support.storage import write_npz, write_text
+from uqprism.support.storage import check_ending, write_npz, write_text
 from uqprism.tasks.resampling import few_runs, not_worse
 from uqprism.tasks.task import TASKS, Metric, metric_of
 
@@ -175,6 +175,7 @@ class TaskResult(Mapping[str, float]):
         about = {"task": self.task, "metric": self.metric, "higher_is_better": self.higher_is_better}
         text = json.dumps({**about, "best": self.best(), "settings": dict(self.settings), "measures": self.rows()}, indent=2)
         if path is not None:
+            check_ending(path, [".json"])
             write_text(path, text + "\n")
         return text
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from uqprism.errors import FileError, InvalidValueError
 from uqprism.support.optional import require
-from uqprism.support.storage import atomic
+from uqprism.support.storage import atomic, check_ending, make_folder, writing
 from uqprism.training.history import Curves, Event
 from uqprism.training.stack import Stack
 from uqprism.training.step import Moments
@@ -38,12 +38,11 @@ def write_tensors(path: str | os.PathLike[str], kind: str, header: dict[str, Any
     # `NaN` and `Infinity` are not JSON, and strict readers refuse them.
     text = json.dumps({"format": kind, "version": VERSION, **header}, default=_plain, allow_nan=False)
     metadata = {KEY: text, "checksum": _checksum(text, ready)}  # safetensors itself has no checksum
-    try:
+    check_ending(path, [".safetensors"])
+    with writing(path):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        with atomic(path) as file:
-            file.write(safetensors.save(ready, metadata))
-    except OSError as error:
-        raise FileError(f"cannot write {os.fspath(path)}: {error.strerror or error}") from None
+    with atomic(path) as file:
+        file.write(safetensors.save(ready, metadata))
 
 
 def _plain(value: Any) -> Any:
@@ -236,15 +235,7 @@ class Checkpoints:
     def __post_init__(self) -> None:
         if self.folder is None:
             return
-        try:
-            Path(self.folder).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(
-                f"checkpoint must be a folder, {os.fspath(self.folder)} cannot be created: {error.strerror}"
-            ) from None
-        # Checked here, before training, because an error at the first checkpoint would lose its epochs.
-        if not os.access(self.folder, os.W_OK):
-            raise FileError(f"checkpoint must be a writable folder, {os.fspath(self.folder)} is read-only")
+        make_folder(self.folder)  # before training, because an error at the first checkpoint would lose its epochs
 
     @property
     def path(self) -> Path | None:

@@ -15,7 +15,7 @@ from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.measures import MeasureTable
 from uqprism.measures.table import restored_exactness
 from uqprism.support.reading import loading, read_json
-from uqprism.support.storage import write_npz, write_text
+from uqprism.support.storage import make_folder, write_npz, write_text
 
 FORMAT = "uqprism.LearningState"
 COLUMN = "measure:"  # before the names of measures in a file
@@ -125,12 +125,9 @@ class Records:
     def open(self) -> None:
         """Check again, make the folder, and say whose it is."""
         self.check()  # another loop may have begun here in the meantime
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            if not (self.folder / RECORD).exists():
-                write_text(self.folder / RECORD, json.dumps(self.about, indent=2) + "\n")
-        except OSError as error:
-            raise FileError(f"cannot write into folder {self.folder}: {error.strerror}") from None
+        make_folder(self.folder)
+        if not (self.folder / RECORD).exists():
+            write_text(self.folder / RECORD, json.dumps(self.about, indent=2) + "\n")
 
     def path(self, round_number: int) -> Path:
         """The file of a round."""
@@ -140,10 +137,8 @@ class Records:
         """Keep a finished round."""
         try:
             (state if self.whole else state.without_pool()).save(self.path(state.round))
-        except OSError as error:
-            raise FileError(
-                f"cannot write {self.path(state.round)}: {error.strerror or error}; earlier rounds are kept"
-            ) from None
+        except FileError as error:
+            raise FileError(f"{error}; earlier rounds are kept") from None
 
     def load(self, round_number: int, labelled: np.ndarray) -> LearningState | None:
         """A finished round, which must go on from these labelled points; None if it is not there."""
