@@ -99,18 +99,27 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     temporary = _temporary(target, None)
     with writing(path):
         _check_regular(target)
-        try:
-            temporary.write_bytes(b"0")
-        finally:
-            temporary.unlink(missing_ok=True)
+        _try(temporary)
+
+
+def _try(temporary: Path) -> None:
+    """Write a byte, because a disk that is full still takes empty files."""
+    try:
+        temporary.write_bytes(b"0")
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:
     """Make a folder that files can be written to, with those above it; raise if that is not possible."""
     folder = Path(path)
-    with writing(path):
+    temporary = _temporary(folder / "file", None)
+    try:
         folder.mkdir(parents=True, exist_ok=True)
-        check_writable(folder / "file")
+        _try(temporary)
+    except OSError as error:
+        reason = "it is a file" if folder.is_file() else error.strerror
+        raise FileError(f"cannot write into {os.fspath(path)}: {reason}") from None
 
 
 def _check_regular(target: Path) -> None:

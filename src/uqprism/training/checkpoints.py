@@ -235,6 +235,8 @@ class Checkpoints:
     def __post_init__(self) -> None:
         if self.folder is None:
             return
+        if Path(self.folder).is_file():
+            raise FileError(f"checkpoint must be a folder, {os.fspath(self.folder)} is a file")
         make_folder(self.folder)  # before training, because an error at the first checkpoint would lose its epochs
 
     @property
