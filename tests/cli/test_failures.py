@@ -110,7 +110,7 @@ def test_a_full_disk_leaves_the_old_output(arguments: str) -> None:
     ("place", "reason"),
     [
         ("missing/out", "(folder that does not exist|No such file or directory)"),
-        ("far.csv/out", "(folder that does not exist|Not a directory|it is a file)"),
+        ("far.csv/out", "(folder that does not exist|Not a directory|File exists|it is a file)"),
         ("x" * 300, "File name too long"),
         ("/proc/out", "(No such file or directory|Permission denied|Operation not permitted|Read-only file system)"),
     ],
