@@ -13,8 +13,7 @@ pa = require("pyarrow", extra="cli")
 compute = require("pyarrow.compute", extra="cli")
 
 NUMBER = r"^[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?|(?i:inf|infinity))$"
-MISSING = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA", "NULL", "NaN")
-MISSING += ("n/a", "nan", "null")  # as for numbers in a CSV file
+MISSING = tuple(require("pyarrow.csv", extra="cli").ConvertOptions().null_values)  # as in columns of numbers of a CSV file
 LONGEST_CELL = 40  # characters of one in a message
 
 

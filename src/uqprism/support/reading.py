@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -53,7 +54,8 @@ def reading(path: PathLike, problem: str = "cannot be read") -> Iterator[None]:
 def reason(error: Exception) -> str:
     """The message of an error in one line of bounded length."""
     if isinstance(error, OSError) and error.strerror:
-        return error.strerror
+        # A damaged archive names places before the beginning of the file.
+        return "it is damaged or of another kind" if error.errno == errno.EINVAL else error.strerror
     if isinstance(error, KeyError):
         return f"it lacks {error}"
     lines = str(error).splitlines()
@@ -162,7 +164,7 @@ def _array(path: PathLike, archive: ZipFile, entry: ZipInfo, name: str) -> Any:
                 path, f"array {name!r} of shape {shape} needs {length:,} bytes, but has {there:,}: it is damaged or cut off"
             )
         contents = np.empty(length, np.uint8)
-        view, done = memoryview(contents), 0
+        view, done = contents.data, 0
         while done < length:
             block = stream.read(min(BLOCK, length - done))  # the last one compares the checksum
             if not block:
@@ -173,11 +175,11 @@ def _array(path: PathLike, archive: ZipFile, entry: ZipInfo, name: str) -> Any:
 
 
 # NumPy evaluates the header as Python; here it is matched, so that it can do nothing else.
-_VALUE = r"'(\w+)':\s*('[^']*'|True|False|\([\d\sL,]*\))"
-_ITEM = re.compile(_VALUE)
-_HEADER = re.compile(rf"\{{\s*(?:{_VALUE}\s*,?\s*){{3}}\}}\s*")
+_NUMBER = r"(?:0|[1-9]\d{0,17})L?\s*"  # NumPy of Python 2 wrote an L behind
+_SHAPE = rf"\(\s*(?:{_NUMBER},\s*(?:{_NUMBER}(?:,\s*{_NUMBER})*,?\s*)?)?\)"
+_ITEM = rf"\s*'(\w+)'\s*:\s*('[^']*'|True|False|{_SHAPE})\s*"
+_HEADER = re.compile(rf"\s*\{{{_ITEM},{_ITEM},{_ITEM},?\s*\}}\s*")
 _TYPE = re.compile(r"'[<>|=]?[biufcmMSUVO?]\d{0,9}(?:\[\w{1,9}\])?'")
-_LENGTH = re.compile(r"\s*\d{1,18}L?\s*")
 LENGTHS = {1: "<H", 2: "<L", 3: "<L"}  # of the header, by the version of the format
 LONGEST_HEADER = 10_000
 
@@ -192,12 +194,13 @@ def _array_header(path: PathLike, stream: IO[bytes], name: str) -> tuple[tuple[i
     text = stream.read(length).decode("latin-1") if length <= LONGEST_HEADER else ""
     if re.search(r"'descr':\s*\[", text):
         raise BadFileError(path, f"array {name!r} is structured; store a plain array for each of its fields")
-    items = dict(_ITEM.findall(text)) if _HEADER.fullmatch(text) else {}
-    lengths = [each for each in items.get("shape", "()")[1:-1].split(",") if each.strip()]
+    matched = _HEADER.fullmatch(text)
+    items = dict(zip(matched.groups()[::2], matched.groups()[1::2], strict=True)) if matched else {}
     if (
         items.keys() != {"descr", "fortran_order", "shape"}
         or not _TYPE.fullmatch(items["descr"])
-        or not all(map(_LENGTH.fullmatch, lengths))
+        or items["fortran_order"] not in {"True", "False"}
+        or not items["shape"].startswith("(")
     ):
         raise BadFileError(path, f"array {name!r} has no valid header")
     dtype = np.dtype(items["descr"].strip("'"))
@@ -205,4 +208,5 @@ def _array_header(path: PathLike, stream: IO[bytes], name: str) -> tuple[tuple[i
         raise BadFileError(path, f"array {name!r} holds Python objects; store plain arrays")
     if dtype.kind == "V" or not dtype.itemsize:
         raise BadFileError(path, f"array {name!r} has type {dtype}; store plain numbers")
-    return tuple(int(each.strip(" L")) for each in lengths), items["fortran_order"] == "True", dtype
+    shape = tuple(int(each) for each in re.findall(r"\d+", items["shape"]))
+    return shape, items["fortran_order"] == "True", dtype
