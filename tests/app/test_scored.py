@@ -133,7 +133,7 @@ def test_what_cannot_be_written_says_so_beforehand(tmp_path: Path) -> None:
 
 def test_the_summary_is_in_the_sentences_of_the_report() -> None:
     text = summary(score(TABLE.upload(), ScoringChoice()), ScoringChoice())
-    assert f"({percent(SPLIT.bayes.mean() / SPLIT.total.mean())}) is noise" in text
+    assert f"{percent(SPLIT.bayes.mean() / SPLIT.total.mean())} of this is noise" in text
     assert f"In {count((SPLIT.excess > SPLIT.bayes).sum(), 'row')} (" in text
     assert "predicting with one of the models, picked at random" in text
     average = ScoringChoice(prediction="mixture")
@@ -143,7 +143,7 @@ def test_the_summary_is_in_the_sentences_of_the_report() -> None:
 @pytest.mark.parametrize(
     ("upload", "choice", "expected"),
     [
-        (TABLE.upload(), ScoringChoice("quadratic"), "so these are not shares of a whole"),
+        (TABLE.upload(), ScoringChoice("quadratic"), "so the parts are not shares of a whole"),
         (TABLE.upload(), ScoringChoice(prediction="pooled", truth="matched"), "do not show how far the models disagree"),
         (Upload("one.csv", b"mean_0,variance_0\n0,1\n1,4\n"), ScoringChoice(), ONE_MODEL),
     ],
@@ -152,4 +152,4 @@ def test_the_summary_is_in_the_sentences_of_the_report() -> None:
 def test_without_shares_the_summary_says_why(upload: Upload, choice: ScoringChoice, expected: str) -> None:
     text = summary(score(upload, choice), choice)
     assert expected in text
-    assert "%) is noise" not in text
+    assert "% of this is noise" not in text

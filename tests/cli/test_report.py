@@ -80,7 +80,7 @@ def test_a_column_of_errors_may_have_the_name_of_a_kind_it_is_not(report) -> Non
 def test_a_file_of_one_row_may_have_a_target(undrawn: None, tmp_path: Path) -> None:
     frame(80).iloc[[7]].to_csv(tmp_path / "mine.csv", index=False)
     told = printed("report", tmp_path / "mine.csv", "--target", "y", "-o", tmp_path / "page.html")
-    assert "of the only row" in told
+    assert "in the only row" in told
     assert "takes more rows" in (tmp_path / "page.html").read_text()
 
 
@@ -90,7 +90,7 @@ def test_points_from_outside_and_columns_of_the_file(report, folder: Path) -> No
     page = report(table.assign(**{evil: "<b>" + table[evil] + "</b>"}), "--ood", folder / "elsewhere.parquet", "--unit", "km")
     assert page.tags.count("script") == 2
     assert page.tags.count("b") < 10  # of the page itself
-    assert f"noise {evil} y prediction" in page.text
+    assert f"noise (km) {evil} y prediction (km)" in page.text
     assert "<b>trip " in page.text
     assert "A row from “elsewhere” (40 rows) looks more uncertain" in page.text
     assert "km" in page.text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -69,7 +71,7 @@ def test_half_of_the_disagreement_is_in_the_fewest_rows() -> None:
     found, largest = parts(d.aleatoric, d.epistemic), np.sort(d.epistemic)[::-1]
     assert largest[: found.half].sum() >= 0.5 * d.epistemic.sum() > largest[: found.half - 1].sum()
     assert found.mostly_excess == (d.epistemic > d.aleatoric).sum()
-    assert (found.noisiest, found.least_known) == (100 + np.argmax(d.aleatoric), 100 + np.argmax(d.epistemic))
+    assert (found.noisiest, found.least_known) == (f"row {100 + np.argmax(d.aleatoric)}", f"row {100 + np.argmax(d.epistemic)}")
 
 
 def test_models_agree_and_rows_share_the_largest_value_up_to_rounding() -> None:
@@ -90,8 +92,34 @@ def test_parts_are_shares_where_zero_is_the_least(rule: str, least: float, expec
 
 
 def test_units_follow_the_rule() -> None:
-    units = {rule: parts([1.0], [1.0], rule=rule).risk_unit for rule in ("crps", "squared_error", "log", "quadratic")}
-    assert units == {"crps": "min", "squared_error": "min²", "log": "nats", "quadratic": "1/min"}
+    for unit, inverse in {"min": "1/min", "$": "per $"}.items():
+        rules = ("crps", "squared_error", "log", "quadratic")
+        units = {rule: parts([1.0], [1.0], rule=rule, unit=unit).shown_unit for rule in rules}
+        assert units == {"crps": unit, "squared_error": unit, "log": "nats", "quadratic": inverse}
+
+
+def test_squares_are_shown_as_roots() -> None:
+    found = parts([9.0], [16.0], rule="squared_error")
+    assert [found.shown(risk) for risk in (found.bayes, found.excess, found.total)] == [3.0, 4.0, 5.0]
+    assert found.shares == pytest.approx((0.36, 0.64))
+
+
+def test_means_of_very_large_numbers_are_finite() -> None:
+    found = parts([8e307, 8e307, 8e307], [8e307, 4e307, 1.0])
+    assert (found.bayes, found.excess) == pytest.approx((8e307, 4e307))
+    assert sum(found.shares) == pytest.approx(1.0)
+    assert found.half == 1
+
+
+@pytest.mark.parametrize("rule", ["crps", "squared_error", "log"])
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # of the square of the unit, which is infinite
+def test_one_huge_variance_has_a_page(rule: str, tmp_path: Path) -> None:
+    variance = np.ones((5, 40))
+    variance[2, 3] = 1e308
+    ens = up.EnsemblePrediction.gaussian(mean=np.random.default_rng(0).normal(size=(5, 40)), variance=variance)
+    found = up.write_report(ens, tmp_path / "page", rule=rule, unit="$", resamples=0).findings
+    assert not found.parts.agree
+    assert found.first[0] == 3
 
 
 def test_a_threshold_that_misses_unfamiliar_rows_is_found() -> None:
@@ -109,10 +137,9 @@ def test_a_threshold_that_misses_unfamiliar_rows_is_found() -> None:
 def test_the_report_says_what_a_wrong_calibration_and_ties_mean(made) -> None:
     wide, _ = made(KNOWN, target=KNOWN.mixture.mean + 3.0 * (Y - KNOWN.mixture.mean))
     assert wide.findings.calibration.verdict(0.9) == "too narrow"
-    assert "widen" in wide.advice[-1]
+    assert wide.advice[-1].do.startswith("Widen the intervals")
     noise = np.repeat([1.0, 2.0], [54, 46])
     columns = dict(zip((*PAIR, TOTAL), (noise, 0.1 * noise, 1.1 * noise), strict=True))
     tied, _ = made(columns, error=noise + np.arange(100.0) % 3)
     assert (tied.findings.tenth.share, tied.findings.tenth.tied) == (0.46, True)
-    for sentence in (tied.sentences["errors"], tied.advice[-1]):
-        assert "46 %" in plain(sentence)
+    assert "46 %" in plain(tied.sentences["errors"])

@@ -40,7 +40,8 @@ def test_columns_of_members_are_read_from_any_table(change, tmp_path: Path) -> N
     np.testing.assert_array_equal(found.target, y)
     np.testing.assert_allclose(found.error, prediction_error(ens, y))
     assert found.target_name == "y"
-    assert found.columns_at(np.array([3, 1])) == {"id": ["trip 3", "trip 1"]}
+    assert (found.id_name, list(found.ids_at(np.array([3, 1])))) == ("id", ["trip 3", "trip 1"])
+    assert found.columns_at(np.array([3, 1])) == {}
 
 
 def test_scored_frames_keep_their_members() -> None:

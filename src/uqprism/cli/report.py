@@ -39,13 +39,17 @@ from uqprism.tasks.resampling import RESAMPLES
 Output = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The page to write, an .html file.")]
 Measures = Annotated[list[str] | None, measures_option("usual", columns=True)]
 Rule = Annotated[str, typer.Option(metavar="NAME", help="The rule to split the uncertainty by.")]
-Unit = Annotated[str, typer.Option(metavar="WORD", help="The unit of the target, such as minutes.")]
+UNIT = "The unit of the target, such as minutes or $. By default the one in its column's name, such as price ($)."
+Unit = Annotated[str | None, typer.Option(metavar="WORD", help=UNIT)]
+ID = "The column that rows are called by. By default one such as id, name or house_id, with another value in each row."
+Id = Annotated[str | None, typer.Option(metavar="COLUMN", help=ID)]
 Title = Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page. By default the name of the file.")]
-SHOW = "Columns to tell rows apart by, with commas between. By default the first four with no other use."
+SHOW = "Further columns to show beside rows, with commas between. By default the first four with no other use."
 Show = Annotated[str | None, typer.Option(metavar="COLUMN,...", help=SHOW)]
 CONTENTS = (
-    "The page is one file that needs no network. It has a summary in sentences, noise and disagreement of each row, and "
-    "the rows with the most of each; with --target (or --error-column) whether the uncertainty finds the errors; with "
+    "The page is one file that needs no network. It begins with one sentence, one picture and three things to do; then follow "
+    "noise and disagreement of each row, and the rows with the most of each; with --target (or --error-column) whether the "
+    "uncertainty finds the errors; with "
     "--target also calibration; with --ood how well unfamiliar inputs are noticed."
 )
 PREDICTIONS = "A Parquet, CSV or NPZ file with columns of members, shown first. By default an example."
@@ -69,7 +73,8 @@ def report(
     error: ErrorKind = ERROR,
     error_column: ErrorColumn = None,
     ood: Ood = None,
-    unit: Unit = "",
+    id: Id = None,
+    unit: Unit = None,
     title: Title = None,
     show: Show = None,
     rule: Rule = "crps",
@@ -108,6 +113,7 @@ def report(
             rule=rule,
             unit=unit,
             title=title,
+            id=id,
             show=[name.strip() for name in show.split(",")] if show else None,
         )
         page = write_page(subject, output, resamples=resamples, seed=seed, command=_command(), progress=progress)

@@ -163,9 +163,16 @@ class Points:
 
     def take(self, names: Sequence[str], rows: np.ndarray) -> dict[str, list[Any]]:
         """The values of these columns in some rows, of any type."""
+        wanted = pa.array(rows)
+        return {name: column.take(wanted).to_pylist() for name, column in self._columns(names).items()}
+
+    def column(self, name: str) -> Any:
+        """The column as Arrow has it, of any type."""
+        return self._columns([name])[name]
+
+    def _columns(self, names: Sequence[str]) -> dict[str, Any]:
         tables = self._tables(names)
-        chunks = {name: pa.chunked_array([part for table in tables for part in table.column(name).chunks]) for name in names}
-        return {name: chunk.take(pa.array(rows)).to_pylist() for name, chunk in chunks.items()}
+        return {name: pa.chunked_array([part for table in tables for part in table.column(name).chunks]) for name in names}
 
     @cached_property
     def layout(self) -> Layout:

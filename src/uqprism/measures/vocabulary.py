@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from uqprism.ensemble.approximations import approximations
 from uqprism.measures.catalogue import is_measure
 from uqprism.rules import Rule, rules
+from uqprism.support.numbers import is_sign
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,10 @@ def has_shares(rule: str, noise: Any) -> bool:
 
 
 def risk_unit(rule: str, unit: str) -> str:
-    """What risks are in, given the unit of the target: `km²`; empty if that is not known."""
+    """What risks are in, given the unit of the target: `km²`, `per $`; empty if unknown, or a power of a currency's sign."""
     form = rule_words(rule).unit
+    if unit and is_sign(unit) and form != "{}":
+        return f"per {unit}" if form == "1/{}" else "" if "{}" in form else form
     # A power or an inverse applies to the whole unit: `(km/h)²`.
     whole = f"({unit})" if form != "{}" and any(sign in unit for sign in " /*·") else unit
     return form.format(whole) if unit or "{}" not in form else ""
@@ -62,9 +66,14 @@ def unit_in_words(rule: str, unit: str = "") -> str:
     return risk_unit(rule, unit) or named.format("units of the target")
 
 
+def is_square(rule: str) -> bool:
+    """Whether risks are in squares of the target's unit, so that their roots are in the unit itself."""
+    return rule_words(rule).unit == "{}²"
+
+
 ONE_MODEL = (
-    "all of it noise as far as one model can tell. What more data could reduce cannot be seen: that takes several models that "
-    "were trained to differ."
+    "all of it noise as far as one model can tell; to see what more data could reduce takes several models that were trained to "
+    "differ."
 )
 
 
@@ -74,10 +83,13 @@ RISK_NAMES = {"total": "total uncertainty", "bayes": "noise", "excess": "disagre
 def measure_in_words(name: str) -> str:
     """A measure in plain words, such as `disagreement, CRPS`; empty if this is not the name of a measure.
 
-    Measures with another approximation than `members` are called variants.
+    With another approximation than `members` it says which: `noise, CRPS (of the average of all models)`.
     """
     if not is_measure(name):
         return ""
     rule, risk, *roles = name.split(".")
     words = f"{RISK_NAMES[risk]}, {rule_words(rule).name}"
-    return words if set(roles) == {"members"} else f"{words} (a variant)"
+    if set(roles) == {"members"}:
+        return words
+    labels = [approximations.get(role).label for role in roles]
+    return f"{words} ({f'{labels[0]}, judged by {labels[1]}' if labels[1:] else f'of {labels[0]}'})"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import InvalidValueError
+from uqprism.measures.vocabulary import measure_in_words
 from uqprism.plots.style import BLUE, GREY, PAGE_WIDTH, RISK_COLOURS, axes_or_new
 from uqprism.support.optional import require
 
@@ -50,7 +51,7 @@ def intervals(result: Any, top: int = 20, ax: Any = None) -> Any:
     return axes
 
 
-def rank_correlation(correlation: Any, ax: Any = None) -> Any:
+def rank_correlation(correlation: Any, ax: Any = None, *, plain: bool = False) -> Any:
     """A heat map of tau-b in the order of `correlation.order()`: blue for the same order, red for the opposite, grey for none.
 
     Up to 60 measures have their names on the axes; among more a strip at the side tells total, Bayes and excess risks apart.
@@ -58,17 +59,19 @@ def rank_correlation(correlation: Any, ax: Any = None) -> Any:
     Args:
         correlation: of `uqprism.tasks.rank_correlation`.
         ax: axes to draw on; None for a new figure.
+        plain: whether measures are named in words, and points are called rows.
     """
+    many = "rows" if plain else "points"
     shown = correlation.select(correlation.order())
     colours = require("matplotlib", extra="report").colormaps["RdBu"].with_extremes(bad=NO_ORDER)
     with axes_or_new(ax, 0.85 * PAGE_WIDTH) as axes:
         image = axes.imshow(np.ma.masked_invalid(shown.matrix), cmap=colours, vmin=-1.0, vmax=1.0, interpolation="nearest")
         grey = "; grey: constant" if np.isnan(shown.matrix).any() else ""
         bar = axes.figure.colorbar(image, ax=axes, shrink=0.6)
-        bar.set_label(f"Kendall's tau-b\n1: same order of the points, -1: opposite{grey}")
+        bar.set_label(f"Kendall's tau-b\n1: same order of the {many}, -1: opposite{grey}")
         axes.spines[:].set_visible(False)
         if len(shown.names) <= MOST_NAMES:
-            _write_names(axes, shown.names)
+            _write_names(axes, [measure_in_words(name) or name for name in shown.names] if plain else shown.names)
         else:
             _mark_risks(axes, shown.names)
     return axes

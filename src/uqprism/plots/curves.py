@@ -13,17 +13,21 @@ from uqprism.errors import ArgumentError
 from uqprism.measures import RISKS, Measure
 from uqprism.measures.vocabulary import measure_in_words
 from uqprism.plots.style import OTHER_COLOURS, RISK_COLOURS, axes_or_new
+from uqprism.plots.words import ErrorWords
 
 Names = str | Iterable[str | Measure] | None
 
 BEST = 3
 NEW_LINE = "\n"
+LABEL = 58  # characters of a line in a legend
 ALIKE = 0.005  # of a curve's height, on average: nearer ones would hide each other
 DASHED, DOTTED = (0, (5, 3)), (0, (1, 1.5))
 STROKES = ("solid", DOTTED, "dashdot")  # dashes are for chance
 
 
-def retention_curves(result: Any, measures: Names = None, ax: Any = None, *, error: str = "mean error") -> Any:
+def retention_curves(
+    result: Any, measures: Names = None, ax: Any = None, *, error: str | ErrorWords = "mean error", plain: bool = False
+) -> Any:
     """The mean error of the points kept as the most uncertain ones are rejected, with the oracle and a random order.
 
     Args:
@@ -31,38 +35,56 @@ def retention_curves(result: Any, measures: Names = None, ax: Any = None, *, err
         measures: those to draw; by default the recommended one and the best of each risk that looks different; of excess
             risks only those in which the members have a role.
         ax: axes to draw on; None for a new figure.
-        error: what the mean is called, with its unit.
+        error: what the mean is called, with its unit; or words for errors of one kind, which may show the root of the mean.
+        plain: whether measures are named in words, and points are called rows.
     """
+    words = error if isinstance(error, ErrorWords) else ErrorWords(error, "")
+    many = "rows" if plain else "points"
     kept = 100.0 * _curve(result, "retention")
     chosen = _chosen(result, measures)
     with axes_or_new(ax, 4.2) as axes:
         for name, look in zip(chosen, _looks(chosen), strict=True):
-            axes.plot(kept, _curve(result, name), label=_label(name, f"{result.describe().short} {result[name]:.3f}"), **look)
-        axes.plot(kept, _curve(result, "random order"), color="black", linestyle=DASHED, linewidth=1.0, label="random order")
-        axes.plot(kept, _curve(result, "oracle order"), color="black", linewidth=1.0, label="oracle: largest errors go first")
-        axes.set(xlabel="points kept, the most certain first (%)", xlim=(0, 100))
-        axes.set_ylabel(f"{error}{' ' if len(error) < 20 else NEW_LINE}of the points kept")
+            label = _label(name, f"{result.describe().short} {result[name]:.3f}", plain=plain)
+            axes.plot(kept, words.shown(_curve(result, name)), label=label, **look)
+        axes.plot(
+            kept,
+            words.shown(_curve(result, "random order")),
+            color="black",
+            linestyle=DASHED,
+            linewidth=1.0,
+            label="random order",
+        )
+        axes.plot(
+            kept,
+            words.shown(_curve(result, "oracle order")),
+            color="black",
+            linewidth=1.0,
+            label="oracle: largest errors go first",
+        )
+        axes.set(xlabel=f"{many} kept, the most certain first (%)", xlim=(0, 100))
+        axes.set_ylabel(f"{words.axis}{' ' if len(words.axis) < 20 else NEW_LINE}of the {many} kept")
         _legend_above(axes, result.describe().title)
     return axes
 
 
-def roc_curves(result: Any, measures: Names = None, ax: Any = None) -> Any:
+def roc_curves(result: Any, measures: Names = None, ax: Any = None, *, plain: bool = False) -> Any:
     """ROC curves: the share of OOD points flagged, for each share of known points flagged, with chance.
 
     Args:
         result: of `ood_detection`.
         measures: those to draw; by default the recommended one and the best of each risk that looks different.
         ax: axes to draw on; None for a new figure.
+        plain: whether measures are named in words, and points are called rows.
     """
     alarms = 100.0 * _curve(result, "false_positive_rate")
     chosen = _chosen(result, measures)
     auroc = result.metrics.get("auroc", result)
     with axes_or_new(ax, 4.8) as axes:
         for name, look in zip(chosen, _looks(chosen), strict=True):
-            axes.plot(alarms, 100.0 * _curve(result, name), label=_label(name, f"AUROC {auroc[name]:.3f}"), **look)
+            axes.plot(alarms, 100.0 * _curve(result, name), label=_label(name, f"AUROC {auroc[name]:.3f}", plain=plain), **look)
         axes.plot([0, 100], [0, 100], color="black", linestyle=DASHED, linewidth=1.0, label="chance (AUROC 0.500)")
         axes.set(xlim=(0, 100), ylim=(0, 101))
-        axes.set_xlabel("known points flagged by mistake (%): false positive rate")
+        axes.set_xlabel(f"known {'rows' if plain else 'points'} flagged by mistake (%): false positive rate")
         axes.set_ylabel("unfamiliar inputs found (%): true positive rate")
         _legend_above(axes, result.describe("auroc").title)
     return axes
@@ -158,10 +180,13 @@ def _is_worth_a_line(name: str) -> bool:
     return risk != "excess" or "members" in roles
 
 
-def _label(name: str, score: str) -> str:
-    """A measure in a legend, in words and by its name."""
+def _label(name: str, score: str, *, plain: bool) -> str:
+    """A measure in a legend, in words and by its name, or if plain in words alone."""
     words = measure_in_words(name)
-    return f"{name} ({score}){NEW_LINE}{words}" if words else f"{name} ({score})"
+    if plain:
+        return textwrap.fill(f"{words or name} ({score})", LABEL)
+    short = words.partition(" (")[0]  # the name says which approximations
+    return f"{name} ({score}){NEW_LINE}{short}" if short else f"{name} ({score})"
 
 
 def _kind(name: str) -> str:

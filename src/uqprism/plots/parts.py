@@ -30,6 +30,7 @@ def noise_and_disagreement(
     drawn: Any = None,
     density: bool | None = None,
     ood: Mapping[str, tuple[Any, Any]] | None = None,
+    label: str = "",
     ax: Any = None,
 ) -> Any:
     """Noise against disagreement at every point: as dots or, of very many points, as a density with some as dots.
@@ -44,6 +45,7 @@ def noise_and_disagreement(
         drawn: which points are dots; by default up to 3,000, see `sample`; an empty list for none.
         density: whether grey cells show all points, the stronger the more; by default where not all are dots.
         ood: both risks of OOD points by the name of their data set, each with its own colour and marker.
+        label: what both are counted in, for the axes; by default the rule and its unit.
         ax: axes to draw on; None for a new figure.
     """
     noise, disagreement = _both(aleatoric, epistemic)
@@ -64,12 +66,14 @@ def noise_and_disagreement(
         if axes.get_legend_handles_labels()[0]:
             columns = 2 if others and max(map(len, others)) <= SHORT_NAME else 1
             axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, ncols=columns, columnspacing=1.2)
-        axes.set_xlabel(f"{NOISE}: {quantity(rule, unit)}")
-        axes.set_ylabel(f"{DISAGREEMENT}:\n{quantity(rule, unit)}")
+        axes.set_xlabel(f"{NOISE}: {label or quantity(rule, unit)}")
+        axes.set_ylabel(f"{DISAGREEMENT}:\n{label or quantity(rule, unit)}")
     return axes
 
 
-def distributions(aleatoric: Any, epistemic: Any, *, rule: str = "crps", unit: str = "", ax: Any = None) -> Any:
+def distributions(
+    aleatoric: Any, epistemic: Any, *, rule: str = "crps", unit: str = "", label: str = "", plain: bool = False, ax: Any = None
+) -> Any:
     """The distributions of noise and disagreement over the points, in shared bins.
 
     Args:
@@ -77,6 +81,8 @@ def distributions(aleatoric: Any, epistemic: Any, *, rule: str = "crps", unit: s
         epistemic: the excess risk, (points,).
         rule: of both, for the axes.
         unit: of the target, for the axes.
+        label: what both are counted in, for the axis; by default the rule and its unit.
+        plain: whether points are called rows.
         ax: axes to draw on; None for a new figure.
     """
     noise, disagreement = _both(aleatoric, epistemic)
@@ -84,13 +90,13 @@ def distributions(aleatoric: Any, epistemic: Any, *, rule: str = "crps", unit: s
     ends = edges(together, BARS)
     with axes_or_new(ax, 3.2) as axes:
         scaled(axes, "x", together)
-        for values, risk, label in ((noise, "bayes", NOISE), (disagreement, "excess", DISAGREEMENT)):
+        for values, risk, name in ((noise, "bayes", NOISE), (disagreement, "excess", DISAGREEMENT)):
             colour = RISK_COLOURS[risk]
             shares = 100.0 * np.histogram(values, ends)[0] / max(1, len(values))
             axes.stairs(shares, ends, color=colour, fill=True, alpha=0.35)
-            axes.stairs(shares, ends, color=colour, linewidth=1.4, label=label)
-        axes.set_xlabel(quantity(rule, unit))
-        axes.set_ylabel("points (%)")
+            axes.stairs(shares, ends, color=colour, linewidth=1.4, label=name)
+        axes.set_xlabel(label or quantity(rule, unit))
+        axes.set_ylabel("rows (%)" if plain else "points (%)")
         axes.set_ylim(bottom=0.0)
         axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
     return axes

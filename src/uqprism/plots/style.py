@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import ArgumentError
+from uqprism.support.numbers import tick
 from uqprism.support.optional import require
 from uqprism.support.storage import PICTURES, atomic, check_ending
 
@@ -61,18 +62,33 @@ def axes_or_new(ax: Any, height: float) -> Iterator[Any]:
         with styled({**STYLE, **PLAIN}):
             pyplot = sys.modules.get("matplotlib.pyplot")  # so that `pyplot.show` and notebooks show it
             if pyplot is None:
-                yield new_figure(height)[1]
+                axes = new_figure(height)[1]
             else:
-                yield pyplot.figure(figsize=(PAGE_WIDTH, height), layout="constrained").subplots()
+                axes = pyplot.figure(figsize=(PAGE_WIDTH, height), layout="constrained").subplots()
+            yield axes
+        _separate_thousands(axes)
     elif hasattr(ax, "plot"):
         with styled(PLAIN):
             yield ax
+        _separate_thousands(ax)
         for label in (ax.xaxis.label, ax.yaxis.label):  # made before, so the setting did not reach them
             label.set_parse_math(False)
     else:
         raise ArgumentError(f"ax must be matplotlib axes, got {ax!r}; to save a picture: result.plot().figure.savefig(path)")
 
 
+def _separate_thousands(axes: Any) -> None:
+    """Write the numbers beside linear axes as the report writes numbers: 20,000 and not 2e4."""
+    from matplotlib.ticker import AutoLocator, FuncFormatter, MaxNLocator, ScalarFormatter
+
+    for axis in (axes.xaxis, axes.yaxis):
+        if type(axis.get_major_formatter()) is ScalarFormatter:  # other axes have been given names or a format
+            axis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
+    if type(axes.xaxis.get_major_locator()) is AutoLocator and max(map(abs, axes.get_xlim())) >= LONG:
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))  # long numbers need room beside each other
+
+
+LONG = 1_000.0
 METADATA = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same picture, the same file
 
 
@@ -115,7 +131,7 @@ def is_wide(values: np.ndarray) -> bool:
 def smallest(values: np.ndarray) -> float | None:
     """Up to where a logarithmic axis has to be linear to reach zero; None if no number is zero, or next to it."""
     high = float(values.max())
-    low = float(values[values > high * 10.0**-DECADES].min())
+    low = min(float(values[values > high * 10.0**-DECADES].min()), 0.1 * high)  # one huge number leaves room for an axis
     return low if values.min() < low else None
 
 
@@ -157,7 +173,7 @@ def scaled(axes: Any, which: str, values: np.ndarray) -> None:
         else:
             set_scale("symlog", linthresh=start, linscale=NEXT_TO_ZERO)
             axis.set_major_locator(FixedLocator([0.0, *_powers(start, high, decades)]))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: tick(value)))
         axis.set_minor_formatter(NullFormatter())
     getattr(axes, f"set_{which}lim")(low, high)
 

@@ -44,13 +44,6 @@ class ErrorWords:
         return cls(f"mean {name}", "")
 
     @property
-    def mean_axis(self) -> str:
-        """The label of an axis of the mean itself, before any root."""
-        if not self.root:
-            return self.axis
-        return f"mean squared error ({self.unit}²)" if self.unit else "mean squared error"
-
-    @property
     def axis(self) -> str:
         """The label of an axis."""
         return f"{self.name} ({self.unit})" if self.unit else self.name

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from uqprism import plots
-from uqprism.measures.vocabulary import measure_in_words, unit_in_words
+from uqprism.measures.vocabulary import is_square, measure_in_words, risk_unit, rule_words, unit_in_words
 from uqprism.plots.svg import marks, places, render
 from uqprism.plots.words import from_set
 from uqprism.report.findings import OOD, SELECTIVE, ReportFindings
-from uqprism.report.formatting import SPACE, count, number
+from uqprism.report.formatting import SPACE, amount, count
 from uqprism.report.subject import Rows, Subject
 from uqprism.report.tables import details
 from uqprism.tasks.rank_correlation import RankCorrelation
@@ -58,23 +58,25 @@ def chart(
 def scatter(subject: Subject) -> Chart:
     """Noise against disagreement: all rows as a density, a sample as dots that name their row."""
     others = subject.ood_pairs
-    drawn = plots.sample(subject.bayes, subject.excess)
-    sampled = {name: plots.sample(rows.bayes, rows.excess, MOST_OOD) for name, rows in others.items()}
+    noise, disagreement = subject.shown_parts
+    drawn = plots.sample(noise, disagreement)
+    pairs = {name: rows.shown_parts for name, rows in others.items()}
+    sampled = {name: plots.sample(*pair, MOST_OOD) for name, pair in pairs.items()}
     # The page draws the dots itself, at places that its script also knows.
     how: dict[str, Any] = {"rule": subject.pair.rule, "unit": subject.unit, "drawn": [], "density": len(drawn) < subject.n_rows}
-    how["ood"] = {name: (rows.bayes, rows.excess) for name, rows in others.items()}
+    how |= {"ood": pairs, "label": counted_in(subject)}
     svg, axes = render(
-        lambda ax: plots.noise_and_disagreement(subject.bayes, subject.excess, **how, ax=ax),
+        lambda ax: plots.noise_and_disagreement(noise, disagreement, **how, ax=ax),
         name="scatter",
         width=WIDTH,
         height=4.0 + 0.1 * len(others),
     )
-    spots = [places(axes, subject.bayes[drawn], subject.excess[drawn]).round(1)]  # tenths of a unit are too small to see
+    spots = [places(axes, noise[drawn], disagreement[drawn]).round(1)]  # tenths of a unit are too small to see
     # Lines of no length with round ends: one element, where thousands of circles would be slow.
     path = "".join(f"M{x:g} {y:g}h0" for x, y in spots[0])
     added = f'<path class="dots" d="{path}"/>'
-    for place, (name, rows) in enumerate(others.items()):
-        spots.append(places(axes, rows.bayes[sampled[name]], rows.excess[sampled[name]]).round(1))
+    for place, (name, pair) in enumerate(pairs.items()):
+        spots.append(places(axes, *(part[sampled[name]] for part in pair)).round(1))
         colour, marker = plots.kind_of(place)
         added += marks(spots[-1], marker, colour)
     # The ring around the dot that is pointed at waits out of sight.
@@ -100,9 +102,11 @@ def _scatter_caption(subject: Subject, drawn: int, ood: Mapping[str, int]) -> st
 
 def _dots(subject: Subject, drawn: np.ndarray, ood: Mapping[str, np.ndarray], spots: np.ndarray) -> str:
     """Places and details of the dots as JSON, in which `<` is escaped so that it cannot end the script element."""
-    columns = {"file": ["known rows"] * len(drawn), **_details(subject, drawn, details(subject, drawn, in_columns=False))}
+    known = {subject.id_name: subject.names_of(drawn)} if subject.id_name else {}
+    known |= details(subject, drawn, in_columns=False)
+    columns = {"file": ["known rows"] * len(drawn), **_details(subject, drawn, known, subject.unit)}
     for name, places_of in ood.items():
-        more = {"file": [name] * len(places_of), **_details(subject.ood[name], places_of, {})}
+        more = {"file": [name] * len(places_of), **_details(subject.ood[name], places_of, {}, subject.unit)}
         # Rows of other files lack the further columns.
         columns = {column: [*cells, *more.get(column, [""] * len(places_of))] for column, cells in columns.items()}
     if not ood:
@@ -111,24 +115,32 @@ def _dots(subject: Subject, drawn: np.ndarray, ood: Mapping[str, np.ndarray], sp
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
 
-def _details(rows: Rows, places_of: np.ndarray, known: Mapping[str, list[str]]) -> dict[str, list[str]]:
+def _details(rows: Rows, places_of: np.ndarray, known: Mapping[str, list[str]], unit: str) -> dict[str, list[str]]:
     """What the page says of each of these rows."""
-    parts = {"noise": rows.bayes[places_of], "disagreement": rows.excess[places_of]}
-    shown = {name: [number(float(value)) for value in values] for name, values in parts.items()}
+    unit = unit if is_square(rows.pair.rule) else risk_unit(rows.pair.rule, unit)
+    parts = dict(zip(("noise", "disagreement"), rows.shown_parts, strict=True))
+    shown = {name: [amount(float(value), unit) for value in values[places_of]] for name, values in parts.items()}
     return {"row": [str(row) for row in rows.numbers[places_of]], **known, **shown}
 
 
 def distributions(subject: Subject) -> Chart:
     """How noise and disagreement are distributed."""
-    how = {"rule": subject.pair.rule, "unit": subject.unit}
+    how: dict[str, Any] = {"rule": subject.pair.rule, "unit": subject.unit, "label": counted_in(subject), "plain": True}
     return chart(
         "distributions",
         "How both are distributed over the rows",
         f"All {count(subject.n_rows, 'row')}{', without unfamiliar ones' if subject.ood_pairs else ''}. The "
         "higher, the more rows have that much of it.",
-        lambda ax: plots.distributions(subject.bayes, subject.excess, **how, ax=ax),
-        height=3.2,
+        lambda ax: plots.distributions(*subject.shown_parts, **how, ax=ax),
+        height=4.0 + 0.1 * len(subject.ood_pairs),
     )
+
+
+def counted_in(subject: Subject) -> str:
+    """What noise and disagreement are counted in, where it is not the rule's own unit; empty otherwise."""
+    if not is_square(subject.pair.rule):
+        return ""
+    return f"root of the {rule_words(subject.pair.rule).name}{f', {subject.unit}' if subject.unit else ''}"
 
 
 def of_result(task: Task, result: Any, subject: Subject) -> Chart:
@@ -138,19 +150,20 @@ def of_result(task: Task, result: Any, subject: Subject) -> Chart:
             "retention",
             "The error of the rows that are kept",
             f"Read it from right to left: the most uncertain rows are handed over first. All rows count. {BEST_OF_EACH}",
-            lambda ax: plots.retention_curves(result, ax=ax, error=subject.error_words.mean_axis),
-            height=5.0,
+            lambda ax: plots.retention_curves(result, ax=ax, error=subject.error_words, plain=True),
+            height=4.6,
         )
     if isinstance(result, RankCorrelation):
         named = len(result.names) <= plots.MOST_NAMES  # names need the width of the page
         size = {"width": 7.2, "height": 5.4} if named else {"width": 5.4, "height": 4.0}
-        return chart(
-            task.command, "Kendall's tau between all pairs of measures", "", lambda ax: result.plot(ax=ax), wide=named, **size
-        )
-    title = "Unfamiliar rows found, for each share of false alarms" if task.name == OOD else ""
+        title = "Kendall's tau between all pairs of measures"
+        return chart(task.command, title, "", lambda ax: plots.rank_correlation(result, ax=ax, plain=True), wide=named, **size)
+    if task.name == OOD:
+        title = "Unfamiliar rows found, for each share of false alarms"
+        return chart(task.command, title, BEST_OF_EACH, lambda ax: plots.roc_curves(result, ax=ax, plain=True), height=5.0)
     wide = result.figure == "intervals"  # the names of the measures stand beside the axis
     size = {"width": 7.2, "height": 5.4} if wide else {"height": 5.4}
-    return chart(task.command, title, BEST_OF_EACH if title else "", lambda ax: result.plot(ax=ax), wide=wide, **size)
+    return chart(task.command, "", "", lambda ax: result.plot(ax=ax), wide=wide, **size)
 
 
 def errors(subject: Subject, findings: ReportFindings) -> Chart:
@@ -166,7 +179,7 @@ def errors(subject: Subject, findings: ReportFindings) -> Chart:
         f"The rows, sorted by {words or measure}, in {count(groups, 'group')} of equal size; bars are 95{SPACE}% intervals of "
         "a group's mean (Student's t). Where the uncertainty finds the large errors, the dots rise from left to right.",
         lambda ax: plots.error_against_uncertainty(subject.measures[measure], subject.error, **how, ax=ax),
-        height=3.6,
+        height=4.2,
     )
 
 
@@ -181,7 +194,7 @@ def calibration(findings: ReportFindings) -> list[Chart]:
             "Do intervals hold what they promise?",
             "Below the dashed line intervals are too narrow, above it too wide.",
             lambda ax: plots.coverage(found, ax=ax),
-            height=4.2,
+            height=4.0,
         ),
         chart(
             "pit",
@@ -189,6 +202,6 @@ def calibration(findings: ReportFindings) -> list[Chart]:
             "Level bars are right. High ends: the predictions are too sure. High middle: not sure enough. A slope: they are "
             "too high or too low.",
             lambda ax: plots.pit_histogram(found, bins, ax=ax),
-            height=3.6,
+            height=4.0,
         ),
     ]

@@ -11,7 +11,7 @@ import numpy as np
 from uqprism.arrays import to_numpy
 from uqprism.errors import InvalidValueError
 from uqprism.evaluation import evaluate
-from uqprism.measures.vocabulary import has_shares, risk_unit
+from uqprism.measures.vocabulary import has_shares, is_square, risk_unit
 from uqprism.report.subject import Rows, Subject
 from uqprism.tasks.calibration import Calibration, calibration
 from uqprism.tasks.flagging import Flagged, flag
@@ -28,6 +28,7 @@ TENTH = 0.1
 FEWEST_TO_HAND_OVER = 10  # rows: a tenth of fewer is not one row
 MISSED = 0.05  # a threshold that catches a smaller share of the unfamiliar rows misses them
 ROWS_TO_COLLECT = 3
+ROWS_TO_CHECK = 12
 
 
 @dataclass(frozen=True)
@@ -37,52 +38,61 @@ class Parts:
     Attributes:
         rule: the rule of both.
         unit: of the target.
+        target: what the target is called; empty if it has no name.
+        prediction: the approximation of the prediction.
         n_members: how many models there are, None if unknown.
         bayes: the mean noise.
         excess: the mean disagreement.
         n_rows: how many rows there are.
         mostly_excess: in how many rows the disagreement is the larger part.
         half: how few rows hold half of all disagreement.
-        noisiest: the number of the row with the most noise.
-        least_known: the number of the row with the most disagreement.
+        noisiest: what the row with the most noise is called.
+        least_known: what the row with the most disagreement is called.
         as_extreme: how many rows share the largest noise, and how many the largest disagreement.
         largest: the largest noise and the largest disagreement.
+        agree: whether the models agree in every row, up to rounding.
         has_zero: whether zero is the least possible noise, as far as these rows tell.
     """
 
     rule: str
     unit: str
+    target: str
+    prediction: str
     n_members: int | None
     bayes: float
     excess: float
     n_rows: int
     mostly_excess: int
     half: int
-    noisiest: int
-    least_known: int
+    noisiest: str
+    least_known: str
     as_extreme: tuple[int, int]
     largest: tuple[float, float]
+    agree: bool
     has_zero: bool
 
     @classmethod
-    def of(cls, rows: Rows, *, unit: str = "", n_members: int | None = None) -> Parts:
+    def of(cls, rows: Rows, *, unit: str = "", target: str = "", n_members: int | None = None) -> Parts:
         """The parts of these rows."""
         bayes, excess = rows.bayes, rows.excess
-        running = np.cumsum(np.sort(excess)[::-1])
+        running = np.cumsum(np.sort(excess)[::-1] / _size(excess))
         return cls(
             rule=rows.pair.rule,
             unit=unit,
+            target=target,
+            prediction=rows.pair.prediction,
             n_members=n_members,
-            bayes=float(bayes.mean()),
-            excess=float(excess.mean()),
+            bayes=mean_of(bayes),
+            excess=mean_of(excess),
             n_rows=len(bayes),
             mostly_excess=int((excess > bayes).sum()),
             half=int(np.searchsorted(running, 0.5 * running[-1]) + 1),
-            noisiest=int(rows.numbers[np.argmax(bayes)]),
-            least_known=int(rows.numbers[np.argmax(excess)]),
+            noisiest=rows.called([int(np.argmax(bayes))]),
+            least_known=rows.called([int(np.argmax(excess))]),
             # A row is not the noisiest if others tie with it.
             as_extreme=(count_equal(bayes, float(bayes.max())), count_equal(excess, float(excess.max()))),
             largest=(float(bayes.max()), float(excess.max())),
+            agree=bool((excess <= EQUAL * np.maximum(np.abs(bayes), np.abs(bayes + excess))).all()),
             has_zero=has_shares(rows.pair.rule, bayes),
         )
 
@@ -90,6 +100,13 @@ class Parts:
     def total(self) -> float:
         """Their sum, the expected penalty."""
         return self.bayes + self.excess
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Noise and disagreement as shares of their sum."""
+        larger = max(self.bayes, self.excess)  # a sum of very large numbers would be infinite
+        whole = self.bayes / larger + self.excess / larger
+        return self.bayes / larger / whole, self.excess / larger / whole
 
     @property
     def has_shares(self) -> bool:
@@ -102,14 +119,18 @@ class Parts:
         return self.n_members == 1
 
     @property
-    def agree(self) -> bool:
-        """Whether the models agree everywhere, up to rounding."""
-        return self.excess <= EQUAL * max(abs(self.bayes), abs(self.total))
+    def is_square(self) -> bool:
+        """Whether both are squares of the target's unit; the page then shows their roots."""
+        return is_square(self.rule)
 
     @property
-    def risk_unit(self) -> str:
-        """The unit of both."""
-        return risk_unit(self.rule, self.unit)
+    def shown_unit(self) -> str:
+        """The unit of the numbers that the page shows."""
+        return self.unit if self.is_square else risk_unit(self.rule, self.unit)
+
+    def shown(self, risk: float) -> float:
+        """A risk as the page shows it: the root if it is a square."""
+        return max(risk, 0.0) ** 0.5 if self.is_square else risk
 
 
 @dataclass(frozen=True)
@@ -129,13 +150,31 @@ class RealisedPenalty:
     @classmethod
     def of(cls, expected: np.ndarray, realised: np.ndarray) -> RealisedPenalty:
         """From the penalties of each row."""
-        spread = float((realised - expected).std(ddof=1))  # paired: both are larger in noisy rows
-        return cls(float(expected.mean()), float(realised.mean()), spread / len(realised) ** 0.5)
+        size = max(_size(expected), _size(realised))
+        spread = size * float((realised / size - expected / size).std(ddof=1))  # paired: both are larger in noisy rows
+        return cls(mean_of(expected), mean_of(realised), spread / len(realised) ** 0.5)
 
     @property
     def beyond_chance(self) -> bool:
         """Whether they differ by more than chance explains, 95 times in 100."""
         return abs(self.realised - self.expected) > STANDARD_ERRORS * self.error
+
+
+@dataclass(frozen=True)
+class Example:
+    """A row with its interval, to speak of.
+
+    Attributes:
+        name: what the row is called.
+        prediction: of the row, in one number.
+        low: the lower end of its 90 % interval.
+        high: the upper end.
+    """
+
+    name: str
+    prediction: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -172,8 +211,12 @@ class ReportFindings:
         choices: the measure to use on these rows, by task.
         leads: the measure that sentences and thresholds are about, by task.
         tenth: the most uncertain tenth of the rows by the lead of selective prediction; None for few rows.
-        missed: the unfamiliar rows that the threshold of that tenth does not catch.
-        collect: the numbers of the rows with the most disagreement.
+        most_uncertain: noise and disagreement of the tenth of the rows with the most of both; None for few rows.
+        missed: the unfamiliar rows that the threshold of the tenth does not catch.
+        first: the places of the rows that are the most uncertain by the lead of selective prediction.
+        collect: the places of the rows with the most disagreement.
+        example: the first of the most uncertain rows with its interval, where the members are known.
+        is_level: whether all rows are equally uncertain by the lead of selective prediction.
     """
 
     parts: Parts
@@ -186,8 +229,12 @@ class ReportFindings:
     choices: Mapping[str, ChosenMeasure]
     leads: Mapping[str, str]
     tenth: Flagged | None
+    most_uncertain: Parts | None
     missed: Sequence[Missed]
+    first: Sequence[int]
     collect: Sequence[int]
+    example: Example | None
+    is_level: bool
 
 
 def find(subject: Subject, *, resamples: int, seed: int, progress: Callable[[str], None] = lambda _: None) -> ReportFindings:
@@ -205,21 +252,45 @@ def find(subject: Subject, *, resamples: int, seed: int, progress: Callable[[str
     average = _average(subject)
     leads = {task: _lead(task, subject, results) for task in (SELECTIVE, OOD)}
     several = subject.n_rows >= FEWEST_TO_HAND_OVER
+    about: dict[str, Any] = {"unit": subject.unit, "target": subject.target_name, "n_members": subject.n_members}
+    # Of ties, the first in the file.
+    lead = subject.measures[leads[SELECTIVE]]
+    first, collect = (np.argsort(-each, kind="stable") for each in (lead, subject.excess))
     return ReportFindings(
-        parts=Parts.of(subject, unit=subject.unit, n_members=subject.n_members),
-        ood={name: Parts.of(rows, unit=subject.unit, n_members=subject.n_members) for name, rows in subject.ood_pairs.items()},
+        parts=Parts.of(subject, **about),
+        ood={name: Parts.of(rows, **about) for name, rows in subject.ood_pairs.items()},
         results=results,
         missing=missing,
         calibration=found,
-        average=None if average is None else float(average.mean()),
+        average=None if average is None else mean_of(average),
         realised=_realised(subject, average),
         choices=_choices(subject, results, seed),
         leads=leads,
         tenth=flag(subject.measures[leads[SELECTIVE]], TENTH) if several else None,
+        most_uncertain=Parts.of(_most_uncertain(subject), **about) if several else None,
         missed=_missed(subject, leads) if several else (),
-        # Of ties, the first in the file.
-        collect=subject.numbers[np.argsort(-subject.excess, kind="stable")[:ROWS_TO_COLLECT]].tolist(),
+        first=first[: min(ROWS_TO_CHECK, max(1, round(TENTH * subject.n_rows)))].tolist(),
+        collect=collect[:ROWS_TO_COLLECT].tolist(),
+        example=_example(subject, int(first[0])),
+        is_level=count_equal(lead, float(lead.max())) == subject.n_rows,
     )
+
+
+def _most_uncertain(subject: Subject) -> Rows:
+    """The tenth of the rows with the most noise and disagreement together; ties are kept whole."""
+    size = max(_size(subject.bayes), _size(subject.excess))
+    sums = subject.bayes / size + subject.excess / size
+    rows = flag(sums, TENTH).rows
+    pair = subject.pair
+    return Rows({pair.bayes: subject.bayes[rows], pair.excess: subject.excess[rows]}, pair, subject.numbers[rows])
+
+
+def _example(subject: Subject, place: int) -> Example | None:
+    if subject.ensemble is None or subject.prediction is None:
+        return None
+    mixture = subject.ensemble[place : place + 1].mixture
+    low, high = (float(np.asarray(mixture.quantile(level))[0]) for level in (0.05, 0.95))
+    return Example(subject.called([place]), float(subject.prediction[place]), low, high)
 
 
 def _check(subject: Subject) -> None:
@@ -322,6 +393,18 @@ def _missed(subject: Subject, leads: Mapping[str, str]) -> list[Missed]:
 
 def _caught(subject: Subject, rows: Rows, measure: str) -> float:
     return float((rows.measures[measure] >= flag(subject.measures[measure], TENTH).threshold).mean())
+
+
+def mean_of(values: np.ndarray) -> float:
+    """The mean, also of numbers whose sum would be infinite."""
+    size = _size(values)
+    return size * float((values / size).mean())
+
+
+def _size(values: np.ndarray) -> float:
+    """The largest size of the numbers; 1 if that is zero or infinite."""
+    size = float(np.abs(values).max())
+    return size if 0.0 < size < np.inf else 1.0
 
 
 def count_equal(values: np.ndarray, value: float) -> int:

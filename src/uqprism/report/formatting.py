@@ -1,66 +1,12 @@
-"""Numbers as people read them."""
+"""Amounts, shares and counts as people read them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-SPACE = "\u00a0"  # a space at which lines do not break
-MINUS, TIMES = "\u2212", "\u00d7"
-SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-SIZES = (1e-5, 1e9)  # numbers of these sizes need no power of ten
-MORE_DECIMALS, MOST_DECIMALS = 2, 6
+from uqprism.support.numbers import MINUS, SPACE, exact, is_sign, number, same_decimals
 
-
-def number(value: float) -> str:
-    """The number with three significant digits, and with a power of ten only where it is very small or very large."""
-    if not math.isfinite(value):
-        return "infinite" if value > 0 else "minus infinite" if value < 0 else "unknown"
-    size = abs(value)
-    if size == 0.0:
-        return "0"
-    if size >= 999.5:  # what three digits round to 1,000
-        return _typeset(f"{value:,.0f}") if size < SIZES[1] else _power(value)
-    return _typeset(f"{value:.3g}") if size >= 9.995e-5 else _power(value)
-
-
-def same_decimals(values: Sequence[float], *, at: float = 0.5) -> list[str]:
-    """The numbers of a column with one number of decimals: three digits of the largest, and two of the middle one if possible.
-
-    Args:
-        values: the column.
-        at: the quantile that has two digits in place of the middle one: 0 for the smallest, below 1 for the largest.
-    """
-    sizes = sorted(abs(value) for value in values if math.isfinite(value) and value != 0.0)
-    if not sizes:
-        return [number(value) for value in values]
-    if not SIZES[0] <= sizes[-1] < SIZES[1]:
-        return [_power(value) if math.isfinite(value) and value else number(value) for value in values]
-    fewest = 2 - _exponent(sizes[-1])
-    decimals = max(fewest, min(1 - _exponent(sizes[int(at * len(sizes))]), fewest + MORE_DECIMALS))
-    return [_fixed(value, min(max(decimals, 0), MOST_DECIMALS)) for value in values]
-
-
-def _exponent(size: float) -> int:
-    """The power of ten, once the number is rounded to three digits."""
-    return int(f"{size:.2e}".split("e")[1])  # a logarithm would not know of the rounding
-
-
-def _fixed(value: float, decimals: int) -> str:
-    if not math.isfinite(value):
-        return number(value)
-    if 0.0 < abs(value) < 0.5 * 10.0**-decimals:  # too small for these decimals, but not zero
-        return f"{'<' if value > 0 else '>'}{SPACE}{_typeset(f'{math.copysign(10.0**-decimals, value):.{decimals}f}')}"
-    return _typeset(f"{value:,.{decimals}f}")
-
-
-def _power(value: float) -> str:
-    digits, power = f"{value:.1e}".split("e")
-    return f"{_typeset(digits)}{TIMES}10{str(int(power)).translate(SUPERSCRIPTS)}"
-
-
-def _typeset(text: str) -> str:
-    return text.replace("-", MINUS)
+__all__ = ["MINUS", "SPACE", "amount", "amounts", "between", "count", "exact", "number", "percent", "same_decimals", "with_unit"]
 
 
 def percent(share: float) -> str:
@@ -80,9 +26,24 @@ def count(many: int, one: str, several: str = "") -> str:
     return f"{many:,}{SPACE}{one if many == 1 else several or one + 's'}"
 
 
+def with_unit(text: str, unit: str) -> str:
+    """A number that is a text already, with its unit: `$ 12,300`, `12.3 kWh`."""
+    if not unit:
+        return text
+    if not is_sign(unit):
+        return f"{text}{SPACE}{unit}"
+    return f"{MINUS}{unit}{SPACE}{text[1:]}" if text.startswith(MINUS) else f"{unit}{SPACE}{text}"
+
+
 def amount(value: float, unit: str) -> str:
     """A number with its unit, if it has one."""
-    return f"{number(value)}{SPACE}{unit}" if unit else number(value)
+    return with_unit(number(value), unit)
+
+
+def between(low: float, high: float, unit: str) -> str:
+    """A range with its unit, which stands once where it follows the numbers."""
+    first, last = amounts([low, high], unit if is_sign(unit) else "")
+    return f"{first} to {last}" if is_sign(unit) else f"{first} to {with_unit(last, unit)}"
 
 
 def amounts(values: Sequence[float], unit: str) -> list[str]:
@@ -90,4 +51,4 @@ def amounts(values: Sequence[float], unit: str) -> list[str]:
     texts = same_decimals(values, at=0.0)
     while all("." in text and text[-1] in "0." for text in texts):  # zeros at the end of all of them say nothing
         texts = [text[:-1] for text in texts]
-    return [f"{text}{SPACE}{unit}" if unit else text for text in texts]
+    return [with_unit(text, unit) for text in texts]

@@ -19,6 +19,7 @@ from uqprism.files.options import matching
 from uqprism.measures import Measure, MeasureTable, is_measure, select_measures
 from uqprism.plots.words import UNNAMED
 from uqprism.registry import unknown
+from uqprism.report.naming import identifier
 from uqprism.report.subject import MeasureColumns, MeasurePair, Rows, Subject
 from uqprism.rules import PAPER
 from uqprism.tasks.prediction_error import Kind, prediction_error
@@ -26,6 +27,7 @@ from uqprism.tasks.scores import Scores, as_scores, errors_of, is_table, real_nu
 
 MOST_MEASURES = 24  # of a scored file; from one with more the usual ones are taken
 SHOWN_COLUMNS = 4
+MISSING = {"None", "nan", "NaT", "<NA>"}  # what stands for no value, as text
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,25 @@ class _Held:
             raise InvalidValueError(f"{self.title}: {unknown('column', name, self.columns)}")
         return self.frame[name]
 
+    def identifiers(self, given: Any, taken: Collection[str], n_rows: int) -> tuple[str, Any]:
+        """What rows are called by, and the values: given, the named index of a frame, or a column that is named like one."""
+        index_name = getattr(self.index, "name", None)
+        if isinstance(given, str):
+            return given, self.index if given == index_name else self.column(given, "id")
+        if given is not None:
+            if np.shape(given) != (n_rows,):
+                raise ShapeError(f"id must have one value for each of the {n_rows} rows, got the shape {np.shape(given)}")
+            return str(getattr(given, "name", None) or "id"), given
+        if isinstance(index_name, str) and self.index.is_unique:
+            return index_name, self.index
+        name = identifier([name for name in self.columns if name not in taken], lambda name: _is_unique(self.frame[name]))
+        return name, self.frame[name] if name else ()
+
+
+def _is_unique(column: Any) -> bool:
+    values = set(map(str, _cells(column, np.arange(len(column)))))
+    return len(values) == len(column) and not values & MISSING
+
 
 def _held(source: Any, columns: Columns) -> _Held:
     """What the source holds."""
@@ -127,7 +148,17 @@ def _held_frame(frame: Any, columns: Columns, names: Sequence[str], measures: Se
 
 
 def from_memory(
-    source: Any, columns: Columns, *, target: Any, prediction: Any, error: Any, ood: Any, asked: Any, rule: str, show: Any
+    source: Any,
+    columns: Columns,
+    *,
+    target: Any,
+    prediction: Any,
+    error: Any,
+    ood: Any,
+    asked: Any,
+    rule: str,
+    show: Any,
+    id: Any,
 ) -> Subject:
     """The rows of an object in memory; `read_subject` describes the arguments."""
     held = _held(source, columns)
@@ -137,7 +168,9 @@ def from_memory(
     n_rows = len(measures[pair.bayes])
     y, predicted = held.values(target, "target", n_rows), held.values(prediction, "prediction", n_rows)
     used = {name for name in (target, prediction, None if target is not None else error) if isinstance(name, str)}
-    shown = shown_columns(held.columns, show, {*held.scored, *held.taken, *used})
+    taken = {*held.scored, *held.taken, *used}
+    named_by, ids = held.identifiers(id, taken, n_rows)
+    shown = shown_columns(held.columns, show, {*taken, named_by})
     cells = {name: held.column(name, "show") for name in shown}
     mean = None if held.ensemble is None else to_numpy(held.ensemble.mixture.mean).astype(np.float64)
     return Subject(
@@ -153,6 +186,8 @@ def from_memory(
         error=_error_in_memory(held, error, y, predicted, measures),
         ood=_ood_in_memory(held, ood, names, pair, columns),
         columns_at=lambda places: {name: _cells(cells[name], places) for name in shown},
+        id_name=named_by,
+        ids_at=lambda places: _cells(ids, places),
     )
 
 

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uqprism.ensemble.approximations import approximations
 from uqprism.ensemble.columns import Columns
 from uqprism.measures import MeasuresLike
 from uqprism.plots.words import from_set
 from uqprism.report import sentences
-from uqprism.report.findings import Parts, ReportFindings, find
-from uqprism.report.formatting import SPACE, amounts, count, number, percent
+from uqprism.report.actions import Action, actions
+from uqprism.report.findings import ReportFindings, find
+from uqprism.report.formatting import count
 from uqprism.report.readers import read_subject
 from uqprism.report.sections import all_sections
+from uqprism.report.split import split_picture
 from uqprism.report.subject import Subject
 from uqprism.support.optional import require
 from uqprism.support.storage import PAGES, check_ending, write_text
 from uqprism.support.versions import __version__
 from uqprism.tasks.resampling import RESAMPLES
 
-DEFINITIONS = {
-    "noise": "Noise (aleatoric uncertainty) stays however much data there is: with the same inputs, outcomes still differ.",
-    "disagreement": "Disagreement between the models (epistemic uncertainty) shows where they have seen too little: according "
-    "to these models, it is what more data could reduce.",
-}
-
+SHORT = 24  # characters that surely fit on a line of a phone
 TERMINAL = (("split",), ("errors",), ("ood", "detection"))  # the sentences of each paragraph
 
 
@@ -42,14 +41,14 @@ class Report:
         size: of the file, in bytes.
         sentences: the summary by subject: `split`, `realised`, `kinds`, `rows`, `errors`, `calibration`, `ood`, `detection`,
             `missed`, `left_out`.
-        advice: what to do next.
+        advice: what to do next, the most important first.
         findings: all numbers in it.
     """
 
     path: Path
     size: int
     sentences: Mapping[str, str]
-    advice: Sequence[str]
+    advice: Sequence[Action]
     findings: ReportFindings
 
     def summary(self, width: int = 100) -> str:
@@ -73,9 +72,10 @@ def write_report(
     columns: Columns | None = None,
     measures: MeasuresLike = None,
     rule: str = "crps",
-    unit: str = "",
+    unit: str | None = None,
     title: str | None = None,
     show: Sequence[str] | None = None,
+    id: Any = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Report:
@@ -96,9 +96,11 @@ def write_report(
         columns: which columns of a file or frame hold the members.
         measures: names or patterns; by default the usual twelve, or the measures that are there.
         rule: the rule under which the uncertainty is split.
-        unit: of the target.
+        unit: of the target; by default the one in the name of its column, such as `price ($)` or `load [kWh]`.
         title: of the page; by default the name of the file.
-        show: columns that tell rows apart; by default the first four that have no other use.
+        show: further columns beside the rows; by default the first four that have no other use.
+        id: what the rows are called: a column, or for other sources an array; by default the named index of a frame, or a
+            column such as `id`, `name` or `house_id` that has another value in each row.
         resamples: how many the intervals are made from; 0 for none.
         seed: of the resamples.
     """
@@ -116,6 +118,7 @@ def write_report(
         unit=unit,
         title=title,
         show=show,
+        id=id,
     )
     return write_page(subject, output, resamples=resamples, seed=seed)
 
@@ -141,31 +144,37 @@ def write_page(
     """
     findings = find(subject, resamples=resamples, seed=seed, progress=progress)
     progress("drawing")
-    text, advice = sentences.summary(subject, findings), sentences.advice(subject, findings)
+    text, todo = sentences.summary(subject, findings), actions(subject, findings)
     jinja = require("jinja2", extra="report")
     loader = jinja.PackageLoader("uqprism.report", "templates")
     # Texts come from files: they are escaped, and a name that the template misspells is an error.
     environment = jinja.Environment(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja.StrictUndefined
     )
-    parts = findings.parts
+    environment.filters["whole"] = whole
+    found = [sentence for name, sentence in text.items() if name != "split"]  # which is the first on the page
+    script = _text(environment, "report.js")
     html = environment.get_template("report.html").render(
         version=__version__,
         title=subject.title,
         subtitle=_subtitle(subject),
         css=_text(environment, "report.css"),
-        script=_text(environment, "report.js"),
-        sections=all_sections(subject, findings, resamples=resamples, seed=seed, command=command),
-        tiles=_tiles(findings, subject.pair.prediction),
-        noise_percent=100.0 * parts.bayes / parts.total if parts.has_shares else None,
-        noise_text=f"{percent(parts.bayes / parts.total)} noise" if parts.has_shares else "",
-        sentences=list(text.values()),
-        advice=advice,
-        definitions=list(DEFINITIONS.items())[: 1 if parts.is_one_model else 2],  # one model has no disagreement to define
-        penalty=sentences.penalty(parts, subject.pair.prediction, findings.average, intervals=findings.calibration is not None),
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        headline=text["split"],
+        split=split_picture(findings),
+        actions=todo,
+        sections=all_sections(subject, findings, found, resamples=resamples, seed=seed, command=command),
     )
     write_text(output, html)
-    return Report(Path(output), len(html.encode()), text, advice, findings)
+    return Report(Path(output), len(html.encode()), text, todo, findings)
+
+
+def whole(text: str) -> Any:
+    """The text for the page, in which lines do not break within short words that have a hyphen, such as identifiers."""
+    markup = require("markupsafe", extra="report")
+    words = ((markup.escape(word), "-" in word and len(word) <= SHORT) for word in re.split(r"(\s+)", text))
+    return markup.Markup("").join(markup.Markup(f"<span>{word}</span>") if short else word for word, short in words)
 
 
 def _text(environment: Any, name: str) -> str:
@@ -179,38 +188,3 @@ def _subtitle(subject: Subject) -> str:
     given += ["targets known"] if subject.target is not None else ["errors known"] if subject.error is not None else []
     given += [f"{count(rows.n_rows, 'row')} {from_set(name)}" for name, rows in subject.ood.items()]
     return "; ".join(given)
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A number in large print, with its meaning and unit."""
-
-    value: str
-    meaning: str
-    unit: str = ""
-
-
-def _tiles(findings: ReportFindings, prediction: str) -> list[Tile]:
-    parts = findings.parts
-    unit = parts.risk_unit
-    known = not parts.is_one_model and prediction in approximations
-    whose = f" of predicting with {approximations.get(prediction).prediction}" if known else ""
-    found = [Tile(number(parts.total), f"expected penalty{whose}; mean over the rows", unit)]
-    if not parts.is_one_model:
-        found += _part_tiles(parts, unit)
-    if findings.realised is not None:
-        expected, came = amounts([findings.realised.expected, findings.realised.realised], "")
-        who = "the model" if parts.is_one_model else "the average of the models"
-        found.append(Tile(came, f"is what {who} really cost; {expected} was expected", unit))
-    if findings.calibration is not None:
-        inside = f"{100.0 * float(findings.calibration.coverage(0.9)[0]):.1f}{SPACE}%"
-        found.append(Tile(inside, f"of the targets lie in 90{SPACE}% intervals"))
-    return found
-
-
-def _part_tiles(parts: Parts, unit: str) -> list[Tile]:
-    """Noise and disagreement, as shares where they are shares of a whole."""
-    meanings = ("of it is noise", "of it is disagreement between the models")
-    values = [parts.bayes, parts.excess]
-    shown = [percent(value / parts.total) if parts.has_shares else number(value) for value in values]
-    return [Tile(value, meaning, "" if parts.has_shares else unit) for value, meaning in zip(shown, meanings, strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from uqprism.files.paths import named_by_stem
 from uqprism.measures import MeasuresLike, select_measures
 from uqprism.plots.words import ErrorWords
 from uqprism.report.memory import few_measures, from_memory, shown_columns, usual_measures
+from uqprism.report.naming import identifier, split_unit
 from uqprism.report.subject import MeasurePair, Rows, Subject
 
 if TYPE_CHECKING:
@@ -33,9 +34,10 @@ def read_subject(
     columns: Columns | None = None,
     measures: MeasuresLike = None,
     rule: str = "crps",
-    unit: str = "",
+    unit: str | None = None,
     title: str | None = None,
     show: Sequence[str] | None = None,
+    id: Any = None,
 ) -> Subject:
     """Read everything that a report says about its rows; `write_report` describes the arguments."""
     read = _from_file if _is_file(source) else from_memory
@@ -49,14 +51,25 @@ def read_subject(
         asked=measures,
         rule=rule,
         show=show,
+        id=id,
     )
+    name, unit = _target_words(target, unit)
     return replace(
         subject,
         title=title or subject.title,
         unit=unit,
-        target_name=target if isinstance(target, str) else "target",
+        target_name=name,
         error_words=_error_words(error, has_target=target is not None, unit=unit),
     )
+
+
+def _target_words(target: Any, unit: str | None) -> tuple[str, str]:
+    """What the target is called, and its unit: the one given, or else the one in the name of the column."""
+    name = target if isinstance(target, str) else getattr(target, "name", None)  # a pandas series has a name
+    if not isinstance(name, str):
+        return "", unit or ""
+    short, found = split_unit(name)
+    return (short, found) if unit in {None, found} else (name, unit or "")
 
 
 def _error_words(error: Any, *, has_target: bool, unit: str) -> ErrorWords:
@@ -74,11 +87,21 @@ def _is_file(source: Any) -> bool:
 
 
 def _from_file(
-    source: Any, columns: Columns, *, target: Any, prediction: Any, error: Any, ood: Any, asked: Any, rule: str, show: Any
+    source: Any,
+    columns: Columns,
+    *,
+    target: Any,
+    prediction: Any,
+    error: Any,
+    ood: Any,
+    asked: Any,
+    rule: str,
+    show: Any,
+    id: Any,
 ) -> Subject:
     from uqprism.files.points import Points
 
-    for name, value in {"target": target, "prediction": prediction, "error": error}.items():
+    for name, value in {"target": target, "prediction": prediction, "error": error, "id": id}.items():
         if value is not None and not isinstance(value, str):
             raise ArgumentError(f"{name} must be the name of a column for a file, got {type(value).__name__}")
     points = source if isinstance(source, Points) else Points.of(source, columns)
@@ -87,8 +110,9 @@ def _from_file(
     n_given = len(next(iter(measures.values())))
     # What the page shows anyway is no further column.
     taken = {*points.scored, *_member_columns(points), target, prediction, None if target else error}
-    shown = shown_columns(points.names, show, taken)
-    points.take(shown, np.array([], dtype=np.intp))  # refuses an unknown column before any work
+    named_by = id or _identifier(points, taken)
+    shown = shown_columns(points.names, show, {*taken, named_by})
+    points.take([*shown, *([named_by] if named_by else [])], np.array([], dtype=np.intp))  # refuses an unknown column early
     subject = Subject(
         title=points.paths[0].name,
         measures=measures,
@@ -102,8 +126,23 @@ def _from_file(
         error=_error_of_file(points, target, prediction, error) if n_given > 1 or target is None else None,
         ood=_ood_of_file(points, ood, names, pair),
         columns_at=lambda places: points.take(shown, places) if shown else {},
+        id_name=named_by,
+        ids_at=lambda places: points.take([named_by], places)[named_by],
     )
     return _with_members(subject, points)
+
+
+def _identifier(points: Points, taken: Collection[str | None]) -> str:
+    """The column that identifies the rows: the named index of a frame that was saved, or one that is named like an identifier."""
+    index = (getattr(points.schema, "pandas_metadata", None) or {}).get("index_columns", [])
+    saved = [name for name in index if isinstance(name, str) and not name.startswith("__index_level_")]
+    others = [name for name in points.names if name not in taken]
+
+    def is_unique(name: str) -> bool:
+        column = points.column(name)
+        return bool(column.null_count == 0 and len(column) == len(column.unique()))
+
+    return next((name for name in saved if name in others and is_unique(name)), "") or identifier(others, is_unique)
 
 
 def _chosen_of_file(points: Points, asked: Any, rule: str) -> tuple[list[str], MeasurePair]:

@@ -11,7 +11,8 @@ from uqprism.measures.vocabulary import measure_in_words, rule_words
 from uqprism.report import charts, tables
 from uqprism.report.charts import Chart
 from uqprism.report.findings import FEWEST_TO_HAND_OVER, OOD, SELECTIVE, ReportFindings
-from uqprism.report.formatting import count
+from uqprism.report.formatting import SPACE, count, number
+from uqprism.report.sentences import penalty
 from uqprism.report.subject import Subject
 from uqprism.report.tables import Column, Name, PageTable
 from uqprism.support.citation import citation
@@ -19,6 +20,12 @@ from uqprism.support.versions import versions
 from uqprism.tasks.task import Task, all_tasks, recommend
 
 NOT_FROM_THESE = "Whether the predicted intervals hold as many targets as they promise cannot be told from {}: that needs {}."
+DEFINITIONS = {
+    "noise": "(aleatoric uncertainty) stays however much data there is: with the same inputs, outcomes still differ.",
+    "disagreement": "between the models (epistemic uncertainty) shows where they have seen too little: according to these "
+    "models, it is what more data could reduce.",
+}
+RANKS = "rank_correlation"
 KEPT = "the columns of the members, which uqprism score keeps with --keep-members"
 
 
@@ -35,7 +42,8 @@ class PageSection:
         tables: tables.
         facts: terms with their texts.
         verbatim: text to copy.
-        minor: whether a small screen shows only its paragraphs until asked for more.
+        folded: what unfolds the figures and tables, which are hidden until asked for; empty if they are shown.
+        sentences: a list of findings.
     """
 
     name: str
@@ -46,22 +54,31 @@ class PageSection:
     tables: Sequence[PageTable] = ()
     facts: Sequence[tuple[str, str]] = ()
     verbatim: str = ""
-    minor: bool = False
+    folded: str = ""
+    sentences: Sequence[str] = ()
 
 
-def all_sections(subject: Subject, findings: ReportFindings, *, resamples: int, seed: int, command: str) -> list[PageSection]:
-    """All sections, in the order of the page."""
-    found = [PageSection("summary", "Summary", "In short"), _rows(subject, findings)]
+def all_sections(
+    subject: Subject, findings: ReportFindings, found: Sequence[str], *, resamples: int, seed: int, command: str
+) -> list[PageSection]:
+    """All sections below the first screen, in the order of the page: what was found, then how it was found."""
+    several = [_summary(subject, findings, found), _rows(subject, findings), *_handing_over(subject, findings)]
     for task in all_tasks():
-        # Thresholds follow the tasks that they are for.
-        found += _handing_over(subject, findings) if task.name == "rank_correlation" else []
-        if task.name in {*findings.results, *findings.missing}:
-            found.append(_of_task(task, subject, findings))
+        if task.name in {*findings.results, *findings.missing} and task.name != RANKS:
+            several.append(_of_task(task, subject, findings))
         if task.name == SELECTIVE:
-            found += _calibration(subject, findings)
-    found.append(_advice(findings))
-    found.append(_methods(subject, resamples=resamples, seed=seed, command=command))
-    return found
+            several += _calibration(subject, findings)
+    several.append(_advice(findings))
+    several += [_of_task(task, subject, findings) for task in all_tasks() if task.name == RANKS and RANKS in findings.results]
+    several.append(_methods(subject, findings, resamples=resamples, seed=seed, command=command))
+    return several
+
+
+def _summary(subject: Subject, findings: ReportFindings, found: Sequence[str]) -> PageSection:
+    parts = findings.parts
+    words = list(DEFINITIONS.items())[: 1 if parts.is_one_model else 2]  # one model has no disagreement to define
+    how = penalty(parts, subject.pair.prediction, findings.average, intervals=findings.calibration is not None)
+    return PageSection("summary", "Findings", "What was found", sentences=found, facts=[*words, ("uncertainty", how)])
 
 
 def _rows(subject: Subject, findings: ReportFindings) -> PageSection:
@@ -69,18 +86,16 @@ def _rows(subject: Subject, findings: ReportFindings) -> PageSection:
     about = "Each row of the file is a point in the figures. Noisy rows are on the right; more data does not change that."
     if not parts.is_one_model:
         about += " Rows on which the models disagree are at the top; according to these models, more data like them could help."
-    numbered = "Rows have the numbers they have in the file; the first is row 0."
+    about += " Rows have the numbers they have in the file; the first is row 0."
+    if parts.is_square:
+        about += " Noise and disagreement are shown as roots of the squared error."
     found = [tables.by_origin(subject, shares=parts.has_shares)] if subject.ood_pairs else []
     kinds = ["bayes"] if parts.is_one_model or parts.agree else ["excess", "bayes"]  # disagreement is then zero in every row
-    found += [tables.most_uncertain(subject, by) for by in kinds] if subject.n_rows > 1 else []
-    return PageSection(
-        "rows",
-        "Rows",
-        "Which rows are uncertain, and why",
-        [f"{about} {numbered}"],
-        [charts.scatter(subject), charts.distributions(subject)],
-        found,
-    )
+    if subject.n_rows > 1:
+        found += [tables.to_check(subject, findings.first, findings.leads[SELECTIVE])]
+        found += [tables.most_uncertain(subject, by) for by in kinds]
+    drawn = [charts.scatter(subject), charts.distributions(subject)]
+    return PageSection("rows", "Rows", "Which rows are uncertain, and why", [about], drawn, found)
 
 
 def _handing_over(subject: Subject, findings: ReportFindings) -> list[PageSection]:
@@ -111,7 +126,8 @@ def _of_task(task: Task, subject: Subject, findings: ReportFindings) -> PageSect
         drawn.append(charts.errors(subject, findings))
     table = tables.of_result(result, subject)
     shown = [table] if table is not None else []
-    return PageSection(name, short, title, [section.about], drawn, shown, minor=task.name == "rank_correlation")
+    folded = "Show the map of all pairs, and which measures are alike" if task.name == RANKS else ""
+    return PageSection(name, short, title, [section.about], drawn, shown, folded=folded)
 
 
 def _calibration(subject: Subject, findings: ReportFindings) -> list[PageSection]:
@@ -121,8 +137,8 @@ def _calibration(subject: Subject, findings: ReportFindings) -> list[PageSection
         known = subject.error is not None and subject.n_rows > 1
         return [PageSection("calibration", "Intervals", title, [why])] if known else []
     about = (
-        "The models together predict a distribution for each row (their mixture). A central interval of 90 % should hold nine "
-        "targets in ten; grey is what chance allows if the rows are independent of each other."
+        "The models together predict a distribution for each row (their mixture). A central interval of 90\u00a0% should "
+        "hold nine targets in ten; grey is what chance allows if the rows are independent of each other."
     )
     return [PageSection("calibration", "Intervals", title, [about], charts.calibration(findings))]
 
@@ -177,23 +193,25 @@ def _advised(task: str, findings: ReportFindings) -> tuple[str, str, str]:
         return TO_LABEL, "by advice, with scores by rank", LABELLING
     choice = findings.choices.get(task)
     if choice is not None:
-        return choice.measure, "on these rows", _readable(choice.reason)
+        return choice.measure, "on these rows", _readable(choice.reason, list(choice.result))
     return recommend(task).measure, "by the paper", _readable(recommend(task).reason)
 
 
-def _readable(reason: str) -> str:
+def _readable(reason: str, measures: Sequence[str] = ()) -> str:
+    for name in sorted(measures, key=len, reverse=True):  # the name of one may begin that of another
+        reason = reason.replace(name, f"“{measure_in_words(name) or name}”")
     for code, word in (  # the same reasons appear in Python, with its names
         ("prr_paper", "paper's PRR"),
         ("auroc", "AUROC"),
         ("+-", "±"),
-        ("95%", "95 %"),
+        ("95%", f"95{SPACE}%"),
         ("rank the points", "order the rows"),
     ):
         reason = reason.replace(code, word)
     return reason
 
 
-def _methods(subject: Subject, *, resamples: int, seed: int, command: str) -> PageSection:
+def _methods(subject: Subject, findings: ReportFindings, *, resamples: int, seed: int, command: str) -> PageSection:
     names = list(subject.measures)
     rules = dict.fromkeys(name.split(".")[0] for name in names if measure_in_words(name))
     roles = dict.fromkeys(role for name in names if measure_in_words(name) for role in name.split(".")[2:])
@@ -204,7 +222,8 @@ def _methods(subject: Subject, *, resamples: int, seed: int, command: str) -> Pa
         ("numbers", "from all rows used; figures say where they draw a sample"),
         (
             "measures",
-            f"{len(names)}, under {', '.join(rule_words(rule).name for rule in rules)}; named rule.risk.prediction.truth",
+            f"{len(names)}, under {', '.join(rule_words(rule).name for rule in rules)}; their technical names are "
+            "rule.risk.prediction.truth",
         ),
         (
             "risks",
@@ -213,16 +232,21 @@ def _methods(subject: Subject, *, resamples: int, seed: int, command: str) -> Pa
         ),
         ("prediction, truth", "which distribution is judged, and which is taken as the truth; both are approximations"),
         *((f"{role} (approximation)", approximations.get(role).meaning) for role in roles),
-        *([("variant", "a measure with another approximation than each model in turn")] if set(roles) - {"members"} else []),
+        (
+            "shown by",
+            f"noise by {subject.pair.bayes}, disagreement by {subject.pair.excess}, rows to check by {findings.leads[SELECTIVE]}",
+        ),
         ("exactness", _exactness(subject)),
         (
             "intervals",
-            f"95 % of {resamples} resamples of the rows, seed {seed}" if resamples else "none: no resamples were asked for",
+            f"95{SPACE}% of {resamples:,} resamples of the rows, seed {seed}"
+            if resamples
+            else "none: no resamples were asked for",
         ),
         ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),
     ]
     facts += [("command", command)] if command else []
-    return PageSection("methods", "Methods", "How it was made, and how to cite it", facts=facts, verbatim=citation(), minor=True)
+    return PageSection("methods", "Methods", "How it was made, and how to cite it", facts=facts, verbatim=citation())
 
 
 def _exactness(subject: Subject) -> str:
@@ -234,5 +258,5 @@ def _exactness(subject: Subject) -> str:
             method, tolerance = subject.exactness[name]
             found[method, tolerance] = found.get((method, tolerance), 0) + 1
     return "; ".join(
-        f"{count(n, 'measure')} by {method}, relative error up to {tolerance:.0e}" for (method, tolerance), n in found.items()
+        f"{count(n, 'measure')} by {method}, relative error up to {number(tolerance)}" for (method, tolerance), n in found.items()
     )

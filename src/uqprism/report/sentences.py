@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from uqprism.ensemble.approximations import approximations
-from uqprism.measures.vocabulary import ONE_MODEL, measure_in_words, risk_unit, rule_words, unit_in_words
+from uqprism.measures.vocabulary import ONE_MODEL, measure_in_words, rule_words, unit_in_words
 from uqprism.plots.words import UNNAMED, ErrorWords, from_set
 from uqprism.report.findings import OOD, SELECTIVE, Missed, Parts, RealisedPenalty, ReportFindings
 from uqprism.report.formatting import SPACE, amount, amounts, count, percent
@@ -16,6 +16,7 @@ from uqprism.tasks.result import TaskResult
 
 HANDED_OVER = 10  # percent
 UNNOTICED = 0.6  # an AUROC up to this is little better than guessing
+COULD_HELP = "disagreement between the models, which more data like these rows could reduce"
 LITTLE = 0.05  # of the penalty: below this share, less disagreement would hardly change it
 ONE_ROW = "Only one row has a target. Whether uncertainty finds errors, and whether intervals hold, takes more rows."
 
@@ -44,37 +45,40 @@ def summary(subject: Subject, findings: ReportFindings) -> dict[str, str]:
 
 
 def split(parts: Parts) -> str:
-    """How the expected penalty divides into noise and disagreement."""
-    rule, several = rule_words(parts.rule).name, parts.n_rows > 1
+    """How uncertain the predictions are, and how that divides into noise and disagreement: the first sentence of the page."""
     whose = "this model" if parts.is_one_model else f"these {f'{parts.n_members:,} ' if parts.n_members else ''}models"
-    # With one number of decimals, so that readers can add the parts.
-    total, bayes, excess = amounts([parts.total, parts.bayes, parts.excess], parts.risk_unit)
-    if parts.is_one_model or parts.agree:
-        total = amount(parts.total, parts.risk_unit)
-    head = f"According to {whose}, the expected penalty ({rule}) {'' if several else 'of the only row '}is {total}"
-    head += f" on average over {count(parts.n_rows, 'row')}" if several else ""
+    several, unit = parts.n_rows > 1, parts.shown_unit
+    size = amount(parts.shown(parts.total), unit)
+    of = f" of {parts.target}" if parts.target else ""
+    by = " by one of them" if parts.prediction == "members" and not parts.is_one_model and not parts.agree else ""
+    what = f"{'' if several else 'in the only row '}a prediction{of}{by} is"
+    head = f"According to {whose}, {what} uncertain by {size}{' on average' if several else ''}"
+    if parts.total == 0.0:
+        return f"According to {whose}, {what} not uncertain at all: no noise, and no disagreement."
     if parts.is_one_model:
         return f"{head}, {ONE_MODEL}"
     if parts.agree:
-        return (
-            f"{head}, all of it noise: they agree everywhere. Models that are copies of each other agree too, so make sure "
-            "that they were trained to differ."
-        )
+        return f"{head}, all of it noise: they agree in every row, as copies of one model would."
     if not parts.has_shares:
-        why = "has no natural zero" if rule_words(parts.rule).may_be_negative else "is negative in some rows"
-        return (
-            f"{head}: {bayes} is noise, and {excess} is disagreement between the models, which more data like these rows could "
-            f"reduce. The {rule} {why}, so these are not shares of a whole; the CRPS gives shares."
+        total, bayes, excess = amounts([parts.total, parts.bayes, parts.excess], unit)
+        rule = rule_words(parts.rule).name
+        penalty = (
+            f"the expected penalty ({rule}) {'is' if several else 'of the only row is'} {total}{' on average' if several else ''}"
         )
-    shares = percent(parts.bayes / parts.total), percent(parts.excess / parts.total)
-    return (
-        f"{head}: {bayes} of it ({shares[0]}) is noise, which more data would not reduce, and {excess} ({shares[1]}) is "
-        f"disagreement between the models, which more data like these rows could reduce."
-    )
+        return f"According to {whose}, {penalty}: {bayes} is noise, and {excess} is {COULD_HELP}."
+    bayes, excess = map(percent, parts.shares)
+    this = "of the squared error" if parts.is_square else "of this"
+    return f"{head}: {bayes} {this} is noise, which more data would not reduce, and {excess} is {COULD_HELP}."
+
+
+def amounts_of(parts: Parts) -> tuple[str, str]:
+    """The mean noise and the mean disagreement with their unit, as the page shows them."""
+    bayes, excess = amounts([parts.shown(parts.bayes), parts.shown(parts.excess)], parts.shown_unit)
+    return bayes, excess
 
 
 def penalty(parts: Parts, prediction: str, average: float | None, *, intervals: bool) -> str:
-    """What the penalty is, and of which prediction.
+    """How uncertainty is counted, and of which prediction.
 
     Args:
         parts: of the rows.
@@ -83,13 +87,21 @@ def penalty(parts: Parts, prediction: str, average: float | None, *, intervals: 
         intervals: whether intervals are shown, which are those of the average.
     """
     words, unit = rule_words(parts.rule), unit_in_words(parts.rule, parts.unit)
-    text = f"The penalty is the {words.name}{f', in {unit}' if unit else ''}: {words.cost}. Lower is better."
+    counted = f"expected {words.name}{f', in {unit}' if unit else ''}"
+    counted = f"root of the expected {words.name}" if parts.is_square else counted
+    text = f"Uncertainty is counted as the {counted}: {words.cost}. Lower is better."
+    if not parts.has_shares and parts.total != 0.0:
+        why = "has no natural zero" if words.may_be_negative else "is negative in some rows"
+        text += f" The {words.name} {why}, so the parts are not shares of a whole; the CRPS gives shares."
+    if parts.is_square:
+        text += " Shares are shares of the squared error; the roots of the parts do not add up."
     if parts.is_one_model or parts.agree or prediction not in approximations:
         return text
-    text += f" The expected penalty is that of predicting with {approximations.get(prediction).prediction}"
+    text += f" It is that of predicting with {approximations.get(prediction).prediction}"
     if prediction == "members":
         text += "; predicting with their average costs less"
-        text += f", {amount(average, parts.risk_unit)} instead of {amount(parts.total, parts.risk_unit)}" if average else ""
+        before, after = (amount(parts.shown(each), parts.shown_unit) for each in (parts.total, average or 0.0))
+        text += f", {after} instead of {before}" if average else ""
     shown = " The intervals shown are those of the average, and so are the errors, unless predictions were given."
     return f"{text}.{shown if intervals else ''}"
 
@@ -97,8 +109,9 @@ def penalty(parts: Parts, prediction: str, average: float | None, *, intervals: 
 def realised(found: RealisedPenalty, parts: Parts) -> str:
     """Whether the penalty was as large as expected."""
     who = "the model" if parts.is_one_model else "the average of the models"
-    expected, came = amounts([found.expected, found.realised], parts.risk_unit)
-    head = f"With the targets known, {who} cost {came} per row on average, and {expected} was expected"
+    expected, came = amounts([parts.shown(found.expected), parts.shown(found.realised)], parts.shown_unit)
+    counted = "root mean squared error" if parts.is_square else f"mean {rule_words(parts.rule).name}"
+    head = f"With the targets known, {who} turned out to be off by {came} ({counted}), and {expected} was expected"
     if not found.beyond_chance:
         return f"{head}: the difference is within chance."
     sure = "surer than they should be, or off" if found.realised > found.expected else "less sure than they could be"
@@ -127,17 +140,17 @@ def rows_to_look_at(parts: Parts) -> str:
     """Which rows are the most uncertain of each kind."""
     if parts.n_rows < 2:
         return ""
-    bayes, excess = (amount(value, parts.risk_unit) for value in parts.largest)
+    bayes, excess = (amount(parts.shown(value), parts.shown_unit) for value in parts.largest)
     many = parts.as_extreme[0]
-    noisiest = f"The noisiest row is row {parts.noisiest} (noise {bayes})."
+    noisiest = f"The noise is largest in {parts.noisiest} ({bayes})."
     if many > 1:
         noisiest = f"{'All' if many == parts.n_rows else f'{many:,}'} rows share the largest noise ({bayes})."
     if parts.is_one_model or parts.agree:
         return noisiest
     ties = f", and as much in {count(parts.as_extreme[1] - 1, 'other row')}" if parts.as_extreme[1] > 1 else ""
     return (
-        f"The models disagree most in row {parts.least_known}{ties} (disagreement {excess}): by their estimate, more data like "
-        f"it could help most. {noisiest}"
+        f"The models disagree most in {parts.least_known}{ties} ({excess}): by their estimate, more data like it could help "
+        f"most. {noisiest}"
     )
 
 
@@ -149,7 +162,7 @@ def handing_over(result: TaskResult, measure: str, words: ErrorWords) -> str:
     if n_rows < HANDED_OVER:
         return f"{start} With {count(n_rows, 'row')} there is no tenth to hand over."
     after = float(words.shown(result.metrics[f"error_at_{100 - HANDED_OVER}"][measure]))
-    which = f"the {HANDED_OVER} % most uncertain rows (by {measure_in_words(measure) or measure})"
+    which = f"the {HANDED_OVER}{SPACE}% most uncertain rows (by {measure_in_words(measure) or measure})"
     if not after < before:
         doubt = "here the uncertainty does not tell where errors are large"
         return f"{start} Without {which} it would be {amount(after, words.unit)}: {doubt}."
@@ -197,11 +210,11 @@ def disagreement_on_ood(known: Parts, others: Mapping[str, Parts]) -> str:
     shares = all(each.has_shares for each in (known, *others.values()))
 
     def much(each: Parts) -> str:
-        return percent(each.excess / each.total) if shares else amount(each.excess, each.risk_unit)
+        return percent(each.shares[1]) if shares else amount(each.shown(each.excess), each.shown_unit)
 
     listed = [f"{much(each)} in rows {from_set(name)}" for name, each in others.items()]
     if shares:
-        listed[0] = listed[0].replace(" in rows", " of the expected penalty in rows", 1)
+        listed[0] = listed[0].replace(" in rows", " of the uncertainty in rows", 1)
     return f"Disagreement {'makes up' if shares else 'is'} {', '.join(listed)}, and {much(known)} in the known rows."
 
 
@@ -253,51 +266,3 @@ def named(measure: str) -> str:
     """A measure within a sentence, with the comma that ends its rule."""
     words = measure_in_words(measure)
     return f"the {words}," if words else measure
-
-
-# What to do next ------------------------------------------------------------------------------------------------------
-
-
-def advice(subject: Subject, findings: ReportFindings) -> list[str]:
-    """What to do next, the most important first; nothing for a single row."""
-    if subject.n_rows < 2:
-        return []
-    found = [_collect(findings), _hand_over(subject, findings), _recalibrate(findings.calibration)]
-    return [sentence for sentence in found if sentence]
-
-
-def _collect(findings: ReportFindings) -> str:
-    parts = findings.parts
-    if parts.is_one_model:
-        return "Train several models that differ (other seeds, other samples of the data), to see how far they disagree."
-    if parts.agree:
-        return ""
-    *first, last = findings.collect
-    like = f"rows {', '.join(map(str, first))} and {last}" if first else f"row {last}"
-    if parts.has_shares and parts.excess < LITTLE * parts.total:
-        return (
-            f"Do not expect much of more data of this kind: according to these models, noise is "
-            f"{percent(parts.bayes / parts.total)} of the penalty. Inputs that explain the noise would help more. If you collect "
-            f"data, collect some like {like}."
-        )
-    return f"Collect data like {like}: according to these models, that could help most."
-
-
-def _hand_over(subject: Subject, findings: ReportFindings) -> str:
-    if findings.tenth is None:
-        return ""
-    measure, result = findings.leads[SELECTIVE], findings.results.get(SELECTIVE)
-    if result is not None and not result.metrics["error_at_90"][measure] < float(result.settings["mean_error"]):
-        return f"Do not hand over rows by {named(measure).rstrip(',')}: here it does not find the large errors."
-    unit = risk_unit(measure.partition(".")[0], subject.unit) if measure_in_words(measure) else ""
-    ties = ", and ties allow no fewer" if findings.tenth.tied else ""
-    threshold = f"{findings.tenth.shortest}{SPACE if unit else ''}{unit}"
-    share = percent(findings.tenth.share)  # not always a tenth: rows that tie go together
-    return f"Hand over rows in which {named(measure)} is {threshold} or more ({share} of the known rows{ties})."
-
-
-def _recalibrate(found: Calibration | None, level: float = 0.9) -> str:
-    if found is None or (verdict := found.verdict(level)) == "about right":
-        return ""
-    change = "widen" if verdict == "too narrow" else "narrow"
-    return f"Recalibrate before you rely on intervals: they are {verdict}, so {change} them until held-out rows agree."

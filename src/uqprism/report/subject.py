@@ -12,10 +12,12 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import InvalidValueError
 from uqprism.families.quadrature import Exactness
 from uqprism.measures import Measure
+from uqprism.measures.vocabulary import is_square
 from uqprism.plots.words import ErrorWords
 
 MeasureColumns = Mapping[str, np.ndarray]
 
+LONGEST_NAME = 40  # characters of a row's identifier in a sentence
 SINGLE = {"mixture", "matched", "pooled"}  # one distribution each, so two of them differ in shape only
 
 
@@ -70,6 +72,12 @@ class MeasurePair:
         )
 
 
+def cut(value: Any, length: int) -> str:
+    """A value as text on one line, cut where it is longer than this."""
+    text = "" if value is None else " ".join(str(value).split())
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
 def shows_disagreement(measure: Measure) -> bool:
     """Whether an excess risk depends on how much the members disagree; between equal approximations it is always zero."""
     roles = {measure.prediction, measure.truth}
@@ -110,6 +118,29 @@ class Rows:
         """Whether both measures of the pair are known; a scored file of unfamiliar inputs may lack them."""
         return {self.pair.bayes, self.pair.excess} <= set(self.measures)
 
+    @property
+    def shown_parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Noise and disagreement as the page shows them: roots where they are squares of the target's unit."""
+        return self.shown(self.bayes), self.shown(self.excess)
+
+    def shown(self, risks: Any) -> Any:
+        """Risks of the pair's rule as the page shows them."""
+        return np.sqrt(np.maximum(risks, 0.0)) if is_square(self.pair.rule) else risks
+
+    def names_of(self, places: Sequence[int] | np.ndarray) -> list[str]:
+        """What the rows at these places are called in a sentence."""
+        return [f"{self.numbers[place]}" for place in places]
+
+    def called(self, places: Sequence[int] | np.ndarray) -> str:
+        """The rows at these places in a sentence: `rows 3, 14 and 15`, or their identifiers."""
+        *first, last = self.names_of(places)
+        many = f"{', '.join(first)} and {last}" if first else last
+        return f"row{'s' if first else ''} {self.before_name(last)}{many}"
+
+    def before_name(self, name: str) -> str:
+        """What tells an identifier from the number of a row."""
+        return ""
+
     @classmethod
     def of(cls, measures: MeasureColumns, pair: MeasurePair) -> Rows:
         """All rows of a table."""
@@ -139,10 +170,12 @@ class Subject(Rows):
         target: of each row, if known.
         error: of each row, if known.
         error_words: what to call the error.
-        target_name: what to call the target.
+        target_name: what to call the target, without its unit.
         unit: of the target; empty if unknown.
         ood: rows with unfamiliar inputs, by the name of their data set.
         columns_at: a function from places among the rows to further columns there, to show.
+        id_name: what the identifiers of the rows are called; empty if rows have numbers only.
+        ids_at: a function from places among the rows to their identifiers.
     """
 
     title: str
@@ -157,6 +190,20 @@ class Subject(Rows):
     unit: str = ""
     ood: Mapping[str, Rows] = field(default_factory=dict)
     columns_at: Callable[[np.ndarray], Mapping[str, Sequence[Any]]] = lambda _: {}
+    id_name: str = ""
+    ids_at: Callable[[np.ndarray], Sequence[Any]] = lambda _: ()
+
+    def names_of(self, places: Sequence[int] | np.ndarray) -> list[str]:
+        """The identifiers of these rows, or their numbers where there are none."""
+        numbers = super().names_of(places)
+        if not self.id_name:
+            return numbers
+        ids = self.ids_at(np.asarray(places, dtype=np.intp))
+        return [cut(given, LONGEST_NAME) or number for given, number in zip(ids, numbers, strict=True)]
+
+    def before_name(self, name: str) -> str:
+        """What tells an identifier that is a number from the number of a row."""
+        return f"with {cut(self.id_name, LONGEST_NAME)} " if self.id_name and name.isdecimal() else ""
 
     @property
     def n_members(self) -> int | None:
@@ -188,6 +235,7 @@ class Subject(Rows):
             measures={name: column[good] for name, column in self.measures.items()},
             numbers=self.numbers[good],
             columns_at=lambda places: self.columns_at(kept[places]),  # places among the rows that are left
+            ids_at=lambda places: self.ids_at(kept[places]),
             ensemble=None if self.ensemble is None else self.ensemble[good],
             error=None if self.error is None else self.error[good],
             target=None if self.target is None else self.target[good],

@@ -10,6 +10,14 @@
   prefersDark.addEventListener("change", name);
   name();
 
+  const names = document.getElementById("names");
+  names.hidden = false;
+  names.addEventListener("click", () => {
+    const shown = root.toggleAttribute("data-names");
+    names.setAttribute("aria-pressed", String(shown));
+    fits();
+  });
+
   for (const button of document.querySelectorAll("button.all")) {
     const more = button.parentElement.querySelector("tbody.more");
     more.hidden = true;
@@ -24,9 +32,16 @@
   addEventListener("resize", fits);
   addEventListener("toggle", fits, true); // a table that was folded away had no width
   const long = document.querySelectorAll("details.long");
-  if (matchMedia("(max-width: 480px)").matches) { for (const each of long) { each.open = false; } }
+  if (matchMedia("(max-width: 560px)").matches) { for (const each of long) { each.open = false; } }
   fits();
-  addEventListener("beforeprint", () => { for (const each of long) { each.open = true; } });
+  addEventListener("beforeprint", () => { for (const each of document.querySelectorAll("main details")) { each.open = true; } });
+  // A link into something folded away opens it.
+  const reveal = () => {
+    const aim = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (const each of aim ? aim.querySelectorAll(":scope > details") : []) { each.open = true; }
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
 
   for (const source of document.querySelectorAll("script[data-dots]")) {
     const figure = source.closest("figure");

@@ -1,0 +1,151 @@
+"""What to do next: the three actions of the first screen, each about rows of this file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from uqprism.measures.vocabulary import measure_in_words, risk_unit
+from uqprism.plots.words import from_set
+from uqprism.report.findings import SELECTIVE, Example, Missed, ReportFindings
+from uqprism.report.formatting import amount, amounts, between, count, exact, percent, with_unit
+from uqprism.report.sentences import LITTLE, named
+from uqprism.report.subject import Subject
+from uqprism.tasks.calibration import Calibration
+
+SHOWN = 3
+LEVEL = 0.9
+
+
+@dataclass(frozen=True)
+class Action:
+    """Something to do.
+
+    Attributes:
+        do: what, in a few words.
+        why: about which rows, and what it is good for.
+        section: where the page says more.
+    """
+
+    do: str
+    why: str
+    section: str
+
+    def __str__(self) -> str:
+        return f"{self.do}. {self.why}"
+
+
+def actions(subject: Subject, findings: ReportFindings) -> list[Action]:
+    """What to do next, the most important first."""
+    found = [
+        _check(subject, findings),
+        _collect(subject, findings),
+        *([_notice(findings.missed[0])] if findings.missed else []),
+        _intervals(subject, findings),
+        _targets(subject),
+        _threshold(subject, findings),
+    ]
+    return [action for action in found if action is not None][:SHOWN]
+
+
+def _check(subject: Subject, findings: ReportFindings) -> Action | None:
+    """Hand the most uncertain rows to somebody, if that finds errors."""
+    if subject.n_rows < 2 or findings.is_level:
+        return None
+    first = subject.called(findings.first[:3])
+    if findings.tenth is None:
+        return Action(f"Check {subject.called(findings.first[:1])} first", "It is the most uncertain of these rows.", "rows")
+    do = f"Check these {count(len(findings.first), 'row')} first"
+    result = findings.results.get(SELECTIVE)
+    if result is None:
+        return Action(do, f"They are the most uncertain. Begin with {first}.", "check")
+    words, measure = subject.error_words, findings.leads[SELECTIVE]
+    before = float(words.shown(float(result.settings["mean_error"])))
+    after = float(words.shown(result.metrics["error_at_90"][measure]))
+    shown = amounts([before, after], words.unit)
+    if not after < before:
+        why = (
+            f"Here it does not find the errors: without the most uncertain tenth the {words.name} is {shown[1]}, not {shown[0]}."
+        )
+        return Action("Do not pick rows to check by uncertainty alone", why, "selective")
+    tenth = f"Without the most uncertain tenth the {words.name} is {shown[1]}, not {shown[0]}"
+    return Action(do, f"Begin with {first}. {tenth}.", "check")
+
+
+def _collect(subject: Subject, findings: ReportFindings) -> Action:
+    parts = findings.parts
+    if parts.is_one_model:
+        why = "Other seeds, or other samples of the data. How far they disagree shows what more data could reduce."
+        return Action("Train several models that differ", why, "rows")
+    if parts.agree:
+        return Action("Make sure that the models differ", "They agree in every row, as copies of one model would.", "rows")
+    like = subject.called(findings.collect)
+    if parts.has_shares and parts.shares[1] < LITTLE:
+        why = (
+            f"More data like these would change little: according to these models {percent(parts.shares[0])} is noise. The "
+            f"models disagree most in {like}."
+        )
+        return Action("Look for inputs that explain the noise", why, "most-noise")
+    where = f"{count(parts.half, 'row')} ({percent(parts.half / parts.n_rows)})"
+    why = f"There the models disagree most, so such data could help most. Half of all disagreement is in {where}."
+    return Action(
+        f"Collect more data like {like}",
+        why if subject.n_rows > 1 else "According to these models, more data like it could help.",
+        "most-disagreement" if subject.n_rows > 1 else "rows",
+    )
+
+
+def _notice(missed: Missed) -> Action:
+    """Use another measure against unfamiliar inputs, or none."""
+    head = f"A threshold on {named(missed.by)} finds {percent(missed.caught)} of the rows {from_set(missed.name)};"
+    if missed.caught_instead > 0.5:
+        why = f"{head} one on {named(missed.instead)} finds {percent(missed.caught_instead)}."
+        return Action("Find unfamiliar rows by another measure", why, "threshold")
+    return Action("Do not count on noticing unfamiliar rows", f"{head} no other measure here does much better.", "ood")
+
+
+def _intervals(subject: Subject, findings: ReportFindings) -> Action | None:
+    found, example = findings.calibration, findings.example
+    if example is None:
+        return None
+    if found is not None and (verdict := found.verdict(LEVEL)) != "about right":
+        change = "Widen" if verdict == "too narrow" else "Narrow"
+        why = f"{_held(found)}: {verdict}. up.recalibrate adjusts them on rows with known targets."
+        return Action(f"{change} the intervals before you use them", why, "calibration")
+    known = (
+        f" {_held(found)}."
+        if found is not None
+        else ""
+        if subject.target is not None
+        else " Known targets (--target) would tell whether such intervals hold."
+    )
+    return Action(
+        "Use intervals, not the number alone", _between(example, subject.unit) + known, "calibration" if found else "check"
+    )
+
+
+def _held(found: Calibration) -> str:
+    inside = 100.0 * float(found.coverage(LEVEL)[0])
+    return f"Intervals for {percent(LEVEL)} of the targets hold {inside:.1f}\u00a0%"
+
+
+def _between(example: Example, unit: str) -> str:
+    name = f"{example.name[:1].upper()}{example.name[1:]}"
+    interval = between(example.low, example.high, unit)
+    return f"{name}: the prediction is {amount(example.prediction, unit)}, the models' 90\u00a0% interval {interval}."
+
+
+def _targets(subject: Subject) -> Action | None:
+    if subject.target is not None or subject.error is not None:
+        return None
+    why = "With what happened in some rows (--target), this page tells whether the uncertainty finds the errors."
+    return Action("Add the targets that are known", why, "methods")
+
+
+def _threshold(subject: Subject, findings: ReportFindings) -> Action | None:
+    """Treat new rows alike."""
+    if findings.tenth is None or findings.is_level:
+        return None
+    measure = findings.leads[SELECTIVE]
+    unit = risk_unit(measure.partition(".")[0], subject.unit) if measure_in_words(measure) else ""
+    why = f"Those in which {named(measure)} is {with_unit(exact(findings.tenth.shortest), unit)} or more."
+    return Action("Hand over such rows when new ones come", why, "threshold")
