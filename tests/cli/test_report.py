@@ -128,7 +128,7 @@ def test_bad_rows_are_named_or_left_out(report, tmp_path: Path) -> None:
     table.loc[40, "variance_7"] = -1.0
     table.loc[50, "y"] = np.nan
     options = ["--target", "y", "--title", "t"]
-    message = r"mine.csv: row 17: mean_3 must be finite, got null \(2 bad rows among rows 0 to 59\).*--on-bad drop"
+    message = r"mine.csv: row 17 \(line 19\): mean_3 must be finite, got null \(2 bad rows among rows 0 to 59\).*--on-bad drop"
     with pytest.raises(UqprismError, match=message):
         report(table, *options)
     result = run("report", tmp_path / "mine.csv", "--on-bad", "drop", "-o", tmp_path / "bad.html", *options, *FEW)
