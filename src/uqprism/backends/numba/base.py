@@ -17,16 +17,14 @@ All values are in the ensemble's centred coordinates (see `uqprism.families.cent
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 
+from uqprism.backends.numba.cache import KernelCache
 from uqprism.backends.program import TERMS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,24 +61,13 @@ def reduction(function: F) -> F:
 def kernel(function: F) -> F:
     """A kernel, compiled when first called and kept on disk for the next process.
 
-    Numba keeps it beside the source or, where that cannot be written, in the user's cache folder. Where neither can be
-    written it is compiled anew in each process. Numba looks for changes in the kernel's own file only; its pieces lie in
-    others, so here any change of this folder makes what was kept stale.
+    It is kept beside the source or, where that cannot be written, in the user's cache folder. Where neither can be written it is
+    compiled anew in each process.
     """
     compiled = numba.njit(**_OPTIONS)(function)
     with suppress(RuntimeError):  # no folder to cache in
-        compiled.enable_caching()
-        compiled._cache._cache_file._source_stamp = _digest()
+        compiled._cache = KernelCache(function)
     return cast("F", compiled)
-
-
-@cache
-def _digest() -> str:
-    """A hash of the code of all backends."""
-    found = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        found.update(path.read_bytes())
-    return found.hexdigest()
 
 
 @inlined
