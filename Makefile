@@ -4,7 +4,7 @@ BIN := .venv/bin
 TORCH := torch==2.13.0
 CORE := $(addprefix tests/,families rules ensemble measures backends support test_accuracy.py test_differentiation.py)
 
-.PHONY: demo test quick lint types docs bench clean
+.PHONY: demo test quick lint types docs bench dist clean
 .DEFAULT_GOAL := demo
 
 .venv/base: pyproject.toml
@@ -56,5 +56,16 @@ docs: .venv/dev
 bench: .venv/bench
 	$(BIN)/python benchmarks/run.py
 
+.venv/release: .venv/base
+	$(BIN)/python -m pip install --quiet --editable '.[release]'
+	touch $@
+
+## dist: the wheel and the source distribution, checked, and the wheel tried in an environment of its own
+dist: .venv/release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python release/try_wheel.py dist
+
 clean:
-	rm -rf .venv site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf dist .venv site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import uqprism as up
 from tests.conftest import run_python
+from uqprism.errors import install_command
 
 
 def test_the_public_names_agree() -> None:
@@ -93,7 +96,33 @@ except ImportError as error:
     assert isinstance(error, up.UqprismError)
     print(error)
 """
-    assert f"pip install 'uqprism[{extra}]'" in run_python(code, tmp_path)
+    assert f"[{extra}]'" in run_python(code, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("origin", "command"),
+    [
+        (None, "'uqprism[deep]'"),
+        ({"url": "file:///src/my%20uqprism", "dir_info": {"editable": True}}, "-e '/src/my uqprism[deep]'"),
+        ({"url": "file:///src/uqprism", "dir_info": {}}, "'/src/uqprism[deep]'"),
+        ({"url": "file:///x/uqprism-0.1.0.whl", "archive_info": {}}, "'uqprism[deep] @ file:///x/uqprism-0.1.0.whl'"),
+        ({"url": "https://x/y", "vcs_info": {"vcs": "git", "commit_id": "ab1"}}, "'uqprism[deep] @ git+https://x/y@ab1'"),
+    ],
+    ids=["index", "editable checkout", "checkout", "wheel", "repository"],
+)
+def test_extras_are_installed_from_where_the_package_came_from(
+    origin: dict[str, object] | None, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = None if origin is None else json.dumps(origin)
+    monkeypatch.setattr("importlib.metadata.distribution", lambda _: SimpleNamespace(read_text=lambda _: text))
+    assert install_command("deep") == f"pip install {command}"
+
+
+def test_in_the_checkout_itself_the_path_is_a_dot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    text = json.dumps({"url": tmp_path.as_uri(), "dir_info": {"editable": True}})
+    monkeypatch.setattr("importlib.metadata.distribution", lambda _: SimpleNamespace(read_text=lambda _: text))
+    monkeypatch.chdir(tmp_path)
+    assert install_command("deep") == "pip install -e '.[deep]'"
 
 
 def test_evaluate_stays_within_a_gigabyte() -> None:
@@ -134,6 +163,6 @@ def test_extras_are_those_of_the_design() -> None:
 
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    users = set(extras) - {"all", "bench", "docs", "test"}
+    users = set(extras) - {"all", "bench", "docs", "release", "test"}
     assert users == {"fast", "deep", "sklearn", "cli", "scale", "report", "pandas", "paper", "app", "jax"}
     assert set(extras["all"][0].removeprefix("uqprism[").removesuffix("]").split(",")) == users

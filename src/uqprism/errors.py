@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from enum import IntEnum
 from typing import Any
@@ -111,11 +112,30 @@ class ClusterError(UqprismError, OSError):
     """A cluster that cannot be reached, or could not do its work."""
 
 
+def install_command(extra: str) -> str:
+    """The command that adds an extra from where this package came from: a checkout, a file, a repository, or else an index."""
+    from importlib.metadata import PackageNotFoundError, distribution  # slow to import, and rarely needed
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        origin = json.loads(distribution("uqprism").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, OSError, ValueError):
+        origin = {}
+    url = str(origin.get("url", ""))
+    if "dir_info" in origin:
+        folder = unquote(urlsplit(url).path)
+        place = "." if os.path.abspath(folder) == os.path.abspath("") else folder
+        return f"pip install {'-e ' if origin['dir_info'].get('editable') else ''}'{place}[{extra}]'"
+    if "vcs_info" in origin:
+        url = f"{origin['vcs_info'].get('vcs', 'git')}+{url}@{origin['vcs_info'].get('commit_id', 'HEAD')}"
+    return f"pip install 'uqprism[{extra}]{f' @ {url}' if url else ''}'"
+
+
 class MissingExtraError(UqprismError, ImportError):
     """An optional dependency is not installed."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"{package} is not installed; it comes with: pip install 'uqprism[{extra}]'")
+        super().__init__(f"{package} is not installed; it comes with: {install_command(extra)}")
         self.package, self.extra = package, extra
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:

@@ -42,7 +42,7 @@ def test_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = up.evaluate(ordinary(), WANTED[:1])[WANTED[0]]
     monkeypatch.setattr(choose, "_installed", lambda _: False)
     choose._hint.cache_clear()
-    with pytest.warns(UserWarning, match=r"pip install 'uqprism\[fast\]'"):
+    with pytest.warns(UserWarning, match=r"pip install .*\[fast\]'"):
         table = up.evaluate(ordinary(), WANTED[:1])
     np.testing.assert_allclose(table[WANTED[0]], expected, rtol=1e-10)
     with warnings.catch_warnings():

@@ -73,7 +73,7 @@ def test_a_missing_package_names_its_extra(package: str, extra: str, arguments: 
     result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1 or arguments[0] == "reproduce"  # which prints how its jobs go
-    assert f"pip install 'uqprism[{extra}]'" in result.stderr
+    assert f"[{extra}]'" in result.stderr
     assert "uqprism demo deliveries" in result.stderr or arguments != ["demo"]
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from uqprism.errors import BadFileError, FileError
+import uqprism as up
+from uqprism.errors import ArgumentError, BadFileError, FileError
+from uqprism.plots.style import new_figure, save_as
 from uqprism.support.reading import npz_arrays, reading
 from uqprism.support.storage import TEMPORARY, atomic, atomic_path, save_arrays, sweep, write_text
+from uqprism.training.checkpoints import write_tensors
 
 
 def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
@@ -89,3 +94,74 @@ def test_arrays_of_any_name_are_saved_and_their_checksums_compared(tmp_path: Pat
         npz_arrays(tmp_path / "in.npz")
     with atomic(tmp_path / "in.npz") as file, pytest.raises(ValueError, match="Object arrays cannot be saved"):
         save_arrays(file, {"x": np.array([None])})
+
+
+def test_a_name_as_long_as_the_system_allows_can_be_written(tmp_path: Path) -> None:
+    """Temporary names are longer than the names of files, which must not matter."""
+    path = tmp_path / f"{'x' * 251}.txt"
+    write_text(path, "x")
+    assert path.read_text() == "x"
+    with atomic_path(path, "a" * 12) as temporary:
+        temporary.touch()
+        (tmp_path / "left.txt").touch()
+        os.link(temporary, tmp_path / "copy")
+    (tmp_path / "copy").rename(temporary)  # as after a kill
+    sweep(path, "a" * 12)
+    assert not temporary.exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_a_disk_that_is_found_full_at_the_end_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    write_text(tmp_path / "out.txt", "old")
+
+    def refuse(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(FileError, match=f"cannot write .*out.txt: {os.strerror(number)}"):
+        write_text(tmp_path / "out.txt", "new")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"out.txt": "old"}
+
+
+def test_devices_and_folders_are_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileError, match=r"pipe: it is no regular file; name a file"):
+        write_text(tmp_path / "pipe", "x")
+    with pytest.raises(FileError, match=r"it is a folder; name a file"):
+        write_text(tmp_path, "x")
+
+
+def test_names_that_are_not_unicode_become_replacement_characters(tmp_path: Path) -> None:
+    write_text(tmp_path / "out.txt", "caf\udce9 café")
+    assert (tmp_path / "out.txt").read_text() == "caf\ufffd café"
+
+
+ENS = up.EnsemblePrediction.gaussian(mean=[[0.0, 1.0, 3.0], [1.0, 2.0, 5.0]], variance=[[1.0, 1.0, 2.0], [1.0, 2.0, 1.0]])
+SAVING = {
+    "predictions": (ENS.save, ".npz"),
+    "measures": (lambda path: up.evaluate(ENS, "usual").save(path), ".npz"),
+    "result": (lambda path: up.selective_prediction(up.evaluate(ENS, "usual"), error=[1, 2, 3], resamples=0).save(path), ".npz"),
+    "result as JSON": (
+        lambda path: up.selective_prediction(up.evaluate(ENS, "usual"), error=[1, 2, 3], resamples=0).to_json(path),
+        ".json",
+    ),
+    "ranks": (lambda path: up.rank_correlation(up.evaluate(ENS, "usual")).save(path), ".npz"),
+    "ranks as JSON": (lambda path: up.rank_correlation(up.evaluate(ENS, "usual")).to_json(path), ".json"),
+    "report": (lambda path: up.write_report(ENS, path, resamples=0), ".html"),
+    "tensors": (lambda path: write_tensors(path, "x", {}, {}), ".safetensors"),
+    "picture": (lambda path: save_as(new_figure(1.0)[0], path), ".png"),
+}
+
+
+@pytest.mark.parametrize(("save", "usual"), SAVING.values(), ids=list(SAVING))
+@pytest.mark.usefixtures("undrawn")
+def test_the_ending_says_what_is_written_and_others_are_refused(
+    save: Callable[[Path], object], usual: str, tmp_path: Path
+) -> None:
+    for ending in {".csv", ".parquet", ".docx", ".npz", ".json", ".html"} - {usual}:
+        with pytest.raises(ArgumentError, match=rf"must end in .*\{usual}"):
+            save(tmp_path / f"x{ending}")
+    assert not list(tmp_path.iterdir())
+    for name in (f"x{usual}", f"X{usual.upper()}", "x"):
+        save(tmp_path / name)
+    assert len({(tmp_path / name).read_bytes()[:4] for name in (f"x{usual}", f"X{usual.upper()}", "x")}) == 1

@@ -18,7 +18,7 @@ import numpy as np
 from uqprism.arrays import Array, is_torch, is_transformed
 from uqprism.backends.reference import Computed, Reference, fits_one_part, put
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.errors import ArgumentError, MissingExtraError
+from uqprism.errors import ArgumentError, MissingExtraError, install_command
 from uqprism.families.gaussian import Gaussian
 from uqprism.measures import Measure
 
@@ -118,4 +118,4 @@ def _installed(package: str) -> bool:
 def _hint(package: str, extra: str) -> None:
     """Warn once that another package would make this faster."""
     # The level counts the calls between the user's and this one: evaluate, compute, choose.
-    warnings.warn(f"{package} is not installed, so this is slow; pip install 'uqprism[{extra}]'", stacklevel=5)
+    warnings.warn(f"{package} is not installed, so this is slow; {install_command(extra)}", stacklevel=5)
