@@ -92,7 +92,7 @@ WRONG = {
     "a name of many digits": (f"mean_{'1' * 5000},variance_0\n1,1\n", "a number of more than 18 digits; rename it"),
     "semicolons": ("mean_0;variance_0\n1,5;1\n", "the columns are separated by semicolons"),
     "one endless line": ("1," * (1 << 22), "its first line has more than 4,194,304 bytes"),
-    "one endless name": ("a" * (1 << 22), "field larger than field limit"),
+    "one endless name": ("a" * (1 << 22), "its first line has more than 4,194,304 bytes"),
     "many columns": (",".join(f"c{i}" for i in range(30_001)) + "\n", "holds 30,001 columns, more than 30,000"),
     "a row as long as a block": (HEADER + f"1,1,{'a' * (1 << 23)}\n", "a row has more than 4,194,304 bytes"),
 }

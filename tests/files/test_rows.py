@@ -81,3 +81,13 @@ def test_a_file_of_bad_rows_only(tmp_path: Path, on_bad: str) -> None:
     report = score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures=FEW, on_bad=on_bad)
     assert report.bad_rows == 2
     assert pq.read_table(tmp_path / "out.parquet").to_pydict() == {name: [None, None] if on_bad == "null" else [] for name in FEW}
+
+
+@pytest.mark.parametrize(("name", "value", "size"), [("mean_1", 1e308, "1e\\+150"), ("variance_1", 1e308, "1e\\+300")])
+def test_a_value_whose_square_is_infinite_is_bad(tmp_path: Path, name: str, value: float, size: str) -> None:
+    """Computing with it would give 0 or NaN without a word."""
+    frame = table(20).to_pydict()
+    frame[name][4] = value
+    path = write_table(pa.table(frame), tmp_path / "in.parquet")
+    refused(InvalidValueError, rf"row 4: {name} must be at most {size} in size, got 1e\+308", path, tmp_path / "out.parquet")
+    assert score(path, tmp_path / "out.parquet", on_bad="drop").bad_rows == 1

@@ -254,12 +254,12 @@ def _header(path: Path) -> list[str]:
     """The names in the first line; refuses a file without one, or with another separator."""
     with path.open("rb") as file:
         start = file.read(CSV_BLOCK)
+    if len(start) == CSV_BLOCK and not re.search(rb"[\r\n]", start):
+        raise BadFileError(path, f"its first line has more than {CSV_BLOCK:,} bytes; a CSV file begins with the names of columns")
     text = io.TextIOWrapper(io.BytesIO(start), "utf-8-sig", "surrogateescape", newline="")  # with a mark of spreadsheets or not
     names = next(csv.reader(text), [])
     if not names:
         raise BadFileError(path, "is empty; a CSV file begins with the names of its columns")
-    if len(start) == CSV_BLOCK and not re.search(rb"[\r\n]", start):
-        raise BadFileError(path, f"its first line has more than {CSV_BLOCK:,} bytes; a CSV file begins with the names of columns")
     if any("\udc80" <= mark <= "\udcff" for mark in "".join(names)):  # bytes that are no text
         raise BadFileError(path, f"its first line {UTF8}")
     for mark, word in SEPARATORS.items():

@@ -21,7 +21,7 @@ from uqprism.files.numbers import as_numbers, cell, is_text, mostly_text
 from uqprism.files.options import matching
 from uqprism.files.paths import Span, find_files
 from uqprism.files.read import InputFile, open_input, pa
-from uqprism.files.rows import complaint, good_rows
+from uqprism.files.rows import LARGEST, complaint, good_rows
 from uqprism.measures import is_measure, select_measures
 from uqprism.registry import unknown
 from uqprism.tasks.prediction_error import prediction_error
@@ -201,7 +201,7 @@ class Points:
     @cached_property
     def good(self) -> np.ndarray:
         """Which rows have valid members. Others raise an error, unless `on_bad` is "drop"."""
-        good = good_rows(*self.members)
+        good = good_rows(*self.members, self.layout.kind)
         if good is None:
             return np.ones(self.members[0].shape[1], dtype=bool)
         if self.on_bad == "error":
@@ -258,11 +258,11 @@ class Points:
     def _known(self, name: str) -> np.ndarray:
         """A column of finite numbers. Others raise an error; if `on_bad` is "drop", they become NaN."""
         values = self.read([name])[name]
-        bad = ~np.isfinite(values)
+        bad = ~(abs(values) <= LARGEST["mean"])
         if self.on_bad == "error" and bad.any():
             row = int(np.argmax(bad))
-            shown = self._shown(name, row)
-            wanted = "a number" if shown.startswith("'") else "finite"
+            shown, large = self._shown(name, row), np.isfinite(values[row])
+            wanted = "a number" if shown.startswith("'") else f"at most {LARGEST['mean']:.0e} in size" if large else "finite"
             more = f" ({bad.sum()} bad rows in all)" if bad.sum() > 1 else ""
             raise InvalidValueError(f"{self.title}: {self._place(row)}: {name} must be {wanted}, got {shown}{more}; {REMEDY}")
         return np.where(bad, np.nan, values)

@@ -19,6 +19,7 @@ from uqprism.files.read import Batch, InputFile, Schema, pa
 from uqprism.support.parallel import limited_to
 
 REMEDY = "repair it, or leave such rows empty or out with on_bad (--on-bad null, --on-bad drop)"
+LARGEST = {"mean": 1e150, "scale": 1e150, "variance": 1e300}  # the square of a larger distance is infinite
 BATCH_BYTES = 1 << 24  # of members and measures together, a few of which are in memory at a time
 
 
@@ -78,7 +79,7 @@ class Scorer:
         """The batch with its measures; `first_row` is its place in the file."""
         mean = _matrix(batch, self.layout.mean, self.dtype)
         spread = _matrix(batch, self.layout.spread, self.dtype)
-        good = good_rows(mean, spread)
+        good = good_rows(mean, spread, self.layout.kind)
         rows = batch.num_rows
         bad = 0 if good is None else rows - int(good.sum())
         if good is not None and self.options.on_bad == "error":
@@ -123,11 +124,14 @@ def complaint(
     """Which value of the first bad row is bad, and why; `shown` gives a cell as it was read."""
     row, bad = int(np.argmin(good)), int((~good).sum())
     for name, value in zip((*layout.mean, *layout.spread), (*mean[:, row], *spread[:, row]), strict=True):
-        positive = name in layout.spread
-        if not (np.isfinite(value) and (value > 0 or not positive)):
+        kind = layout.kind if name in layout.spread else "mean"
+        if not (abs(value) <= LARGEST[kind] and (value > 0 or kind == "mean")):
             break
     found = shown(name, row)
-    wanted = "a number" if found.startswith("'") else "finite and greater than zero" if positive else "finite"
+    wanted = "finite" if kind == "mean" else "finite and greater than zero"
+    if np.isfinite(value) and abs(value) > LARGEST[kind]:
+        wanted = f"at most {LARGEST[kind]:.0e} in size"
+    wanted = "a number" if found.startswith("'") else wanted
     more = f" ({bad} bad rows among rows {first_row} to {first_row + len(good) - 1})" if bad > 1 else ""
     return f"{place(first_row + row)}: {name} must be {wanted}, got {found}{more}"
 
@@ -160,14 +164,19 @@ def _matrix(batch: Batch, names: tuple[str, ...], dtype: np.dtype[Any]) -> np.nd
     return found
 
 
-def good_rows(mean: np.ndarray[Any, Any], spread: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    """Which rows have finite means and finite positive spreads; None if all do, which the extremes show."""
+def good_rows(mean: np.ndarray[Any, Any], spread: np.ndarray[Any, Any], kind: str) -> np.ndarray[Any, Any] | None:
+    """Which rows have means and positive spreads of a size to compute with; None if all do, which the extremes show."""
     if not mean.size:
         return None
+    furthest, widest = _within(mean.dtype, LARGEST["mean"]), _within(spread.dtype, LARGEST[kind])
     # A NaN anywhere makes the extremes NaN; unlike a mask, they need no memory.
-    if np.isfinite(mean.min()) and np.isfinite(mean.max()) and spread.min() > 0 and np.isfinite(spread.max()):
+    if mean.min() >= -furthest and mean.max() <= furthest and spread.min() > 0 and spread.max() <= widest:
         return None
-    return np.asarray((np.isfinite(mean) & np.isfinite(spread) & (spread > 0)).all(axis=0))
+    return np.asarray(((abs(mean) <= furthest) & (spread > 0) & (spread <= widest)).all(axis=0))
+
+
+def _within(dtype: np.dtype[Any], limit: float) -> float:
+    return min(limit, float(np.finfo(dtype).max))
 
 
 def _column(values: np.ndarray[Any, Any], good: np.ndarray[Any, Any] | None) -> Any:
