@@ -116,3 +116,33 @@ def test_bad_values_are_named_when_they_are_met() -> None:
     lazy = files.evaluate(**{name: da.from_array(x) for name, x in given.items()})
     with pytest.raises(InvalidValueError, match=r"variance must be finite and greater than zero, got -1\.0"):
         lazy[DEFAULT[0]].compute()
+
+
+@pytest.mark.parametrize("form", ["frame", "dask frame", "dask", "masked dask", "xarray", "dask in xarray"])
+def test_bad_points_are_nan_if_they_may_be(form: str) -> None:
+    """As on the land in a field of the sea; by default they are an error that names the option."""
+    given, bad = members(12), [3, 7]
+    wanted = expected(given, FEW)
+    given["mean"][1, 3], given["variance"][0, 7] = np.nan, -1.0
+    kinds = {name: (("member", "x"), values) for name, values in given.items()}
+    if form == "masked dask":
+        mask = np.isnan(given["mean"])
+        given["mean"] = np.ma.masked_array(np.where(mask, 0.0, given["mean"]), mask)
+    frame = table(12).to_pandas().assign(mean_1=given["mean"][1], variance_0=given["variance"][0])
+    data = {
+        "frame": frame,
+        "dask frame": dd.from_pandas(frame, npartitions=2),
+        "xarray": xr.Dataset(kinds),
+        "dask in xarray": xr.Dataset(kinds).chunk(x=5),
+    }
+    chunks = {name: da.from_array(values, chunks=(3, 5)) for name, values in given.items()} if "dask" in form else given
+    arguments = {"data": data[form]} if form in data else chunks
+    found = dask.compute(files.evaluate(measures=FEW, on_bad="null", **arguments))[0]
+    for name in FEW:
+        values = np.asarray(found[name])
+        assert np.flatnonzero(np.isnan(values)).tolist() == bad
+        np.testing.assert_allclose(np.delete(values, bad), np.delete(wanted[name], bad), rtol=1e-12)
+    with pytest.raises(InvalidValueError, match="on_bad='null'"):
+        dask.compute(files.evaluate(measures=FEW, **arguments))
+    with pytest.raises(ArgumentError, match="unknown on_bad 'drop'"):
+        files.evaluate(measures=FEW, on_bad="drop", **arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from tests.files.tables import FEW, assert_scored, members, read_table, refused, table, write_table
 from uqprism.errors import ArgumentError, BadFileError, FileError, InvalidValueError
 from uqprism.files import named_by_stem, score
+from uqprism.files.paths import _unreadable, find_files
 
 
 @pytest.fixture
@@ -171,3 +173,36 @@ def test_ood_files_are_named_by_stem_or_by_path() -> None:
     assert named_by_stem([Path("a/x.csv"), Path("b/x.csv")]) == {"a/x.csv": Path("a/x.csv"), "b/x.csv": Path("b/x.csv")}
     with pytest.raises(ArgumentError, match=r"must differ, got a/x\.csv, a/x\.csv"):
         named_by_stem(["a/x.csv", "a/x.csv"])
+
+
+def linked(tmp_path: Path) -> Path:
+    """A folder with a file, another name for it, a folder elsewhere behind a link, and links that form circles."""
+    folder, elsewhere = tmp_path / "in", tmp_path / "elsewhere"
+    for place in (folder / "a" / "b", elsewhere):
+        place.mkdir(parents=True)
+    (folder / "a" / "b" / "x.parquet").touch()
+    (elsewhere / "y.parquet").touch()
+    links = {"a/b/up": "..", "a/b/top": "../..", "0.parquet": "a/b/x.parquet", "0": "a/b", "far": elsewhere}
+    for link, target in links.items():
+        (folder / link).symlink_to(target)
+    return folder
+
+
+@pytest.mark.parametrize("pattern", ["", "**/*.parquet", "**", "*", "**/*"])
+def test_links_are_followed_and_each_file_counts_once(tmp_path: Path, pattern: str) -> None:
+    folder = linked(tmp_path)
+    spans = find_files(f"{folder}/{pattern}")
+    assert sorted(span.path.relative_to(folder).as_posix() for span in spans) == ["a/b/x.parquet", "far/y.parquet"]
+    assert [span.path for span in find_files([folder / "0.parquet", folder / "a" / "b" / "x.parquet"])] == [
+        folder / "a/b/x.parquet"
+    ]
+
+
+def test_what_cannot_be_read_in_a_folder_is_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "gone.parquet").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe.parquet")
+    assert [span.path.name for span in find_files(tmp_path)] == ["gone.parquet"]
+    with pytest.raises(FileError, match=r"pipe\.parquet: is a device or a pipe"):
+        find_files(tmp_path / "pipe.parquet")
+    with pytest.raises(FileError, match="is closed: the folder cannot be read: Permission denied"):
+        _unreadable(PermissionError(13, "Permission denied", f"{tmp_path} is closed"))

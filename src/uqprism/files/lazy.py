@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from uqprism import evaluation as core
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.columns import Columns, ColumnsLike, Layout, resolve
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
+from uqprism.files.values import good_rows
 from uqprism.measures import Measure, MeasuresLike, select_measures
+from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.support.parallel import limited_to
 
@@ -29,6 +32,7 @@ def evaluate(
     variance_columns: ColumnsLike = None,
     scale_columns: ColumnsLike = None,
     member_dim: str = "member",
+    on_bad: Literal["error", "null"] = "error",
 ) -> Any:
     """Measures of chunked data, computed lazily, chunk by chunk.
 
@@ -45,39 +49,83 @@ def evaluate(
         variance_columns: the columns with their variances, as for `score`.
         scale_columns: the columns with their standard deviations, as for `score`.
         member_dim: the dimension of a Dataset along which the members lie.
+        on_bad: what to do at points where a mean is not finite or a variance or scale not finite and positive, such as the land
+            in a field of the sea: "error" raises an error when the chunk is computed, "null" gives NaN there.
 
     Raises:
         InvalidValueError: a mean is not finite, or a variance or scale not positive; raised when the chunk is computed.
     """
-    wanted = tuple(select_measures(measures, default="usual"))
+    if on_bad not in {"error", "null"}:
+        raise ArgumentError(str(unknown("on_bad", on_bad, ("error", "null"))))
     shared = None if weights is None else tuple(float(weight) for weight in weights)
+    how = _How(tuple(select_measures(measures, default="usual")), shared, on_bad)
     if data is None:
-        return _arrays(mean, variance, scale, wanted, shared)
+        return _arrays(mean, variance, scale, how)
     if mean is not None or variance is not None or scale is not None:
         raise ArgumentError("pass either data or mean with variance or scale, not both")
     if hasattr(data, "data_vars"):
-        return _dataset(data, wanted, shared, member_dim)
+        return _dataset(data, how, member_dim)
     if hasattr(data, "columns"):
         layout = resolve(Columns(mean_columns, variance_columns, scale_columns), list(data.columns), "the table")
-        return _frame(data, wanted, shared, layout)
+        return _frame(data, how, layout)
     kind = type(data).__name__
     raise ArrayTypeError(
         f"data must be a DataFrame or an xarray.Dataset, got {kind}; pass arrays as mean= and variance= or scale="
     )
 
 
-def _frame(data: Any, wanted: tuple[Measure, ...], weights: tuple[float, ...] | None, layout: Layout) -> Any:
+@dataclass(frozen=True)
+class _How:
+    """What to compute of a chunk.
+
+    Attributes:
+        wanted: the measures.
+        weights: of the members.
+        on_bad: "error" or "null".
+    """
+
+    wanted: tuple[Measure, ...]
+    weights: tuple[float, ...] | None
+    on_bad: str
+
+    def measures(self, mean: Any, spread: Any, kind: str) -> list[np.ndarray[Any, Any]]:
+        """The measures of one chunk in memory, each (*points), NaN at bad points if those are allowed."""
+        mean, spread = _filled(mean), _filled(spread)
+        good = good_rows(mean, spread, kind) if self.on_bad == "null" else None
+        if good is not None:
+            mean, spread = mean[:, good], spread[:, good]
+        try:
+            ensemble = EnsemblePrediction.gaussian(mean=mean, **{kind: spread}, weights=self.weights)
+        except InvalidValueError as error:
+            raise InvalidValueError(f"{error}, or pass on_bad='null', which gives NaN at such points") from None
+        found = [np.asarray(x) for x in core.evaluate(ensemble, self.wanted).values()]
+        return found if good is None else [_in_places(x, good) for x in found]
+
+
+def _filled(values: Any) -> np.ndarray[Any, Any]:
+    """The values as floating numbers, NaN where they are masked."""
+    numbers = values.astype(_floating(values.dtype), copy=False)
+    return np.ma.filled(numbers, np.nan) if isinstance(numbers, np.ma.MaskedArray) else np.asarray(numbers)
+
+
+def _in_places(values: np.ndarray[Any, Any], places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    found = np.full(places.shape, np.nan, values.dtype)
+    found[places] = values
+    return found
+
+
+def _frame(data: Any, how: _How, layout: Layout) -> Any:
     members = {*layout.mean, *layout.spread}
-    for measure in wanted:
+    for measure in how.wanted:
         if measure.name in data.columns and measure.name not in members:
             raise InvalidValueError(f"column {measure.name!r} has the name of a measure; rename it, or choose other measures")
-    compute = partial(_scored, wanted=wanted, weights=weights, layout=layout)
+    compute = partial(_scored, how=how, layout=layout)
     if not hasattr(data, "map_partitions"):
         return compute(data)
     empty = data._meta.drop(columns=list(members))
     dtype = np.result_type(*(_floating(data._meta[name].dtype) for name in members))
     # With `meta`, Dask need not run the function on made-up rows to learn the types.
-    return data.map_partitions(partial(_alone, compute), meta=empty.assign(**{m.name: np.empty(0, dtype) for m in wanted}))
+    return data.map_partitions(partial(_alone, compute), meta=empty.assign(**{m.name: np.empty(0, dtype) for m in how.wanted}))
 
 
 def _floating(dtype: Any) -> np.dtype[Any]:
@@ -86,22 +134,19 @@ def _floating(dtype: Any) -> np.dtype[Any]:
     return plain if plain.kind == "f" else np.dtype(np.float64)
 
 
-def _scored(frame: Any, *, wanted: tuple[Measure, ...], weights: tuple[float, ...] | None, layout: Layout) -> Any:
+def _scored(frame: Any, *, how: _How, layout: Layout) -> Any:
     """One partition with measures in place of its member columns."""
 
     def matrix(names: tuple[str, ...]) -> Any:
         columns = [frame[name].to_numpy(dtype=_floating(frame[name].dtype), na_value=np.nan) for name in names]
         return np.stack(columns)
 
-    given = {"mean": matrix(layout.mean), layout.kind: matrix(layout.spread)}
-    table = core.evaluate(EnsemblePrediction.gaussian(**given, weights=weights), wanted)
+    found = how.measures(matrix(layout.mean), matrix(layout.spread), layout.kind)
     kept = frame.drop(columns=[*layout.mean, *layout.spread])
-    return kept.assign(**{name: np.asarray(x) for name, x in table.items()})
+    return kept.assign(**{measure.name: x for measure, x in zip(how.wanted, found, strict=True)})
 
 
-def _arrays(
-    mean: Any, variance: Any, scale: Any, wanted: tuple[Measure, ...], weights: tuple[float, ...] | None
-) -> dict[str, Any]:
+def _arrays(mean: Any, variance: Any, scale: Any, how: _How) -> dict[str, Any]:
     dask = require("dask.array", extra="scale")
     if mean is None or (variance is None) == (scale is None):
         raise ArgumentError("pass data, or mean with one of variance and scale")
@@ -114,14 +159,14 @@ def _arrays(
     dtype = np.result_type(*(_floating(x.dtype) for x in (mean, spread)))
     # One array of all measures, so that a block is read and computed once for all of them.
     stacked = dask.map_blocks(
-        partial(_alone, partial(_stacked, kind=kind, wanted=wanted, weights=weights)),
+        partial(_alone, partial(_stacked, kind=kind, how=how)),
         mean,
         spread,
         dtype=dtype,
-        chunks=((len(wanted),), *mean.chunks[1:]),
+        chunks=((len(how.wanted),), *mean.chunks[1:]),
         meta=np.empty((0,) * mean.ndim, dtype),
     )
-    return {measure.name: stacked[i] for i, measure in enumerate(wanted)}
+    return {measure.name: stacked[i] for i, measure in enumerate(how.wanted)}
 
 
 def _alone(function: Callable[..., Any], *chunks: Any) -> Any:
@@ -130,13 +175,12 @@ def _alone(function: Callable[..., Any], *chunks: Any) -> Any:
         return function(*chunks)
 
 
-def _stacked(mean: Any, spread: Any, *, kind: str, wanted: tuple[Measure, ...], weights: tuple[float, ...] | None) -> Any:
+def _stacked(mean: Any, spread: Any, *, kind: str, how: _How) -> Any:
     """The measures of one block, (measures, *points)."""
-    table = core.evaluate(EnsemblePrediction.gaussian(mean=mean, **{kind: spread}, weights=weights), wanted)
-    return np.stack([np.asarray(x) for x in table.values()])
+    return np.stack(how.measures(mean, spread, kind))
 
 
-def _dataset(data: Any, wanted: tuple[Measure, ...], weights: tuple[float, ...] | None, member_dim: str) -> Any:
+def _dataset(data: Any, how: _How, member_dim: str) -> Any:
     xarray = require("xarray", extra="scale")
     kinds = [kind for kind in ("variance", "scale") if kind in data.data_vars]
     if "mean" not in data.data_vars or len(kinds) != 1:
@@ -148,8 +192,9 @@ def _dataset(data: Any, wanted: tuple[Measure, ...], weights: tuple[float, ...] 
     spread = spread.transpose(*mean.dims)  # arrays are paired by the order of their axes
     given = {"mean": mean.data, kinds[0]: spread.data}
     if any(hasattr(x, "dask") for x in given.values()):
-        values: Any = _arrays(given["mean"], given.get("variance"), given.get("scale"), wanted, weights)
+        values: Any = _arrays(given["mean"], given.get("variance"), given.get("scale"), how)
     else:
-        values = core.evaluate(EnsemblePrediction.gaussian(**given, weights=weights), wanted)
+        found = how.measures(mean.data, spread.data, kinds[0])
+        values = {measure.name: x for measure, x in zip(how.wanted, found, strict=True)}
     like = mean.isel({member_dim: 0}, drop=True)
     return xarray.Dataset({name: (like.dims, x) for name, x in values.items()}, coords=like.coords, attrs=data.attrs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import re
@@ -54,18 +55,27 @@ class Part:
 def find_files(inputs: PathLike | Sequence[PathLike]) -> list[Span]:
     """The files of these paths, folders and glob patterns, sorted within each, without duplicates.
 
-    Folders are searched to any depth. Names that start with `_` or `.` are ignored, as is usual for data folders.
+    Folders are searched to any depth, also behind symbolic links; a file that is reached twice counts once. Names that start
+    with `_` or `.` are ignored, as is usual for data folders.
     """
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-    found: dict[Path, Path] = {}
+    found: dict[str, tuple[Path, Path]] = {}
     for item in given:
         for root, path in _files(os.fspath(item)):
-            found.setdefault(path, root)
+            real = os.path.realpath(path)
+            found[real] = min(found.get(real, (path, root)), (path, root), key=_detour)
     if not found:
         raise ArgumentError("no input was given; name files, folders or patterns")
     # Below one root, inputs from several folders have names of their own.
-    root = _above_partitions(Path(os.path.commonpath([os.path.abspath(folder) for folder in found.values()])))
-    return [Span(path, Path(os.path.abspath(path)).relative_to(root).as_posix()) for path in found]
+    root = _above_partitions(Path(os.path.commonpath([os.path.abspath(folder) for _, folder in found.values()])))
+    return [Span(path, Path(os.path.abspath(path)).relative_to(root).as_posix()) for path, _ in found.values()]
+
+
+def _detour(place: tuple[Path, Path]) -> tuple[bool, int]:
+    """Whether a file is reached through links, and how deep it is: its own name comes before others."""
+    path, root = place
+    own = os.path.join(os.path.realpath(root), path.relative_to(root))
+    return own != os.path.realpath(path), len(path.parts)
 
 
 def _files(item: str) -> Iterator[tuple[Path, Path]]:
@@ -79,11 +89,12 @@ def _files(item: str) -> Iterator[tuple[Path, Path]]:
     elif path.exists():  # asked before patterns, because names may hold brackets
         if path.suffix not in READABLE:
             raise FileError(f"{item}: files end in {', '.join(READABLE)}; convert this one")
+        if not path.is_file():
+            raise FileError(f"{item}: is a device or a pipe; write it to a file first")
         yield path.parent, path
     elif glob.has_magic(item):
         root = Path(re.split(r"[^/]*[*?[]", item, maxsplit=1)[0] or ".")
-        matches = sorted(glob.glob(item, recursive=True))
-        files = [file for match in matches if not _ignored(Path(match).relative_to(root)) for _, file in _matched(Path(match))]
+        files = sorted(_matching(root, Path(item).relative_to(root).parts))
         if not files:
             raise FileError(f"{item}: nothing matches this pattern")
         yield from ((root, file) for file in files)
@@ -91,18 +102,47 @@ def _files(item: str) -> Iterator[tuple[Path, Path]]:
         raise FileError(f"{item}: no such file, folder or pattern")
 
 
-def _matched(match: Path) -> Iterator[tuple[Path, Path]]:
-    if match.is_dir():
-        yield from ((match, file) for file in sorted(_below(match)))
-    elif match.suffix in READABLE:
-        yield match.parent, match
+def _matching(root: Path, pattern: tuple[str, ...]) -> Iterator[Path]:
+    """The files whose path below a folder matches, or that are below a folder that does; `**` stands for any folders."""
+    if "**" not in pattern:
+        for match in (Path(found) for found in glob.glob(os.path.join(glob.escape(os.fspath(root)), *pattern))):
+            if _ignored(match.relative_to(root)):
+                continue
+            yield from _below(match) if match.is_dir() else [match] if match.suffix in READABLE else []
+        return
+    # Not by `glob`, which follows links that form a circle forty times.
+    for file in _below(root) if root.is_dir() else ():
+        parts = file.relative_to(root).parts
+        if any(_fits(parts[:i], pattern) for i in range(1, len(parts) + 1)):
+            yield file
+
+
+def _fits(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+    if not pattern:
+        return not parts
+    if pattern[0] == "**":
+        return any(_fits(parts[i:], pattern[1:]) for i in range(len(parts) + 1))
+    return bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0]) and _fits(parts[1:], pattern[1:])
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    for file in folder.rglob("*"):
-        # The folder itself may lie below a hidden one.
-        if file.suffix in READABLE and file.is_file() and not _ignored(file.relative_to(folder)):
-            yield file
+    """The files to read in a folder and in all below it, also behind links, which are followed last and to each folder once."""
+    seen: set[str] = set()
+    waiting = [os.fspath(folder)]
+    while waiting:
+        for place, folders, names in os.walk(waiting.pop(0), onerror=_unreadable):
+            real = os.path.realpath(place)
+            # The folder itself may lie below a hidden one.
+            folders[:] = [] if real in seen else sorted(name for name in folders if not _ignored(Path(name)))
+            waiting += [os.path.join(place, name) for name in folders if os.path.islink(os.path.join(place, name))]
+            files = [] if real in seen else [Path(place, name) for name in names if not _ignored(Path(name))]
+            seen.add(real)
+            # A link to a file that is gone is an input that cannot be read; pipes are none.
+            yield from (file for file in files if file.suffix in READABLE and (file.is_file() or not file.exists()))
+
+
+def _unreadable(error: OSError) -> None:
+    raise FileError(f"{error.filename}: the folder cannot be read: {error.strerror}") from None
 
 
 def _ignored(relative: Path) -> bool:

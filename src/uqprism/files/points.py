@@ -21,7 +21,8 @@ from uqprism.files.numbers import as_numbers, cell, is_text, mostly_text
 from uqprism.files.options import matching
 from uqprism.files.paths import Span, find_files
 from uqprism.files.read import InputFile, open_input, pa
-from uqprism.files.rows import LARGEST, complaint, good_rows
+from uqprism.files.rows import complaint
+from uqprism.files.values import LARGEST, good_rows
 from uqprism.measures import is_measure, select_measures
 from uqprism.registry import unknown
 from uqprism.tasks.prediction_error import prediction_error

@@ -16,10 +16,10 @@ from uqprism.evaluation import evaluate
 from uqprism.files.numbers import as_numbers, cell, is_text, mostly_text, numbers_in
 from uqprism.files.options import ScoreOptions
 from uqprism.files.read import Batch, InputFile, Schema, pa
+from uqprism.files.values import LARGEST, good_rows
 from uqprism.support.parallel import limited_to
 
 REMEDY = "repair it, or leave such rows empty or out with on_bad (--on-bad null, --on-bad drop)"
-LARGEST = {"mean": 1e150, "scale": 1e150, "variance": 1e300}  # the square of a larger distance is infinite
 BATCH_BYTES = 1 << 24  # of members and measures together, a few of which are in memory at a time
 
 
@@ -162,21 +162,6 @@ def _matrix(batch: Batch, names: tuple[str, ...], dtype: np.dtype[Any]) -> np.nd
     for row, name in zip(found, names, strict=True):
         row[:] = as_numbers(batch.column(name))
     return found
-
-
-def good_rows(mean: np.ndarray[Any, Any], spread: np.ndarray[Any, Any], kind: str) -> np.ndarray[Any, Any] | None:
-    """Which rows have means and positive spreads of a size to compute with; None if all do, which the extremes show."""
-    if not mean.size:
-        return None
-    furthest, widest = _within(mean.dtype, LARGEST["mean"]), _within(spread.dtype, LARGEST[kind])
-    # A NaN anywhere makes the extremes NaN; unlike a mask, they need no memory.
-    if mean.min() >= -furthest and mean.max() <= furthest and spread.min() > 0 and spread.max() <= widest:
-        return None
-    return np.asarray(((abs(mean) <= furthest) & (spread > 0) & (spread <= widest)).all(axis=0))
-
-
-def _within(dtype: np.dtype[Any], limit: float) -> float:
-    return min(limit, float(np.finfo(dtype).max))
 
 
 def _column(values: np.ndarray[Any, Any], good: np.ndarray[Any, Any] | None) -> Any:
