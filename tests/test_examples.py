@@ -1,4 +1,4 @@
-"""The gallery's examples run, at a small size, and each is on the page with a picture."""
+"""The examples run, at a small size, and the pages show what they give."""
 
 from __future__ import annotations
 
@@ -38,3 +38,13 @@ def test_an_example_saves_its_picture_where_it_is_told(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", str(ROOT / "examples" / "plot_rules_disagree.py"), "picture.png"]
     subprocess.run(command, check=True, cwd=tmp_path)
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_the_page_of_the_nightly_job_shows_the_night() -> None:
+    """Twenty shards, one cut off, one without a column, one late, and a machine that goes down in the middle."""
+    page = (ROOT / "docs" / "nightly.md").read_text()
+    assert f"```sh\n{(ROOT / 'examples' / 'nightly.sh').read_text()}```" in page
+    command = [sys.executable, str(ROOT / "examples" / "nightly.py")]
+    session = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert f"```console\n{session}```" in page

@@ -93,7 +93,7 @@ def score(
         if not report.locked:
             _say(f"output {output}: its file system has no locks, so start no second run into it")
         if not quiet:
-            print(report)
+            print(report, flush=True)  # before what follows on standard error
 
     if log_file is not None:
         check_log_file(log_file, output)
