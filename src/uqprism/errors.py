@@ -57,6 +57,8 @@ class ArgumentError(UqprismError, TypeError):
 class UnknownNameError(UqprismError, ValueError, KeyError):
     """A rule, risk, approximation or measure that is not registered."""
 
+    exit_code = ExitCode.USAGE
+
     def __str__(self) -> str:
         return str(self.args[0])  # a KeyError would quote it
 

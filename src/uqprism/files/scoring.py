@@ -63,7 +63,7 @@ def score(
         scale_columns: the columns with their standard deviations, instead of variances; by default `scale_{i}`.
         weights: one per member, with sum one; by default those in the file, or equal weights.
         on_bad: what to do with rows where a mean is not finite or a variance or scale is not finite and positive: "error"
-            raises an error that names the first, "null" gives null for their measures, "drop" leaves them out.
+            makes the file a bad one and names the first, "null" gives null for their measures, "drop" leaves them out.
         keep_members: keep the member columns in the output.
         compression: of Parquet output: snappy, zstd, lz4, gzip, brotli or none.
         resume: keep the parts that an earlier run with the same options made from inputs that have not changed since. Changed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Iterator
@@ -36,6 +37,8 @@ class FileState:
     @classmethod
     def of(cls, path: Path) -> FileState:
         """The state of this file now."""
+        if not path.is_file() and path.exists():  # a pipe would be waited for
+            raise OSError(errno.EINVAL, "it is no regular file")
         with path.open("rb") as file:
             about = os.fstat(file.fileno())
             return cls(about.st_size, about.st_mtime_ns, about.st_ino, _digest(file, about.st_size))
