@@ -27,7 +27,7 @@ def test_the_catalogue_lists_144_measures_with_both_labels() -> None:
 
 def test_errors_are_one_line_and_an_exit_code() -> None:
     result = run("catalogue", "--rule", "crsp")
-    assert (result.returncode, result.stdout) == (1, "")
+    assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == "uqprism: unknown rule 'crsp'; did you mean 'crps'?\n"
 
 
