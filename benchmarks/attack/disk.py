@@ -210,8 +210,8 @@ def no_home(rng: random.Random, text: str, *_: Any) -> Attack:
 
 
 def interrupted(rng: random.Random, text: str, usual: Ended, _: Any) -> Attack:
-    """Ctrl-C at a random moment after Python has started."""
-    return Attack(text.split(), interrupt=rng.uniform(0.3, max(usual.seconds, 0.5)))
+    """Ctrl-C at a random moment; in the first half of a short run Python itself still starts."""
+    return Attack(text.split(), interrupt=rng.uniform(0.5, 1.0) * usual.seconds)
 
 
 ATTACKS: dict[str, tuple[Callable[..., Attack], str]] = {

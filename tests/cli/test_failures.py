@@ -6,6 +6,8 @@ import errno
 import os
 import re
 import resource
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -165,3 +167,47 @@ def test_an_input_that_cannot_be_read(arguments: str, name: str) -> None:
 def test_the_app_refuses_a_file_that_is_not_there(name: str) -> None:
     Path("folder.csv").mkdir()
     refused(f"app --no-browser {name}")
+
+
+@pytest.mark.parametrize(
+    ("streams", "code", "message"),
+    [
+        (">/dev/full", 1, "uqprism: standard output: No space left on device\n"),
+        (">&-", 1, "uqprism: standard output: Bad file descriptor\n"),
+        ("| true", 1, ""),
+        ("2>/dev/full | cat", 0, ""),
+        ("<&- 2>&- | cat", 0, ""),
+        (">&- 2>&- <&-", 1, ""),
+    ],
+    ids=["full", "closed", "unread", "errors full", "errors closed", "all closed"],
+)
+def test_streams_that_are_full_closed_or_unread(streams: str, code: int, message: str) -> None:
+    """What cannot be printed is an error, unless nobody reads it."""
+    shell = ["bash", "-c", f'set -o pipefail; "$@" {streams}', "run", sys.executable, "-m", "uqprism", "catalogue"]
+    result = subprocess.run(shell, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (code, message)
+    assert len(result.stdout.splitlines()) == (0 if code else 145)
+
+
+def test_ctrl_c_is_a_line_and_an_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("uqprism.support.citation.citation", interrupt)
+    assert "interrupted" in refused("cite", code=130)
+
+
+@pytest.mark.parametrize("name", ["caf\udce9", "caf\u00e9", "\u202e\u2066\x1b[31m", "a b'c\"d"])
+@pytest.mark.parametrize("command", ["selective", "report", "score npz"])
+def test_outputs_may_have_any_name(command: str, name: str) -> None:
+    """Also one that is not UTF-8, which pages and messages show with other characters."""
+    words = WRITING[command].replace("--target y ", "--target y --resamples 0 " if command == "report" else "--target y ").split()
+    result = run(*(word.replace("OUT", name) for word in words))
+    assert result.returncode == 0, result.stderr
+    assert [path for path in Path().iterdir() if path.name.startswith(name) and path.stat().st_size]
+
+
+def test_messages_hold_no_control_characters() -> None:
+    line = refused("score \x1b[31min.csv -o out.csv")
+    assert "\x1b" not in line
+    assert "\\x1b[31min.csv" in line

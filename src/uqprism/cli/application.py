@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
-from uqprism.errors import ArgumentError, UnknownNameError
+from uqprism.errors import ArgumentError, ExitCode, UnknownNameError
 from uqprism.measures import select_measures
 from uqprism.support.versions import __version__
 from uqprism.tasks.prediction_error import Kind as ErrorKinds
@@ -89,7 +89,7 @@ def ended_by_signals(advice: str = "") -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         say(f"interrupted; {advice}" if advice else "interrupted")
-        raise typer.Exit(130) from None
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 @contextmanager

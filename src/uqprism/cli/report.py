@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from functools import partial
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -145,4 +145,9 @@ def app(*, file: Predictions = None, port: Port = None, address: Address = None,
 
     with interruptible("the page is closed"):
         # While the server runs, a pipe would hold the address back.
-        serve(file, port=port, address=address, browser=not no_browser, say=partial(print, flush=True))
+        serve(file, port=port, address=address, browser=not no_browser, say=_announce)
+
+
+def _announce(text: str) -> None:
+    with suppress(OSError):  # the page is there, whether or not its address can be printed
+        print(text, flush=True)

@@ -17,6 +17,7 @@ from uqprism.cli.application import (
     command,
     interruptible,
     measures_option,
+    say,
 )
 from uqprism.errors import ArgumentError, BadFilesError, BadRowsError, ExitCode
 from uqprism.files.options import COMPRESSIONS, ScoreOptions, Tolerance
@@ -91,7 +92,7 @@ def score(
 
     def show(report: ScoreReport) -> None:
         if not report.locked:
-            _say(f"output {output}: its file system has no locks, so start no second run into it")
+            say(f"output {output}: its file system has no locks, so start no second run into it")
         if not quiet:
             print(report, flush=True)  # before what follows on standard error
 
@@ -125,11 +126,7 @@ def score(
             raise
     show(report)
     if report.bad_files:
-        _say(bad_files_text(report))
-
-
-def _say(text: str) -> None:
-    print(f"uqprism: {text}", file=sys.stderr)  # standard output has the summary alone
+        say(bad_files_text(report))
 
 
 def _numbers(text: str | None) -> list[float] | None:

@@ -167,7 +167,7 @@ def write_page(
         sections=all_sections(subject, findings, found, resamples=resamples, seed=seed, command=command),
     )
     write_text(output, html)
-    return Report(Path(output), len(html.encode()), text, todo, findings)
+    return Report(Path(output), Path(output).stat().st_size, text, todo, findings)
 
 
 def whole(text: str) -> Any:
