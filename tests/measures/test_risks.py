@@ -206,8 +206,8 @@ def test_scale_ratios_of_a_million(members: int, rng: np.random.Generator) -> No
 def test_a_thousand_members(rng: np.random.Generator) -> None:
     """M = 1000 runs in bounded memory and agrees with the same members in pairs."""
     mean, scale = rng.normal(size=(500, 2)), np.exp(0.3 * rng.normal(size=(500, 2)))
-    table = up.evaluate(up.EnsemblePrediction.gaussian(mean=np.tile(mean, (2, 1)), scale=np.tile(scale, (2, 1))))
-    half = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale))
+    table = up.evaluate(up.EnsemblePrediction.gaussian(mean=np.tile(mean, (2, 1)), scale=np.tile(scale, (2, 1)), member_axis=0))
+    half = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale, member_axis=0))
     close(half, table, 1e-9)
 
 

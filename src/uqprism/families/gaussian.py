@@ -25,6 +25,7 @@ from uqprism.families.functionals import (
     smooth,
 )
 from uqprism.families.quadrature import Landmarks
+from uqprism.synonyms import named_arguments
 
 
 @families.register("gaussian")
@@ -43,6 +44,7 @@ class Gaussian(Family):
     given_variance: Array | None
     deviation: Array | None  # variance minus the mean variance of the ensemble it came from
 
+    @named_arguments()
     def __init__(self, *, mean: Array, variance: Array = None, scale: Array = None, check: bool = True) -> None:
         if (variance is None) == (scale is None):
             got = "neither" if variance is None else "both"

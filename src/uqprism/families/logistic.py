@@ -8,6 +8,7 @@ from typing import ClassVar
 from uqprism.arrays import Array, namespace
 from uqprism.families.base import Family, families
 from uqprism.families.quadrature import Landmarks
+from uqprism.synonyms import named_arguments
 
 
 @families.register("logistic")
@@ -19,6 +20,7 @@ class Logistic(Family):
     location: Array
     scale: Array
 
+    @named_arguments(deviation="the standard deviation times sqrt(3) / pi")
     def __init__(self, *, location: Array, scale: Array, check: bool = True) -> None:
         super().__init__(check=check, location=location, scale=scale)
 

@@ -33,6 +33,10 @@ class Smoothed(Family):
         """The distribution of centre + unit * Y."""
         return type(self)(self.base.affine(centre, unit), self.noise * unit * unit)
 
+    def relative_to(self, centre: Array, unit: Array) -> Self:
+        """The distribution of (Y - centre) / unit."""
+        return type(self)(self.base.relative_to(centre, unit), self.noise / unit / unit)
+
     @property
     def mean(self) -> Array:
         """The mean of the base."""
