@@ -272,3 +272,18 @@ def test_infinite_variance_is_said_where_it_matters() -> None:
     assert np.isfinite(up.decompose(ens, rule="crps").total).all()
     with pytest.raises(up.UqprismError, match="matched needs a positive, finite variance"):
         up.decompose(ens, rule="crps", prediction="matched")
+
+
+class LogWithTotals(up.rules.Log):
+    """The log score with its totals by definition rather than as sums."""
+
+    name = "log_with_totals"
+    entropy_cancels = True
+
+
+def test_totals_of_an_additive_rule_have_the_unit_in_them_however_they_are_computed(rng: np.random.Generator) -> None:
+    mean, scale = 1e3 * rng.normal(size=(3, 4)), 1e3 * np.exp(0.3 * rng.normal(size=(3, 4)))
+    ens = up.EnsemblePrediction.gaussian(mean=mean, scale=scale)
+    table, other = up.evaluate(ens, up.catalogue(["log"])), up.evaluate(ens, up.catalogue([LogWithTotals()]))
+    for name in table:
+        assert_allclose(other[name.replace("log", "log_with_totals", 1)], table[name], rtol=1e-8, atol=1e-8, err_msg=name)
