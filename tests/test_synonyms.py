@@ -50,8 +50,6 @@ CALLS = {
     "the class": (lambda: E(mean=MEAN, variance=SCALE), r"EnsemblePrediction\.gaussian\(mean=, variance=\)"),
     "the class with arrays": (lambda: E(MEAN), r"got ndarray; for arrays use EnsemblePrediction\.gaussian"),
     "family": (lambda: up.Gaussian(mu=0.0, sigma=1.0), "use mean=$"),
-    "loss=": (lambda: up.decompose(ENS, loss="crps"), "use rule=$"),
-    "rules=": (lambda: up.evaluate(ENS, rules="crps"), "use measures=$"),
 }
 
 

@@ -26,7 +26,7 @@ from uqprism.measures import (
 )
 from uqprism.registry import unknown
 from uqprism.support.tables import data_frame
-from uqprism.synonyms import RISKS, named_arguments, no_attribute, word
+from uqprism.synonyms import RISKS, no_attribute, word
 
 Estimator = Literal["plugin", "unbiased"]
 HINTS = {name: word("risk", name) for name in RISKS}
@@ -65,7 +65,6 @@ class Decomposition:
         return data_frame({"total": self.total, "bayes": self.bayes, "excess": self.excess}, index)
 
 
-@named_arguments()
 def decompose(
     ensemble: EnsemblePrediction,
     rule: RuleLike = "crps",
@@ -102,7 +101,6 @@ def decompose(
     return Decomposition(table[wanted["total"]], table[wanted["bayes"]], table[wanted["excess"]], exactness)
 
 
-@named_arguments()
 def evaluate(
     ensemble: EnsemblePrediction,
     measures: MeasuresLike = None,

@@ -79,9 +79,6 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("weight", "weights_", "w", "member_weights"), ("weights",)),
     **dict.fromkeys(("axis", "members_axis", "ensemble_axis", "dim"), ("member_axis",)),
     **dict.fromkeys(("samples", "sample", "values", "y_samples"), ("draws",)),
-    **dict.fromkeys(("score", "scoring_rule", "loss", "metric"), ("rule",)),
-    **dict.fromkeys(("measure", "metrics", "rules", "rule"), ("measures",)),
-    **dict.fromkeys(("p", "predictive"), ("prediction",)),
 }
 
 
