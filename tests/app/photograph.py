@@ -33,11 +33,12 @@ def take(chromium: Any, url: str, scheme: str, size: dict[str, int], *, explorer
     """The page as a picture: the whole on a wide screen, the beginning on a phone."""
     with page_in(chromium, color_scheme=scheme, viewport=size) as page:
         page.goto(url)
-        page.get_by_text("Take it with you").wait_for()
+        page.get_by_role("button", name="Try the example").click()
+        page.get_by_role("heading", name="Downloads").wait_for()
         if explorer:
             page.get_by_role("tab", name="Posterior explorer").click()
             page.get_by_role("button", name="means spread").click()
-            page.get_by_text("Means now from -2 to 2").wait_for()
+            page.get_by_text("to 2, variances").wait_for()
         settled(page)
         if size is WIDE:
             height = page.evaluate("document.querySelector('[data-testid=stMain] > div').scrollHeight")

@@ -16,8 +16,10 @@ import uqprism as up
 from tests.app.files import RENAMED, TABLE, WEIGHTED
 from tests.cli.command import printed
 from uqprism.app import commands
-from uqprism.app.inputs import ScoringChoice, Upload
+from uqprism.app.inputs import Comparison, ScoringChoice, Upload
 from uqprism.app.scored import error, retention, score, scored_file
+
+Y = Comparison("y")
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def upload(tmp_path: Path, monkeypatch) -> Upload:
 
 def test_the_commands_shown_give_what_the_page_shows(upload: Upload) -> None:
     choice = ScoringChoice("log", "mixture", "members", on_bad="drop")
-    scoring, selecting, _ = map(shlex.split, commands.shell(upload.name, choice, "y").splitlines())
+    scoring, selecting, _ = map(shlex.split, commands.shell(upload.name, choice, Y).splitlines())
     printed(*scoring[1:])
     scored = score(upload, choice)
     table = pq.read_table("scored.parquet")
@@ -76,11 +78,11 @@ def test_the_report_is_that_of_the_command_shown(tmp_path: Path, monkeypatch) ->
     for upload in (inside, outside):
         Path(upload.name).write_bytes(upload.content)
     choice = ScoringChoice("log", on_bad="drop")
-    *_, shown = commands.shell(inside.path, choice, "y", outside.path).splitlines()
+    *_, shown = commands.shell(inside.path, choice, Y, outside.path).splitlines()
     assert shown == "uqprism report 'my file.csv' --target y --ood odd.csv --rule log --on-bad drop"
     monkeypatch.setattr("sys.argv", shlex.split(shown))
     printed(*shlex.split(shown)[1:])
-    given = commands.report_page(inside, choice, "y", outside).decode()
+    given = commands.report_page(inside, choice, Y, outside).decode()
     assert str(tmp_path.parent) not in given
     assert "uqprism-app-" not in given
     assert given == Path("report.html").read_text()
@@ -88,6 +90,10 @@ def test_the_report_is_that_of_the_command_shown(tmp_path: Path, monkeypatch) ->
 
 def test_without_what_happened_it_has_the_split_alone() -> None:
     assert commands.report("p.csv", ScoringChoice()) == "uqprism report p.csv"
+    assert (
+        commands.report("p.csv", ScoringChoice(), Comparison("y", "$"))
+        == "uqprism report p.csv --target y --unit '$' --on-bad drop"
+    )
     given = commands.report_page(TABLE.upload(), ScoringChoice()).decode()
     assert "<html" in given
     assert "retention" not in given.lower()
@@ -95,7 +101,7 @@ def test_without_what_happened_it_has_the_split_alone() -> None:
 
 def test_what_the_command_would_refuse_is_told_in_place_of_the_report() -> None:
     few = Upload("few.csv", b"mean_0,mean_1,variance_0,variance_1,y\n1,2,1,1,5\n0,0,1,2,\n2,1,3,1,\n")
-    given = commands.report_page(few, ScoringChoice(), "y").decode()
+    given = commands.report_page(few, ScoringChoice(), Y).decode()
     assert "No report could be written" in given
     assert "must have at least 2 points, got 1" in given
     assert "uqprism-app-" not in given

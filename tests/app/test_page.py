@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +13,10 @@ import uqprism as up
 from tests.app.files import BAD, TABLE, Table
 from uqprism.app.example import deliveries
 from uqprism.app.inputs import PARTS, ScoringChoice, Upload
+from uqprism.app.problems import explained
 from uqprism.app.scored import score
 from uqprism.errors import UqprismError
+from uqprism.report.formatting import amounts
 
 testing = pytest.importorskip("streamlit.testing.v1", reason="Streamlit is not installed (extra app)")
 PAGE = Path(up.__file__).parent / "app" / "page.py"
@@ -26,15 +30,25 @@ def page(monkeypatch):
     return found
 
 
-def metrics(page) -> dict[str, str]:
-    return {metric.label: metric.value for metric in page.metric}
+@pytest.fixture
+def filled(page):
+    """The page with its example."""
+    page.button(key="example").click().run()
+    assert not page.exception
+    return page
+
+
+def text(page) -> str:
+    """What the page says, without its tags."""
+    found = " ".join(each.proto.body for each in page.get("html") if not each.proto.body.startswith("<style"))
+    return html.unescape(re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", found))).replace("\xa0", " ")
 
 
 def refusal(upload: Upload) -> str:
-    """Why the library refuses this file."""
+    """What the page says of a file that the library refuses."""
     with pytest.raises(UqprismError) as refused:
-        score(upload, ScoringChoice())
-    return str(refused.value)
+        score(upload, ScoringChoice(on_bad="drop"))
+    return explained(refused.value)
 
 
 def drop(page, name: str, content: bytes, key: str = "file") -> None:
@@ -42,45 +56,77 @@ def drop(page, name: str, content: bytes, key: str = "file") -> None:
     assert not page.exception
 
 
-def test_the_example_is_shown_and_follows_the_rule(page) -> None:
-    for rule in ("crps", "log"):
-        page.selectbox(key="rule").set_value(rule).run()
+def test_an_empty_page_asks_for_a_file_and_offers_the_example(page) -> None:
+    assert "Drop a file" in text(page)
+    assert len(page.dataframe) == 2  # those of the explorer
+    page.button(key="example").click().run()
+    assert "600 rows · 5 models · target “duration [min]”" in text(page)
+
+
+def test_what_is_shown_follows_the_rule(filled) -> None:
+    for rule in ("crps", "log", "squared_error"):
+        filled.selectbox(key="rule").set_value(rule).run()
         frame = score(deliveries(), ScoringChoice(rule)).frame
-        assert metrics(page) == {"Rows": "600"} | {f"Mean {part}": f"{frame[part].mean():.4g}" for part in PARTS}
-    assert "uqprism score deliveries.csv" in page.code[0].value
-    assert "log.excess.members.members" in page.code[0].value
+        means = frame[["noise", "disagreement"]].mean().to_numpy()
+        if rule == "squared_error":
+            means = np.sqrt(means)  # in minutes, as the target
+        if rule != "log":  # it has no natural zero, so its parts are not drawn
+            assert all(f"{value} min" in text(filled) for value in amounts(means, "")), rule
+        assert f"{rule}.excess.members.members" in filled.code[0].value
+    assert "uqprism score deliveries.csv" in filled.code[0].value
 
 
-def test_a_dropped_file_takes_the_place_of_the_example(page) -> None:
+def test_a_dropped_file_takes_the_place_of_the_example(filled) -> None:
     """Other roles give its other measures, and its table holds the flagged rows, the highest first."""
-    drop(page, "mine.csv", TABLE.csv())
-    page.selectbox(key="prediction").set_value("mixture")
-    page.selectbox(key="by").set_value("disagreement")
-    page.slider(key="percent").set_value(5).run()
+    drop(filled, "mine.csv", TABLE.csv())
+    filled.selectbox(key="prediction").set_value("mixture")
+    filled.selectbox(key="by").set_value("disagreement")
+    filled.slider(key="percent").set_value(5).run()
     expected = up.decompose(TABLE.ensemble, "crps", prediction="mixture")
-    assert metrics(page)["Rows"] == "200"
-    assert metrics(page)["Mean disagreement"] == f"{expected.excess.mean():.4g}"
-    rows = page.dataframe[0].value
+    assert "200 rows · 4 models · target “y”" in text(filled)
+    assert amounts([expected.bayes.mean(), expected.excess.mean()], "")[1] in text(filled)
+    rows = filled.dataframe[0].value
     assert list(rows.index) == list(np.argsort(-expected.excess)[:10])
-    assert rows["flagged"].all()
+    assert list(rows.columns[:4]) == ["id", "total", "noise", "disagreement"]
 
 
-def test_a_bad_file_is_answered_in_the_words_of_the_command_and_its_bad_rows_can_be_left_out(page) -> None:
+def test_bad_rows_are_left_out_and_the_page_says_so(page) -> None:
     upload = BAD["a bad row"]
     drop(page, upload.name, upload.content)
-    assert page.code[0].value == refusal(upload)
-    assert not page.metric
-    page.checkbox(key="drop").check().run()
-    assert metrics(page)["Rows"] == "199"
-    assert page.metric[0].delta == "1 bad left out"
+    assert "199 rows · 4 models · 1 bad row left out" in text(page)
     assert "--on-bad drop" in page.code[0].value
+    drop(page, "all.csv", b"mean_0,variance_0\n1,-1\n2,0\n")
+    assert "all.csv: every row lacks a mean or a variance" in text(page)
+
+
+@pytest.mark.parametrize("name", [name for name in BAD if name != "a bad row"])
+def test_a_file_that_cannot_be_used_is_answered_in_a_sentence(page, name: str) -> None:
+    """Without options of the shell or code; the same page takes a good file afterwards."""
+    drop(page, BAD[name].name, BAD[name].content)
+    said = text(page)
+    assert refusal(BAD[name]) in said
+    assert not re.search(r"--\w|_columns|\bon_bad\b|`", said.split("This file cannot be used as it is.")[1])
+    drop(page, "mine.csv", TABLE.csv())
+    assert "200 rows" in text(page)
+
+
+def test_an_unexpected_error_is_a_sentence_and_its_traceback_is_logged(filled, monkeypatch, caplog) -> None:
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError("in the --depths of `the app`")
+
+    monkeypatch.setattr("uqprism.app.scored.score", fails)
+    monkeypatch.setattr("uqprism.app.charts.densities", fails)
+    drop(filled, "other.csv", TABLE.csv())
+    assert "The app made a mistake here" in text(filled)
+    assert "depths" not in text(filled)
+    assert "ZeroDivisionError: in the --depths" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["when", "none"])
 def test_without_a_target_there_is_no_curve_and_no_command_for_it(page, name: str) -> None:
     drop(page, "mine.csv", b"mean_0,mean_1,variance_0,variance_1,%b\n1,2,1,1,5\n0,0,1,2,7\n2,1,3,1,9\n" % name.encode())
     assert "selective" not in page.code[0].value
-    page.selectbox(key="target of mine.csv").set_value(name).run()
+    next(each for each in page.selectbox if each.label == "Target").set_value(name).run()
     assert not page.exception
     assert f"--target {name}" in page.code[0].value
 
@@ -101,36 +147,26 @@ def test_rows_as_high_as_the_last_are_flagged_too(page) -> None:
     assert len(page.dataframe[0].value) == 3
     drop(page, "one.csv", b"mean_0,variance_0\n1,4\n")
     assert len(page.dataframe[0].value) == 1
+    assert "as far as one model can tell" in text(page)
 
 
 def test_the_explorer_answers_to_its_buttons(page) -> None:
     page.button(key="shift means spread").click().run()
     assert page.slider(key="mean_spread").value == 2.0
-    changes = page.dataframe[1].value.set_index("measure")
+    changes = page.dataframe[0].value.set_index("measure")
     assert changes["now"]["squared_error.excess.members.members"] == pytest.approx(2.0 * 2.0**2 / 3.0)
     assert changes["change"]["squared_error.bayes.members"] == "stays"
     assert changes["change"]["squared_error.excess.members.members"] == "▲ +300%"
 
 
-def test_a_file_from_outside_is_part_of_the_report_unless_it_is_bad(page) -> None:
-    assert "uqprism report deliveries.csv" in page.code[0].value
-    drop(page, "odd.csv", TABLE.csv(), key="ood")
-    assert "--ood odd.csv" in page.code[0].value
-    bad = BAD["an unknown ending"]
-    drop(page, bad.name, bad.content, key="ood")
-    assert page.code[0].value == refusal(bad)
-    assert "--ood" not in page.code[1].value
-
-
-def test_rows_from_outside_are_taken_as_the_command_shown_takes_them(page) -> None:
-    """With a target bad rows are left out; a file of nothing else is not taken."""
-    drop(page, "mine.csv", TABLE.csv())
-    assert "--target y" in page.code[0].value
-    drop(page, "odd.csv", BAD["a bad row"].content, key="ood")
-    assert "--ood odd.csv" in page.code[0].value
-    drop(page, "all.csv", b"mean_0,variance_0\n1,-1\n2,0\n", key="ood")
-    assert page.code[0].value == "all.csv: all its rows are bad"
-    assert "--ood" not in page.code[1].value
+def test_a_file_from_outside_is_part_of_the_report_unless_it_is_bad(filled) -> None:
+    assert "uqprism report deliveries.csv" in filled.code[0].value
+    drop(filled, "odd.csv", TABLE.csv(), key="ood")
+    assert "--ood odd.csv" in filled.code[0].value
+    for bad in (BAD["an unknown ending"], Upload("all.csv", b"mean_0,variance_0\n1,-1\n2,0\n")):
+        drop(filled, bad.name, bad.content, key="ood")
+        assert "This file is left out of the report." in text(filled)
+        assert "--ood" not in filled.code[0].value
 
 
 def test_many_rows_are_drawn_in_part_with_the_highest_of_each_kind() -> None:
@@ -144,10 +180,7 @@ def test_many_rows_are_drawn_in_part_with_the_highest_of_each_kind() -> None:
     assert list(drawn_rows(frame)) == list(range(500))
 
 
-def test_flags_say_what_share_they_reach() -> None:
-    from uqprism.app.predictions import flagged_sentence
-
-    text = flagged_sentence(up.flag([2.0] * 46 + [1.0] * 54, 0.01))
-    assert text.startswith("46 of 100 rows (46.0%) are flagged: those at 2 or above.")
-    assert "fewer are not possible" in text
-    assert "fewer" not in flagged_sentence(up.flag(np.arange(10.0)))
+def test_flags_say_what_share_they_reach(page) -> None:
+    drop(page, "mine.csv", b"mean_0,variance_0\n" + b"1,4\n" * 46 + b"1,1\n" * 54)
+    page.slider(key="percent").set_value(1).run()
+    assert re.search(r"46 rows of 100 \(46 %\): those whose total is 1.13 or more. .*fewer are not possible", text(page))

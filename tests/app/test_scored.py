@@ -16,10 +16,8 @@ import uqprism as up
 from tests.app.files import BAD, RENAMED, ROWS, TABLE, WEIGHTED, WEIGHTS
 from tests.cli.command import printed
 from uqprism.app.inputs import PARTS, ScoringChoice, Upload
-from uqprism.app.scored import error, retention, score, scored_file, summary
+from uqprism.app.scored import error, retention, score, scored_file
 from uqprism.errors import UqprismError
-from uqprism.measures.vocabulary import ONE_MODEL
-from uqprism.report.formatting import count, percent
 
 SPLIT, MEASURES = up.decompose(TABLE.ensemble), ",".join(ScoringChoice().measures.values())
 CHOICES = [ScoringChoice(), ScoringChoice("log", "mixture", "members"), ScoringChoice("squared_error", "members", "pooled")]
@@ -57,11 +55,9 @@ def test_bad_rows_are_left_out_and_the_others_keep_their_numbers() -> None:
     np.testing.assert_allclose(found.frame["total"], np.delete(SPLIT.total, 17), rtol=1e-12)
 
 
-def test_the_usual_target_is_found_and_members_are_no_targets() -> None:
-    assert score(TABLE.upload(), ScoringChoice()).usual_target == "y"
+def test_members_and_text_are_no_targets() -> None:
     bare = score(Upload("mine.csv", b"mean_0,variance_0,name,outcome\n1,2,a,3\n"), ScoringChoice())
     assert bare.targets == ("outcome",)
-    assert bare.usual_target is None
 
 
 def test_columns_of_the_file_that_are_named_like_ours_are_kept() -> None:
@@ -90,13 +86,13 @@ def test_errors_are_the_squared_distance_to_the_mean_of_the_members_where_there_
     np.testing.assert_allclose(missing, [np.nan, *expected[1:]], rtol=1e-9)
     found = retention(score(upload, ScoringChoice()), missing)
     assert (found.n_rows, found.without_target) == (ROWS - 1, 1)
-    assert found.curves["total"][-1] == pytest.approx(expected[1:].mean())
+    assert found.curves["total"][-1] == pytest.approx(expected[1:].mean() ** 0.5)
 
 
 def test_the_scored_csv_file_is_that_of_the_command_with_flags(tmp_path: Path, monkeypatch) -> None:
-    """Also text that looks like numbers, or has commas, quotes and line ends."""
+    """Also names and text that look like numbers, or have commas, quotes and line ends."""
     monkeypatch.chdir(tmp_path)
-    upload = TABLE.upload(note=['say "no", twice', "two\nlines", *[""] * (ROWS - 2)])
+    upload = TABLE.upload(**{'note,\n"or" not': ['say "no", twice', "two\nlines", *[""] * (ROWS - 2)]})
     Path(upload.name).write_bytes(upload.content)
     printed("score", upload.name, "-o", "out.csv", "--measures", MEASURES)
     flagged = np.arange(ROWS) % 7 == 0
@@ -129,27 +125,3 @@ def test_what_cannot_be_written_says_so_beforehand(tmp_path: Path) -> None:
     nested = score(Upload("mine.parquet", (tmp_path / "mine.parquet").read_bytes()), ScoringChoice())
     assert nested.refusal(".csv") == "column 'tags' is nested, which CSV cannot hold"
     assert nested.refusal(".parquet") is None
-
-
-def test_the_summary_is_in_the_sentences_of_the_report() -> None:
-    text = summary(score(TABLE.upload(), ScoringChoice()), ScoringChoice())
-    assert f"{percent(SPLIT.bayes.mean() / SPLIT.total.mean())} of this is noise" in text
-    assert f"In {count((SPLIT.excess > SPLIT.bayes).sum(), 'row')} (" in text
-    assert "predicting with one of the models, picked at random" in text
-    average = ScoringChoice(prediction="mixture")
-    assert "predicting with the average of all models" in summary(score(TABLE.upload(), average), average)
-
-
-@pytest.mark.parametrize(
-    ("upload", "choice", "expected"),
-    [
-        (TABLE.upload(), ScoringChoice("quadratic"), "so the parts are not shares of a whole"),
-        (TABLE.upload(), ScoringChoice(prediction="pooled", truth="matched"), "do not show how far the models disagree"),
-        (Upload("one.csv", b"mean_0,variance_0\n0,1\n1,4\n"), ScoringChoice(), ONE_MODEL),
-    ],
-    ids=["negative penalties", "single distributions", "one model"],
-)
-def test_without_shares_the_summary_says_why(upload: Upload, choice: ScoringChoice, expected: str) -> None:
-    text = summary(score(upload, choice), choice)
-    assert expected in text
-    assert "% of this is noise" not in text

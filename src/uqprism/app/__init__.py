@@ -1,1 +1,1 @@
-"""The page of `uqprism app`: `page`, `predictions`, `explorer` and `charts` show, with Streamlit; the other modules compute."""
+"""The page of `uqprism app`: modules that import Streamlit show, the others compute."""

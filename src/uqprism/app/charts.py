@@ -8,9 +8,12 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from uqprism.app import show
 from uqprism.app.inputs import PARTS
+from uqprism.app.overview import Shown
 from uqprism.app.posterior import GRID, Change, Densities
 from uqprism.app.scored import RetentionByPart
+from uqprism.report.formatting import amount, number
 
 # Near Okabe and Ito's blue, vermilion and green: visible on white and on black, also to the colour-blind.
 BLUE, ORANGE, GREEN, GREY = "#2F8AC4", "#E0660A", "#009E73", "#8A8A8A"
@@ -33,26 +36,41 @@ def drawn_rows(frame: Any, most: int = DRAWN) -> np.ndarray:
     return np.sort(np.concatenate([highest, picked]))
 
 
-def scatter(frame: Any, *, logarithmic: bool) -> Any:
+def points(shown: Shown, flagged: np.ndarray) -> Any:
+    """The rows to draw, with texts to show when one is pointed at."""
+    rows, overview, choice = shown.scored.frame, shown.overview, shown.choice
+    frame = pd.DataFrame({part: choice.shown(rows[part].to_numpy()) for part in PARTS}, index=rows.index)
+    names = rows[overview.identifier] if overview.identifier else rows.index
+    return frame.assign(row=[show.name(name) for name in names], kind=np.where(flagged, "to check", "others"))
+
+
+def scatter(frame: Any, *, logarithmic: bool, unit: str) -> Any:
     """Noise against the disagreement, a dot for each row; flagged rows in another colour and shape."""
     scale = alt.Scale(type="log" if logarithmic else "linear", zero=False, nice=not logarithmic)
     axis = alt.Axis(tickCount=5, labelFlush=False)
-    about = [alt.Tooltip("row:Q", title="row"), *(alt.Tooltip(f"{part}:Q", format=".4g") for part in PARTS)]
-    kinds = alt.Scale(domain=["flagged", "others"], range=[ORANGE, BLUE])
+    texts = {part: [amount(value, unit) for value in frame[part]] for part in PARTS}
+    frame = frame.assign(**{f"{part} text": text for part, text in texts.items()})
+    about = [alt.Tooltip("row:N", title="row"), *(alt.Tooltip(f"{part} text:N", title=part) for part in PARTS)]
+    kinds = alt.Scale(domain=["to check", "others"], range=[ORANGE, BLUE])
     return (
         alt.Chart(frame)
         .mark_point(filled=True, opacity=0.75)
         .encode(
-            x=alt.X("noise:Q", scale=scale, axis=axis, title="noise"),
-            y=alt.Y("disagreement:Q", scale=scale, axis=axis, title="disagreement"),
+            x=alt.X("noise:Q", scale=scale, axis=axis, title=titled("noise", unit)),
+            y=alt.Y("disagreement:Q", scale=scale, axis=axis, title=titled("disagreement", unit)),
             color=alt.Color("kind:N", scale=kinds, title=None, legend=alt.Legend(orient="top")),
             # Shape and size say the same as the colour, to those who do not see it.
-            shape=alt.Shape("kind:N", scale=alt.Scale(domain=["flagged", "others"], range=["diamond", "circle"]), title=None),
-            size=alt.Size("kind:N", scale=alt.Scale(domain=["flagged", "others"], range=[60, 28]), title=None),
+            shape=alt.Shape("kind:N", scale=alt.Scale(domain=["to check", "others"], range=["diamond", "circle"]), title=None),
+            size=alt.Size("kind:N", scale=alt.Scale(domain=["to check", "others"], range=[60, 28]), title=None),
             tooltip=about,
         )
-        .properties(height=440)
+        .properties(height=400)
     )
+
+
+def titled(what: str, unit: str) -> str:
+    """The title of an axis."""
+    return f"{what} ({unit})" if unit else what
 
 
 def suits_logarithms(frame: Any) -> bool:
@@ -66,11 +84,12 @@ def wants_logarithms(frame: Any) -> bool:
     return suits_logarithms(frame) and any(steep)
 
 
-def retention(found: RetentionByPart) -> Any:
-    """The mean error of the rows kept, a line for each part, between the best order and a random one."""
+def retention(found: RetentionByPart, *, unit: str) -> Any:
+    """The typical error of the rows kept, a line for each part, between the best order and a random one."""
     names = {part: f"by {part}" for part in PARTS} | {"oracle order": "best possible", "random order": "at random"}
     lines = pd.concat(
-        pd.DataFrame({"kept": found.kept, "error": curve, "order": names[name]}) for name, curve in found.curves.items()
+        pd.DataFrame({"kept": found.kept, "error": curve, "order": names[name], "shown": [amount(each, unit) for each in curve]})
+        for name, curve in found.curves.items()
     )
     domain = list(names.values())  # in this order, so that colours belong to parts
     return (
@@ -78,7 +97,7 @@ def retention(found: RetentionByPart) -> Any:
         .mark_line(strokeWidth=2)
         .encode(
             x=alt.X("kept:Q", title="rows kept, the most certain first (%)", scale=alt.Scale(domain=[0, 100])),
-            y=alt.Y("error:Q", title="mean squared error of the rows kept"),
+            y=alt.Y("error:Q", title=titled("typical error of the rows kept", unit)),
             color=alt.Color(
                 "order:N",
                 scale=alt.Scale(domain=domain, range=[*PART_COLOURS.values(), GREY, GREY]),
@@ -88,9 +107,13 @@ def retention(found: RetentionByPart) -> Any:
             strokeDash=alt.StrokeDash(
                 "order:N", scale=alt.Scale(domain=domain, range=[[1, 0], [1, 0], [1, 0], [2, 2], [7, 4]]), title=None
             ),
-            tooltip=[alt.Tooltip("order:N"), alt.Tooltip("kept:Q", title="kept (%)"), alt.Tooltip("error:Q", format=".4g")],
+            tooltip=[
+                alt.Tooltip("order:N"),
+                alt.Tooltip("kept:Q", title="kept (%)"),
+                alt.Tooltip("shown:N", title="typical error"),
+            ],
         )
-        .properties(height=380)
+        .properties(height=400)
     )
 
 
@@ -126,7 +149,8 @@ def bars(changes: dict[str, Change], title: str) -> Any:
     )
     x = alt.X("part:N", sort=None, title=None, axis=alt.Axis(labelAngle=0))  # otherwise sorted by the alphabet
     colour = alt.Color("part:N", scale=alt.Scale(domain=list(PART_COLOURS), range=list(PART_COLOURS.values())), legend=None)
-    about = [alt.Tooltip("part:N"), *(alt.Tooltip(f"{name}:Q", format=".4g") for name in ("before", "now"))]
+    frame = frame.assign(**{f"{name} text": [number(each) for each in frame[name]] for name in ("before", "now")})
+    about = [alt.Tooltip("part:N"), *(alt.Tooltip(f"{name} text:N", title=name) for name in ("before", "now"))]
     now = alt.Chart(frame).mark_bar(size=28).encode(x=x, y=alt.Y("now:Q", title=None), color=colour, tooltip=about)
     before = alt.Chart(frame).mark_tick(thickness=3, size=44, color=GREY).encode(x=x, y="before:Q", tooltip=about)
     return (now + before).properties(height=190, title=title)

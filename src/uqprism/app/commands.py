@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import html
-import os
 import re
 import shlex
 from contextlib import ExitStack
 
-from uqprism.app.inputs import ScoringChoice, Upload
+from uqprism.app.inputs import Comparison, ScoringChoice, Upload, without_folder
+from uqprism.app.problems import explained
 from uqprism.app.scored import ScoredFile
 from uqprism.errors import UqprismError
 from uqprism.files.options import OnBad
@@ -18,28 +18,31 @@ from uqprism.report.readers import read_subject
 
 OUTPUT = "scored.parquet"
 USUAL_MEANS = "^mean_[0-9]+$"
-REFUSED = "<!doctype html><meta charset='utf-8'><title>No report</title><p>No report could be written:</p><pre>{}</pre>"
+REFUSED = "<!doctype html><meta charset='utf-8'><title>No report</title><h1>No report could be written</h1><p>{}</p>"
+NOTHING = Comparison()
 
 
 def shell(
-    name: str, choice: ScoringChoice, target: str | None = None, ood: str | None = None, *, keep_members: bool = False
+    name: str, choice: ScoringChoice, comparison: Comparison = NOTHING, ood: str | None = None, *, keep_members: bool = False
 ) -> str:
     """The commands that score, that compute the retention curve if there is a target, and that write the report."""
     measures = ",".join(choice.measures.values())
     keep = ["--keep-members"] if keep_members else []
     lines = [shlex.join(["uqprism", "score", name, "-o", OUTPUT, "--measures", measures, *_how(choice, None), *keep])]
-    if target is not None:
+    if (target := comparison.target) is not None:
         how = _how(choice, target)
         lines.append(shlex.join(["uqprism", "selective", name, "--target", target, "--measures", measures, *how]))
-    return "\n".join([*lines, report(name, choice, target, ood)])
+    return "\n".join([*lines, report(name, choice, comparison, ood)])
 
 
-def report(name: str, choice: ScoringChoice, target: str | None = None, ood: str | None = None) -> str:
+def report(name: str, choice: ScoringChoice, comparison: Comparison = NOTHING, ood: str | None = None) -> str:
     """The command that writes the report."""
     rule = [] if choice.rule == ScoringChoice.rule else ["--rule", choice.rule]
-    known = [] if target is None else ["--target", target]
+    known = [] if comparison.target is None else ["--target", comparison.target]
+    unit = [] if comparison.unit is None else ["--unit", comparison.unit]
     unfamiliar = [] if ood is None else ["--ood", ood]
-    return shlex.join(["uqprism", "report", name, *known, *unfamiliar, *rule, *_how(choice, target)])  # a name may have spaces
+    how = _how(choice, comparison.target)
+    return shlex.join(["uqprism", "report", name, *known, *unit, *unfamiliar, *rule, *how])  # a name may have spaces
 
 
 def on_bad(choice: ScoringChoice, target: str | None) -> OnBad:
@@ -96,25 +99,27 @@ def _retention(scored: ScoredFile, target: str) -> list[str]:
     ]
 
 
-def report_page(upload: Upload, choice: ScoringChoice, target: str | None = None, ood: Upload | None = None) -> bytes:
+def report_page(upload: Upload, choice: ScoringChoice, comparison: Comparison = NOTHING, ood: Upload | None = None) -> bytes:
     """The HTML page that `uqprism report` writes; where the command would fail, a page with its message.
 
     Args:
         upload: the file.
         choice: how it is scored; the page splits by its rule, with the models in both roles.
-        target: the column of the target.
+        comparison: the column of the target, and its unit.
         ood: predictions for unfamiliar inputs.
     """
+    target = comparison.target
     with ExitStack() as stack:
-        # The same functions as in the shell, which read files.
-        path = stack.enter_context(upload.on_disk())
-        unfamiliar = None if ood is None else stack.enter_context(ood.on_disk())
-        output = path.parent / "out.html"
         try:
+            # The same functions as in the shell, which read files.
+            path = stack.enter_context(upload.on_disk())
+            unfamiliar = None if ood is None else stack.enter_context(ood.on_disk())
+            output = path.parent / "out.html"
             points = Points.of(path, choice.columns, on_bad(choice, target))
-            command = report(upload.path, choice, target, ood.path if ood else None)
-            write_page(read_subject(points, target=target, ood=unfamiliar, rule=choice.rule), output, command=command)
+            subject = read_subject(points, target=target, ood=unfamiliar, rule=choice.rule, unit=comparison.unit)
+            command = report(upload.path, choice, comparison, ood.path if ood else None)
+            write_page(subject, output, command=command)
+            return output.read_bytes()
         except UqprismError as error:  # it runs when the button is pressed, and its result is downloaded
             # Messages quote the file.
-            return REFUSED.format(html.escape(str(error).replace(f"{path.parent}{os.sep}", ""))).encode()
-        return output.read_bytes()
+            return REFUSED.format(html.escape(without_folder(explained(error)))).encode()

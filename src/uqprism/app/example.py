@@ -12,11 +12,11 @@ import numpy as np
 from uqprism.app.inputs import Upload
 from uqprism.ensemble import EnsemblePrediction
 
-NAME = "deliveries.csv"
+NAME, TARGET = "deliveries.csv", "duration [min]"
 ROWS, SEED = 600, 7
 ABOUT = (
-    f"Five models predict how many minutes each of {ROWS} deliveries takes; `y` is how long it took. In a storm all models "
-    "expect a wide range of times: noise. In the district `new`, where nobody has ever driven, the models disagree."
+    "five models predict how many minutes a delivery takes. In a storm all of them expect a wide range of times: noise. In the "
+    "district “new”, where nobody has ever driven, the models disagree."
 )
 TRIPS = ("a road driven daily", "the same in a storm", "a district never visited", "that district in a storm")
 DISTRICTS, WEATHERS = ("known", "known", "new", "new"), ("calm", "storm", "calm", "storm")
@@ -59,11 +59,11 @@ def deliveries() -> Upload:
     mean, scale = _members(rng, kind, kilometres / KILOMETRES)
     expected = mean.mean(axis=0) + mean.std(axis=0) * rng.normal(size=ROWS)  # the average is as far off as the models are apart
     columns = {
-        "delivery": [f"D{i:04d}" for i in range(ROWS)],
+        "delivery_id": [f"D{i:04d}" for i in range(ROWS)],
         "kilometres": kilometres,
         "weather": [WEATHERS[i] for i in kind],
         "district": [DISTRICTS[i] for i in kind],
-        "y": np.round(expected + scale.mean(axis=0) * rng.normal(size=ROWS), 1),
+        TARGET: np.round(expected + scale.mean(axis=0) * rng.normal(size=ROWS), 1),
         **{f"mean_{i}": np.round(row, 3) for i, row in enumerate(mean)},
         **{f"variance_{i}": np.round(row**2, 3) for i, row in enumerate(scale)},
     }

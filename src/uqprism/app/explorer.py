@@ -8,10 +8,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from uqprism.app import charts, posterior
+from uqprism.app import charts, posterior, show
 from uqprism.app.inputs import RULES, ScoringChoice
-from uqprism.app.posterior import Change, Shift
+from uqprism.app.posterior import SHIFTS, Change, Shift
+from uqprism.app.problems import guarded
 from uqprism.ensemble.approximations import approximations
+from uqprism.report.formatting import number
 
 ABOUT = (
     "The range of models that the data leave open is called a **posterior**. Here is one, for one prediction: means lie evenly "
@@ -28,20 +30,25 @@ SMALL = 0.01  # smaller changes count as none, as in the paper
 
 
 @st.fragment
-def show() -> None:
+def show_tab() -> None:
     """Draw the tab; its sliders redraw nothing else."""
+    with guarded():
+        _tab()
+
+
+def _tab() -> None:
     st.markdown(ABOUT)
     st.markdown("Changes of the paper's first figure:")
     with st.container(horizontal=True):
-        for name, shift in posterior.SHIFTS.items():
+        for name, shift in SHIFTS.items():
             st.button(name, on_click=_set, args=(shift,), key=f"shift {name}")
     left, right = st.columns([2, 3])
     with left:
         shift = _sliders()
     with right:
         st.altair_chart(charts.densities(posterior.densities(shift)), width="stretch")
-        mean, variance = ("from {:.4g} to {:.4g}".format(*interval) for interval in astuple(shift.posterior()))
-        st.markdown(f"Means now {mean}, variances {variance}.")
+        mean, variance = (f"from {number(low)} to {number(high)}" for low, high in astuple(shift.posterior()))
+        show.write("<p>Means now {mean}, variances {variance}.</p>", mean=mean, variance=variance)
         st.caption("Thin: what 16 of the models predict. The higher a curve, the more likely the target lies there.")
     first, second = st.columns(2)
     roles = {"options": list(approximations), "format_func": lambda role: approximations.get(role).label}
@@ -97,5 +104,5 @@ def _change_text(change: Change) -> str:
 
 
 def _table(rows: list[dict[str, Any]], height: Any = 380) -> None:
-    numbers = {name: st.column_config.NumberColumn(name, format="%.4g") for name in ("before", "now")}
-    st.dataframe(pd.DataFrame(rows), column_config=numbers, hide_index=True, width="stretch", height=height)
+    frame = pd.DataFrame(rows)
+    st.dataframe(frame.style.format(number, subset=["before", "now"]), hide_index=True, width="stretch", height=height)

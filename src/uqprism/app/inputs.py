@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
+from typing import Any
+
+import numpy as np
 
 from uqprism.ensemble.columns import Columns
-from uqprism.errors import UqprismError
+from uqprism.errors import FileError, UqprismError
 from uqprism.files.options import OnBad
-from uqprism.measures.vocabulary import rule_words
+from uqprism.measures.vocabulary import is_square, rule_words
 from uqprism.rules import PAPER
 
+FOLDER = "uqprism-app-"  # the beginning of the names of temporary folders
+LONGEST_STEM, LONGEST_ENDING = 60, 20
 RULES = {rule: rule_words(rule).title for rule in PAPER}
 PARTS = {
-    "total": "total: the expected penalty",
-    "noise": "noise: what more data would not reduce",
-    "disagreement": "disagreement: what more data could reduce, according to these models",
+    "total": "noise and disagreement together: the expected penalty",
+    "noise": "what more data would not reduce",
+    "disagreement": "what more data could reduce, according to these models",
 }
 
 
@@ -55,14 +62,44 @@ class Upload:
 
         Errors name the file without that folder, as in a command that runs in the folder of the file.
         """
-        with TemporaryDirectory(prefix="uqprism-app-") as folder:
-            path = Path(folder, Path(self.name).name)  # a name from a browser is not to be trusted with folders
-            path.write_bytes(self.content)
+        # A name from a browser is not to be trusted with folders, nor with its length.
+        name = Path(self.name.replace("\0", "")).name
+        name = "predictions" if name in {"", "..", "."} else name
+        stem, dot, ending = name.rpartition(".")
+        name = f"{(stem or ending)[:LONGEST_STEM]}{dot}{ending[:LONGEST_ENDING]}" if stem else name[:LONGEST_STEM]
+        with TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
             try:
+                path = Path(folder, name)
+                path.write_bytes(self.content)
                 yield path
             except UqprismError as error:
-                error.args = (str(error).replace(f"{folder}{os.sep}", ""),)
+                error.args = (without_folder(str(error)), *error.args[1:])
                 raise
+            except OSError as error:
+                raise FileError(f"{self.name}: cannot be kept on disk for a moment: {error.strerror}") from error
+
+
+def remove_leftovers() -> None:
+    """Remove the temporary folders of apps that were killed."""
+    for folder in Path(gettempdir()).glob(f"{FOLDER}*-*"):
+        number = folder.name.removeprefix(FOLDER).partition("-")[0]
+        if os.name == "posix" and number.isdecimal() and not _is_running(int(number)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def without_folder(text: str) -> str:
+    """A message without the temporary folders of files."""
+    return re.sub(rf"[^\s'\"]*{re.escape(os.sep + FOLDER)}[^\s{re.escape(os.sep)}]*{re.escape(os.sep)}", "", text)
 
 
 @dataclass(frozen=True)
@@ -96,6 +133,10 @@ class ScoringChoice:
             "disagreement": f"{self.rule}.excess.{self.prediction}.{self.truth}",
         }
 
+    def shown(self, risks: Any) -> Any:
+        """Risks as the page shows them: the roots of squares, which are in the unit of the target."""
+        return np.sqrt(np.maximum(risks, 0.0)) if is_square(self.rule) else risks
+
     @property
     def columns(self) -> Columns:
         """The columns of the members."""
@@ -106,3 +147,16 @@ class ScoringChoice:
         """The arguments that say which columns hold the members, without those left at their defaults."""
         given = {name: getattr(self, name) for name in ("mean_columns", "variance_columns", "scale_columns")}
         return {name: text for name, text in given.items() if text is not None}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the predictions are compared with.
+
+    Attributes:
+        target: the column of the target, None for none.
+        unit: of the target, None for that in the name of its column.
+    """
+
+    target: str | None = None
+    unit: str | None = None

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from uqprism.app.inputs import remove_leftovers
 from uqprism.app.local import LOCAL, LocalRequests
 from uqprism.errors import ArgumentError
 from uqprism.files.paths import find_files
@@ -60,6 +61,7 @@ def serve(
         check_file(file)
     bound = LOOPBACK if address is None else address
     listening = listen(bound, port)
+    remove_leftovers()
     configure({**SETTINGS, "server.address": bound, "server.port": listening.getsockname()[1]})
     hosts = None if bound in EVERY_ADDRESS else {*LOCAL, bound.lower()}
 

@@ -6,14 +6,7 @@ import sys
 
 import streamlit as st
 
-from uqprism.app import explorer, predictions
-
-INTRODUCTION = (
-    "An **ensemble** is several models that predict the same thing, each with a mean and a variance. What is a wrong prediction "
-    "expected to cost? That **penalty** has two parts. **Noise** (also called *aleatoric*) stays however much data you collect. "
-    "**Disagreement** between the models (*epistemic*) is what more data could reduce, according to these models. Unless you "
-    "choose otherwise, the penalty is that of predicting with one of the models, picked at random; their average costs less."
-)
+from uqprism.app import explorer, predictions, show
 
 # A prism, as text: Streamlit would fetch its own icons from the network.
 ICON = (
@@ -26,13 +19,12 @@ ICON = (
 def main(files: list[str]) -> None:
     """Draw the page; Streamlit calls this after every change."""
     st.set_page_config(page_title="uqprism", page_icon=ICON, layout="wide")
-    st.title("How far can each prediction be trusted?")
-    st.markdown(INTRODUCTION)
-    first, second = st.tabs(["A file of predictions", "Posterior explorer"])
+    show.style()
+    first, second = st.tabs(["Predictions", "Posterior explorer"])
     with first:
-        predictions.show(files[0] if files else None)
+        predictions.show_tab(files[0] if files else None)
     with second:
-        explorer.show()
+        explorer.show_tab()
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +17,11 @@ from uqprism.errors import InvalidValueError
 from uqprism.files.points import Points
 from uqprism.files.read import arrow_csv, pa, pq
 from uqprism.files.write import CsvOutput
-from uqprism.measures import Measure, is_measure
-from uqprism.report import sentences
-from uqprism.report.findings import Parts
-from uqprism.report.subject import MeasurePair, Rows, shows_disagreement
+from uqprism.measures import is_measure
 from uqprism.tasks.retention import GRID
 from uqprism.tasks.selective_prediction import selective_prediction
 
 FLAGGED = "flagged"
-TARGETS = ("y", "target")
-ONE_DISTRIBUTION = (
-    "Both approximations are one distribution for each row, so these measures do not show how far the models disagree; choose "
-    "each model in one of the roles."
-)
 
 
 @dataclass(frozen=True)
@@ -43,6 +36,7 @@ class ScoredFile:
         weights: of the members, None for equal ones.
         targets: the columns that may hold the target.
         schema: the Arrow schema of the scored file.
+        renamed: what columns of the file are called in the frame, where their names are those of parts.
     """
 
     frame: Any
@@ -51,6 +45,7 @@ class ScoredFile:
     weights: tuple[float, ...] | None
     targets: tuple[str, ...]
     schema: Any
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     def refusal(self, ending: str) -> str | None:
         """Why no file with this ending can be written, or None."""
@@ -70,9 +65,17 @@ class ScoredFile:
         return self.n_rows - len(self.frame)
 
     @property
-    def usual_target(self) -> str | None:
-        """The column of the target, if it has one of the usual names."""
-        return next((name for name in TARGETS if name in self.targets), None)
+    def measured(self) -> set[str]:
+        """The columns of the frame that are not of the file."""
+        return set(PARTS)
+
+    def has_gaps(self, target: str) -> bool:
+        """Whether rows lack this target."""
+        return bool(self.frame[self.shown_name(target)].isna().any())
+
+    def shown_name(self, column: str) -> str:
+        """What a column of the file is called in the frame."""
+        return self.renamed.get(column, column)
 
 
 def score(upload: Upload, choice: ScoringChoice) -> ScoredFile:
@@ -87,7 +90,8 @@ def score(upload: Upload, choice: ScoringChoice) -> ScoredFile:
             raise InvalidValueError(f"{path}: has no rows, only the names of its columns")
         members = {*points.layout.mean, *points.layout.spread}
         targets = tuple(name for name in points.numeric_names if name not in members and not is_measure(name))
-        return ScoredFile(_frame(table, choice), table.num_rows, points.layout, points.weights, targets, table.schema)
+        frame, renamed = _frame(table, choice)
+        return ScoredFile(frame, table.num_rows, points.layout, points.weights, targets, table.schema, renamed)
 
 
 def _score(path: Path, output: Path, choice: ScoringChoice, on_bad: Any, *, keep_members: bool) -> None:
@@ -103,28 +107,18 @@ def _score(path: Path, output: Path, choice: ScoringChoice, on_bad: Any, *, keep
     )
 
 
-def _frame(table: Any, choice: ScoringChoice) -> Any:
-    """The table without bad rows, with the parts at the end; columns of the file that are named like parts are marked."""
+def _frame(table: Any, choice: ScoringChoice) -> tuple[Any, dict[str, str]]:
+    """The table without bad rows, with the parts at the end; columns of the file that are named like parts get other names."""
     names = {name: part for part, name in choice.measures.items()}
     ours = {*names.values(), FLAGGED}
     own = {name: _free(f"{name} (file)", table.column_names) for name in table.column_names if name in ours}
-    frame = table.to_pandas(ignore_metadata=True)  # an index in the file would hide the rows' numbers
-    return frame.rename(columns=names | own).dropna(subset=list(names.values()))
+    # An index in the file would hide the rows' numbers, and its description may be damaged.
+    frame = table.replace_schema_metadata(None).to_pandas()
+    return frame.rename(columns=names | own).dropna(subset=list(names.values())), own
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
     return name if name not in taken else _free(f"{name} (file)", taken)
-
-
-def summary(scored: ScoredFile, choice: ScoringChoice) -> str:
-    """The parts of the penalty, and what the penalty is, in the sentences of the report."""
-    pair = MeasurePair(choice.rule, choice.measures["noise"], choice.measures["disagreement"])
-    if not shows_disagreement(Measure.parse(pair.excess)):
-        return ONE_DISTRIBUTION
-    columns = {name: scored.frame[part].to_numpy() for part, name in choice.measures.items()}
-    parts = Parts.of(Rows.of(columns, pair), n_members=scored.n_models)
-    text = f"{sentences.split(parts)} {sentences.rows_of_each_kind(parts)}".rstrip()
-    return f"{text}\n\n{sentences.penalty(parts, pair.prediction, None, intervals=False)}"
 
 
 def error(upload: Upload, choice: ScoringChoice, target: str) -> np.ndarray:
@@ -157,8 +151,8 @@ def scored_file(upload: Upload, choice: ScoringChoice, flagged: np.ndarray, endi
 
 def _as_text(path: Path) -> Any:
     """A CSV file as text, so that every value is written as it was."""
-    with path.open(encoding="utf-8") as file:
-        names = arrow_csv.open_csv(pa.BufferReader(file.readline().encode())).schema.names
+    with path.open(encoding="utf-8", newline="") as file:
+        names = next(csv.reader(file))  # a name may have line ends
     convert = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))  # types are given by name
     return arrow_csv.read_csv(path, parse_options=arrow_csv.ParseOptions(newlines_in_values=True), convert_options=convert)
 
@@ -178,7 +172,7 @@ class RetentionByPart:
 
     Attributes:
         kept: percentages of the rows.
-        curves: the mean squared error of the rows kept, by part, and for the best and a random order.
+        curves: the root mean squared error of the rows kept, by part, and for the best and a random order.
         ratios: the paper's prediction rejection ratio by part: 0 for the best order, 1 for chance.
         n_rows: how many rows have a target.
         without_target: how many have none.
@@ -203,5 +197,5 @@ def retention(scored: ScoredFile, error: np.ndarray) -> RetentionByPart:
     columns = {part: scored.frame[part].to_numpy()[known] for part in PARTS}
     result = selective_prediction(columns, error=here[known], resamples=0)  # intervals are not shown
     names = {**dict.fromkeys(PARTS), "oracle order": None, "random order": None}
-    curves = {name: np.asarray(result.curves[name]) for name in names}
+    curves = {name: np.sqrt(np.asarray(result.curves[name])) for name in names}
     return RetentionByPart(100.0 * GRID, curves, {part: result[part] for part in PARTS}, int(known.sum()), int((~known).sum()))
