@@ -62,10 +62,9 @@ def _check(subject: Subject, findings: ReportFindings) -> Action | None:
     before = float(words.shown(float(result.settings["mean_error"])))
     after = float(words.shown(result.metrics["error_at_90"][measure]))
     shown = amounts([before, after], words.unit)
-    if not after < before:
-        why = (
-            f"Here it does not find the errors: without the most uncertain tenth the {words.name} is {shown[1]}, not {shown[0]}."
-        )
+    if not after < before or shown[0] == shown[1]:  # a gain that does not show is none
+        came = f"is {shown[1]}, not {shown[0]}" if shown[0] != shown[1] else f"stays at {shown[0]}"
+        why = f"Here it does not find the errors: without the most uncertain tenth the {words.name} {came}."
         return Action("Do not pick rows to check by uncertainty alone", why, "selective")
     tenth = f"Without the most uncertain tenth the {words.name} is {shown[1]}, not {shown[0]}"
     return Action(do, f"Begin with {first}. {tenth}.", "check")

@@ -102,9 +102,9 @@ def _scatter_caption(subject: Subject, drawn: int, ood: Mapping[str, int]) -> st
 
 def _dots(subject: Subject, drawn: np.ndarray, ood: Mapping[str, np.ndarray], spots: np.ndarray) -> str:
     """Places and details of the dots as JSON, in which `<` is escaped so that it cannot end the script element."""
-    known = {subject.id_name: subject.names_of(drawn)} if subject.id_name else {}
-    known |= details(subject, drawn, in_columns=False)
-    columns = {"file": ["known rows"] * len(drawn), **_details(subject, drawn, known, subject.unit)}
+    columns = {"file": ["known rows"] * len(drawn)}
+    columns |= {subject.id_name: subject.names_of(drawn)} if subject.id_name else {}
+    columns |= _details(subject, drawn, details(subject, drawn, in_columns=False), subject.unit)
     for name, places_of in ood.items():
         more = {"file": [name] * len(places_of), **_details(subject.ood[name], places_of, {}, subject.unit)}
         # Rows of other files lack the further columns.

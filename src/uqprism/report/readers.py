@@ -18,7 +18,7 @@ from uqprism.measures import MeasuresLike, select_measures
 from uqprism.plots.words import ErrorWords
 from uqprism.report.memory import few_measures, from_memory, shown_columns, usual_measures
 from uqprism.report.naming import identifier, split_unit
-from uqprism.report.subject import MeasurePair, Rows, Subject
+from uqprism.report.subject import LONGEST_NAME, MeasurePair, Rows, Subject, cut
 
 if TYPE_CHECKING:
     from uqprism.files.points import Points
@@ -58,7 +58,7 @@ def read_subject(
         subject,
         title=title or subject.title,
         unit=unit,
-        target_name=name,
+        target_name=cut(name, LONGEST_NAME),
         error_words=_error_words(error, has_target=target is not None, unit=unit),
     )
 

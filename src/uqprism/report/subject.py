@@ -17,7 +17,7 @@ from uqprism.plots.words import ErrorWords
 
 MeasureColumns = Mapping[str, np.ndarray]
 
-LONGEST_NAME = 40  # characters of a row's identifier in a sentence
+LONGEST_NAME = 40  # characters of a name in a sentence
 SINGLE = {"mixture", "matched", "pooled"}  # one distribution each, so two of them differ in shape only
 
 
