@@ -262,7 +262,6 @@ NUMBERS = np.arange(4.0)
         (NUMBERS, NUMBERS, {"resamples": 1}, r"resamples must be 0, for no spread, or 2 and more"),
         (np.ones((4, 2)), NUMBERS, {}, r"must have one axis as uncertainties, got shape \(4, 2\); name columns in a mapping"),
         ([{"a": NUMBERS}] * 2, NUMBERS, {}, r"table must be one table, got a list of several; name them in a mapping"),
-        (ensemble(4)[0], NUMBERS, {}, r"got an ensemble; pass evaluate\(ensemble\)"),
         (["a", "b"], [1.0, 2.0], {}, r"must be real numbers"),
     ],
 )
