@@ -19,6 +19,7 @@ import torch
 from numpy.testing import assert_array_equal
 
 import uqprism as up
+from uqprism.errors import BadFileError
 from uqprism.training import MLP, History, TrainingWarning, checkpoints, train
 from uqprism.training.checkpoints import KIND, read_tensors, write_tensors
 
@@ -58,6 +59,26 @@ def test_other_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.undo()
     with pytest.raises(up.UqprismError, match="format version 2, this version of uqprism reads 1; load it with the uqprism"):
         up.DeepEnsemble.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("network", {"name": "mlp", "hidden": [100_000, 100_000, 100_000]}, "parameters each, but it holds"),
+        ("network", {"name": "nothing"}, "unknown network 'nothing'"),
+        ("network", [], "does not hold what DeepEnsemble.save writes"),
+        ("head", {}, "does not hold what DeepEnsemble.save writes: it lacks 'name'"),
+        ("input_shape", "ab", "does not hold what DeepEnsemble.save writes"),
+        ("history", None, "does not hold what DeepEnsemble.save writes"),
+        ("architecture", {}, "it lacks 'shapes'"),
+    ],
+)
+def test_a_header_that_does_not_fit_is_refused_before_building(saved: Path, name: str, value: Any, message: str) -> None:
+    header, tensors = read_tensors(saved, "DeepEnsemble")
+    about = {key: each for key, each in header.items() if key not in {"format", "version"}}
+    write_tensors(saved, "DeepEnsemble", {**about, name: value}, tensors)
+    with pytest.raises(BadFileError, match=rf"model\.safetensors: .*{message}"):
+        up.DeepEnsemble.load(saved)
 
 
 def test_a_failed_write_leaves_the_old_file(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:

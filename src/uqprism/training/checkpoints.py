@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from uqprism.errors import FileError, InvalidValueError
+from uqprism.errors import BadFileError, FileError, InvalidValueError
 from uqprism.support.optional import require
+from uqprism.support.reading import parse_json, reading
 from uqprism.support.storage import atomic, check_ending, make_folder, writing
 from uqprism.training.history import Curves, Event
 from uqprism.training.stack import Stack
@@ -53,33 +54,30 @@ def _plain(value: Any) -> Any:
 def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The header and the tensors of a file of this kind that `write_tensors` wrote."""
     safetensors = require("safetensors.torch", extra="deep")
-    where = os.fspath(path)
-    try:
+    if not Path(path).exists():
+        raise FileError(f"there is no file {os.fspath(path)}")
+    with reading(path, "is not a readable safetensors file, or is incomplete"):
         data = Path(path).read_bytes()  # in one call: the file may be replaced while it is read
         tensors = safetensors.load(data)
-    except FileNotFoundError:
-        raise FileError(f"there is no file {where}") from None
-    except (OSError, require("safetensors", extra="deep").SafetensorError) as error:
-        raise InvalidValueError(f"{where} is not a readable safetensors file, or is incomplete: {error}") from None
-    length = int.from_bytes(data[:8], "little")  # of the header that follows, by the format's definition
-    metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
-    header = _header(metadata, where, kind)
-    if metadata.get("checksum") != _checksum(metadata[KEY], tensors):
-        raise InvalidValueError(f"{where} was changed after it was written: its checksum does not match")
+        length = int.from_bytes(data[:8], "little")  # of the header that follows, by the format's definition
+        metadata = parse_json(data[8 : 8 + length], path).get("__metadata__", {})
+        header = _header(metadata, path, kind)
+        if metadata.get("checksum") != _checksum(metadata[KEY], tensors):
+            raise BadFileError(path, "was changed after it was written: its checksum does not match")
     return header, tensors
 
 
-def _header(metadata: dict[str, str], where: str, kind: str) -> dict[str, Any]:
-    try:
-        header = json.loads(metadata[KEY])
-    except (KeyError, json.JSONDecodeError):
-        raise InvalidValueError(f"{where} was not written by uqprism: it lacks its header") from None
+def _header(metadata: dict[str, str], path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
+    if KEY not in metadata:
+        raise BadFileError(path, "was not written by uqprism: it lacks its header")
+    header = parse_json(metadata[KEY], path)
     if header.get("format") != kind:
-        raise InvalidValueError(f"{where} holds a {header.get('format')}, not a {kind}")
+        raise BadFileError(path, f"holds a {header.get('format')}, not a {kind}")
     if header.get("version") != VERSION:
-        raise InvalidValueError(
-            f"{where} has format version {header.get('version')}, this version of uqprism reads {VERSION}; "
-            "load it with the uqprism that wrote it, or train again"
+        raise BadFileError(
+            path,
+            f"has format version {header.get('version')}, this version of uqprism reads {VERSION}; "
+            "load it with the uqprism that wrote it, or train again",
         )
     return header
 
@@ -266,10 +264,13 @@ class Checkpoints:
             header, tensors = read_tensors(self.path, KIND)
         except InvalidValueError as error:
             raise InvalidValueError(f"{error}; delete it to train from the start") from None
-        state.restore(tensors)
-        header["best_losses"] = [math.inf if loss is None else loss for loss in header["best_losses"]]
-        for name in COUNTERS:
-            setattr(state, name, header[name])
-        state.curves = [Curves(**curve) for curve in header["curves"]]
-        state.events = [Event(**event) for event in header["events"]]
+        with reading(self.path, "does not hold the state of a run; delete it to train from the start"):
+            losses = [math.inf if loss is None else float(loss) for loss in header["best_losses"]]
+            counters = {name: header[name] for name in COUNTERS} | {"best_losses": losses}
+            curves = [Curves(**curve) for curve in header["curves"]]
+            events = [Event(**event) for event in header["events"]]
+            state.restore(tensors)
+        for name, value in counters.items():
+            setattr(state, name, value)
+        state.curves, state.events = curves, events
         return True

@@ -11,6 +11,7 @@ from typing import Any
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError
 from uqprism.support.optional import require
+from uqprism.support.reading import reading
 from uqprism.training import heads, networks
 from uqprism.training.checkpoints import read_tensors, write_tensors
 from uqprism.training.data import Scaling, as_tensor, check_finite, feature_names
@@ -159,23 +160,34 @@ class DeepEnsemble:
         header, tensors = read_tensors(path, KIND)
         if header["network"] is None and network is None:
             raise ArgumentError(f"{os.fspath(path)} holds networks built by a function of your own: pass it again as network=")
-        factory = networks.from_dict(header["network"]) if network is None else networks.resolve(network)
-        head = heads.from_dict(header["head"])
         tensors = {name: value.to(device) for name, value in tensors.items()}
-        rows = tensors["rows"]
-        shape = tuple(header["input_shape"])
+        with reading(path, "does not hold what DeepEnsemble.save writes"):
+            factory = networks.from_dict(header["network"]) if network is None else networks.resolve(network)
+            head, history = heads.from_dict(header["head"]), History.from_dict(header["history"])
+            shape = tuple(int(length) for length in header["input_shape"])
+            features = None if header["features"] is None else tuple(map(str, header["features"]))
+            expected, rows, sample = dict(header["architecture"]["shapes"]), tensors["rows"], tensors["sample"]
+            inputs, targets = (Scaling(tensors[f"{name}.mean"], tensors[f"{name}.scale"]) for name in ("input", "target"))
+            if network is None:
+                _check_size(factory, shape, head.n_outputs, rows.shape[1])
         template = initialised(factory, shape, head.n_outputs, 0).to(rows)  # for the layers; the weights are those of the file
         buffers = {name.removeprefix("buffer."): value for name, value in tensors.items() if name.startswith("buffer.")}
         same = {name: list(p.shape) for name, p in [*template.named_parameters(), *template.named_buffers()]}
-        if same != header["architecture"]["shapes"]:
+        if same != expected:
             raise ShapeError(f"network builds other networks than those in {os.fspath(path)}: the parameters do not fit")
         stack = Stack(template, rows, buffers, torch.zeros(2, *shape).to(rows))
         # Not to the last digit: the file may come from another device.
-        if not torch.allclose(stack.sample(), tensors["sample"], rtol=1e-3, atol=1e-4):
+        if not torch.allclose(stack.sample(), sample, rtol=1e-3, atol=1e-4):
             raise InvalidValueError(
                 f"network builds other networks than those in {os.fspath(path)}: they predict other values with the same "
                 "parameters. (All numbers that a module computes with must be parameters or buffers.)"
             )
-        inputs, targets = (Scaling(tensors[f"{name}.mean"], tensors[f"{name}.scale"]) for name in ("input", "target"))
-        features = None if header["features"] is None else tuple(header["features"])
-        return cls(stack, head, inputs, targets, factory, History.from_dict(header["history"]), features)
+        return cls(stack, head, inputs, targets, factory, history, features)
+
+
+def _check_size(factory: Factory, shape: tuple[int, ...], n_outputs: int, count: int) -> None:
+    """Refuse networks with another number of parameters than the file has, before they are built."""
+    with torch.device("meta"):
+        parameters = sum(parameter.numel() for parameter in factory(shape, n_outputs).parameters())
+    if parameters != count:
+        raise InvalidValueError(f"its networks have {parameters:,} parameters each, but it holds {count:,}")
