@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import uqprism as up
@@ -126,3 +127,11 @@ def test_wrong_usage_is_refused_before_anything_is_written(source, how, error, m
     with pytest.raises(error, match=message):
         up.write_report(source(ensemble(30)[0]), tmp_path / "page", **how)
     assert not list(tmp_path.iterdir())
+
+
+def test_damaged_metadata_of_pandas_names_no_index(tmp_path: Path) -> None:
+    table = pa.table({"mean_0": [0.0, 1.0], "variance_0": [1.0, 2.0], "id": ["a", "b"]})
+    for number, metadata in enumerate(("[", "[]", "{", "7")):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(table.replace_schema_metadata({"pandas": metadata}), path)
+        assert read_subject(path).id_name == "id"

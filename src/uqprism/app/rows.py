@@ -23,7 +23,7 @@ def show_rows(shown: Shown) -> Flagged:
     """Draw the part of the page; the rows that are flagged."""
     scored, target = shown.scored, shown.comparison.target
     show.write("<h2>Rows to check first</h2>")
-    first, second, third = st.columns([2, 2, 1], gap="large", vertical_alignment="bottom")
+    first, second, third = st.columns([2, 2, 1], gap="medium", vertical_alignment="bottom")
     by = first.selectbox("Which rows", list(BY), format_func=BY.get, help=BY_HELP, key="by")
     share = second.slider("How many (%)", 1, 50, 10, help=PERCENT_HELP, key="percent")
     found = flag(scored.frame[by].to_numpy(), share / 100)

@@ -134,7 +134,10 @@ def _from_file(
 
 def _identifier(points: Points, taken: Collection[str | None]) -> str:
     """The column that identifies the rows: the named index of a frame that was saved, or one that is named like an identifier."""
-    index = (getattr(points.schema, "pandas_metadata", None) or {}).get("index_columns", [])
+    try:
+        index = (getattr(points.schema, "pandas_metadata", None) or {}).get("index_columns", [])
+    except (ValueError, AttributeError):  # metadata that pandas did not write
+        index = []
     saved = [name for name in index if isinstance(name, str) and not name.startswith("__index_level_")]
     others = [name for name in points.names if name not in taken]
 

@@ -100,6 +100,7 @@ def weighted(rule: Quadrature) -> EnsemblePrediction:
         mean=np.stack([placed(each.mean, along_mean) for each in rule.posteriors], axis=1),
         variance=np.stack([placed(each.variance, along_variance) for each in rule.posteriors], axis=1),
         weights=np.outer(weights, weights).ravel() / 4.0,  # Gauss-Legendre weights add up to 2
+        member_axis=0,  # many members of few points
     )
 
 
