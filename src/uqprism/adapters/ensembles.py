@@ -49,13 +49,6 @@ class ModelList(Adapter):
         """The members in the order of the list."""
         if not model:
             raise ArgumentError("the list must hold at least one fitted model, got none")
-        networks = [is_a(each, "torch", "Module") for each in model]
-        if any(networks) and not all(networks):
-            first, other = model[networks.index(True)], model[networks.index(False)]
-            raise ArgumentError(
-                f"the list mixes PyTorch modules ({name(first)}) with other models ({name(other)}), which take different inputs; "
-                "predict with each kind and pass all means and variances to EnsemblePrediction.gaussian"
-            )
         return join(((f"model {i} of the list", each, X) for i, each in enumerate(model)), options)
 
 

@@ -78,7 +78,7 @@ def from_torch(
         outputs = [_parameters(run(part), head) for part in parts]
     joined = {name: torch.cat([part[name] for part in outputs], dim=1) for name in outputs[0]}  # along the rows
     family = "laplace" if "location" in joined else "gaussian"
-    return getattr(EnsemblePrediction, family)(**joined, member_axis=0)
+    return getattr(EnsemblePrediction, family)(**joined)
 
 
 def _runner(networks: Any, stacked: Stacked | None) -> Any:

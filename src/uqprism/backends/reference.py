@@ -12,6 +12,7 @@ import numpy as np
 from uqprism.arrays import Array, is_torch, is_traced, is_wrapped, namespace, to_numpy
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
+from uqprism.families.panels import NARROW
 from uqprism.families.quadrature import Exactness, recording
 from uqprism.measures import Measure
 from uqprism.measures.risks import Risks
@@ -97,11 +98,18 @@ def split(flat: EnsemblePrediction) -> tuple[list[EnsemblePrediction], np.ndarra
     """
     count, size = flat.n_points, _points_per_part(flat)
     centre, spread = flat.members.centre, flat.members.spread
-    if fits_one_part(flat) or any(is_traced(x) or is_wrapped(x) for x in (centre, spread, flat.weights)):
+    if any(is_traced(x) or is_wrapped(x) for x in (centre, spread, flat.weights)):
         return [flat], None
     middle, width = to_numpy(centre).astype(np.float64), to_numpy(spread).astype(np.float64)
-    order = np.argsort(((middle.max(axis=0) - middle.min(axis=0)) + width.max(axis=0)) / width.min(axis=0), kind="stable")
-    return [flat[index_like(order[i : i + size], centre)] for i in range(0, count, size)], order
+    extent = (middle.max(axis=0) - middle.min(axis=0)) + width.max(axis=0)
+    # Narrow members need grids of their own kind, which would cost the other points time.
+    easy = int((width.min(axis=0) >= NARROW * extent).sum())
+    if fits_one_part(flat) and easy in (0, count):
+        return [flat], None
+    with np.errstate(divide="ignore", invalid="ignore"):  # the spread of equal draws is zero
+        order = np.argsort(extent / width.min(axis=0), kind="stable")
+    starts = [*range(0, easy, size), *range(easy, count, size)]
+    return [flat[index_like(order[i:j], centre)] for i, j in zip(starts, [*starts[1:], count], strict=True)], order
 
 
 def fits_one_part(flat: EnsemblePrediction) -> bool:

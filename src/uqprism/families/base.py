@@ -9,9 +9,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from uqprism.arrays import Array, coerce, constant, expand, is_jax, is_traced, namespace, to_numpy, working
+from uqprism.arrays import Array, coerce, constant, expand, is_traced, namespace, working
 from uqprism.errors import InvalidValueError, ShapeError, UnsupportedError
-from uqprism.families.quadrature import Landmarks, SharedGrid, integrate
+from uqprism.families.panels import Landmarks, Places
+from uqprism.families.quadrature import TOLERANCE, SharedGrid, integrate
 from uqprism.registry import Registry
 
 families: Registry[type[Family]] = Registry("family", "uqprism.families")
@@ -21,23 +22,21 @@ POWERS = {"location": 1, "scale": 1, "variance": 2, "shape": 0}
 """The power of the unit by which a parameter of each kind is multiplied when y becomes centre + unit * y; locations also move."""
 
 
-LARGEST = 1e153
-BOUNDS = {"location": (-LARGEST, LARGEST), "scale": (1 / LARGEST, LARGEST), "variance": (LARGEST**-2, LARGEST**2)}
-"""What parameters of each kind may be, so that squares of them and sums of those neither overflow nor lose digits."""
-
-
 class Family(ABC):
     """A batch of distributions on the real line.
 
     A family names its parameters, its density, distribution function and moments; every rule then works by quadrature.
-    Closed forms are added pair by pair with `functionals.closed_form`.
+    Closed forms are added pair by pair with `functionals.closed_form`. What the quadrature must resolve is declared: `support`,
+    `tails` and `landmarks`.
 
     Attributes:
         parameters: the kind of each parameter, one of `POWERS`, which says how it moves when y becomes centre + unit * y.
+        tolerance: the relative error that integrals over the density may have, larger only for densities with poles.
     """
 
     name: ClassVar[str]
     parameters: ClassVar[dict[str, str]]
+    tolerance: ClassVar[float] = TOLERANCE
     components: Family | None = None  # only mixtures have some
     shared_grid: SharedGrid | None = None  # the ensemble whose grid resolves this distribution, if it came from one
 
@@ -127,13 +126,82 @@ class Family(ABC):
     def cdf(self, y: Array) -> Array:
         """The probability of values up to y."""
 
+    def survival(self, y: Array) -> Array:
+        """The probability of values above y; families with a power law there define it, since 1 - cdf(y) loses its digits."""
+        return 1.0 - self.cdf(y)
+
+    def signed_cdf(self, y: Array, pivot: Array) -> Array:
+        """The probability of values up to y, less one where y is above the pivot: differences keep their digits in both tails."""
+        xp = namespace(y)
+        return xp.where(y > pivot, -self.survival(y), self.cdf(y))
+
+    @property
+    def support(self) -> tuple[Array, Array]:
+        """The values between which the density is not zero, (*batch) each; None for no bound.
+
+        By default what the quantiles of level zero and one are, where the family defines quantiles and no landmarks.
+        """
+        return self.quantile_bounds() if self.reads_quantiles else (None, None)
+
+    @property
+    def tails(self) -> tuple[Array, Array]:
+        """The exponents a of tails whose probability falls like |y|**-a, below and above, (*batch); None for lighter ones."""
+        return None, None
+
+    @property
+    def reads_quantiles(self) -> bool:
+        """True if the family leaves its landmarks to be read off its quantiles."""
+        kind = type(self)
+        return kind.landmarks is Family.landmarks and kind.quantile is not Family.quantile
+
+    @property
+    def has_power_law(self) -> bool:
+        """True if a tail is declared to be a power law."""
+        return any(tail is not None for tail in self.tails)
+
+    @property
+    def has_bounds(self) -> bool:
+        """True if the density may be zero somewhere."""
+        return type(self).support is not Family.support or self.reads_quantiles
+
+    def quantile_bounds(self) -> tuple[Array, Array]:
+        """The quantiles of level zero and one, None where they are not finite."""
+        with np.errstate(all="ignore"):
+            lower, upper = (self.quantile(level) + 0.0 * self.centre for level in (0.0, 1.0))
+        xp = namespace(lower)
+        finite = [is_traced(x) or bool(xp.any(xp.isfinite(x))) for x in (lower, upper)]
+        return lower if finite[0] else None, upper if finite[1] else None
+
     def landmarks(self) -> Landmarks:
-        """What a quadrature over this distribution must resolve: by default, read off the quantiles."""
-        low, lower, middle, upper, high = (self.quantile(level) for level in (1e-15, 0.25, 0.5, 0.75, 1.0 - 1e-15))
-        xp = namespace(middle)
-        reach = 1.2 * xp.maximum(high - middle, middle - low)
-        # 0.7 of the distance between the quartiles is 0.94 scales of a Gaussian.
-        return Landmarks(middle[None], 0.7 * (upper - lower)[None], reach[None], (False,))
+        """What a quadrature over this distribution must resolve: by default, read off the quantiles.
+
+        Only reading them off supposes that there is no corner but at the median, and no spike that the quantiles do not show.
+        """
+        return read_landmarks(self)
+
+    def places(self) -> Places:
+        """Landmarks and bounds, for a distribution on NumPy arrays of shape (points,)."""
+        return Places.of(self.landmarks(), self.support, heavy=self.has_power_law)
+
+    def beyond(self, low: Array, high: Array, about: Array = None) -> Array:
+        """What power laws hold outside low and high: the mean distance to them, or with `about` the mean of (Y - about)**2.
+
+        The survival function falls there like a power of the distance from the centre. Other tails count as zero.
+        """
+        total: Array = 0.0
+        for tail, end, side in zip(self.tails, (low, high), (-1.0, 1.0), strict=True):
+            if tail is None:
+                continue
+            mass = self.survival(end) if side > 0 else self.cdf(end)
+            mass = namespace(end).where(tail < STEEP, mass, 0.0 * mass)
+            z = side * (end - self.centre)
+            first, second = (_moment_beyond(z**k, tail - k) for k in (1, 2))
+            if about is None:
+                total = total + mass * first
+                continue
+            # The integral of (y - about)**2 times the density, by parts.
+            total = total + mass * ((end - about) ** 2 + 2.0 * second + 2.0 * side * (self.centre - about) * first)
+        return total
 
     def density(self, y: Array) -> Array:
         """The density at y."""
@@ -146,8 +214,9 @@ class Family(ABC):
         low, high = self.bracket()
         xp = namespace(low)
         y = y + 0.0 * low
-        below = integrate(self.cdf, self, between=(xp.minimum(constant(low), constant(y)), constant(y)))
-        above = integrate(lambda t: 1.0 - self.cdf(t), self, between=(constant(y), xp.maximum(constant(high), constant(y))))
+        low, high = xp.minimum(constant(low), constant(y)), xp.maximum(constant(high), constant(y))
+        below = integrate(self.cdf, self, between=(low, constant(y)))
+        above = integrate(self.survival, self, between=(constant(y), high)) + self.beyond(low, high)
         # The bounds carry no gradient; this term is zero and has the right one.
         return below + above + (y - constant(y)) * constant(2.0 * self.cdf(y) - 1.0)
 
@@ -164,9 +233,15 @@ class Family(ABC):
 
     def bracket(self) -> tuple[Array, Array]:
         """Two values outside which the distribution has a negligible probability."""
-        marks = self.landmarks()
+        marks, (lower, upper) = self.landmarks(), self.support
         xp = namespace(marks.location)
-        return xp.min(marks.location - marks.reach, axis=0), xp.max(marks.location + marks.reach, axis=0)
+        below = marks.reach if marks.reach_below is None else marks.reach_below
+        low, high = xp.min(marks.location - below, axis=0), xp.max(marks.location + marks.reach, axis=0)
+        return low if lower is None else xp.maximum(low, lower), high if upper is None else xp.minimum(high, upper)
+
+    def cost_beyond(self, truth: Family, low: Array, high: Array) -> Array:
+        """What minus this log density costs under a truth's power laws outside low and high, where that is not negligible."""
+        return 0.0
 
     def lifted(self, axes: int) -> Self:
         """The same with empty axes before the batch, so that it has at least `axes` axes; an axis of components stays first."""
@@ -178,24 +253,78 @@ class Family(ABC):
         return f"{type(self).__name__}({inside})"
 
 
+def _moment_beyond(power: Array, excess: Array) -> Array:
+    """power / excess where a moment exists, which is where the excess is positive; infinite elsewhere."""
+    xp = namespace(power, excess)
+    exists = excess > 0.0
+    return xp.where(exists, power / xp.where(exists, excess, xp.ones_like(excess)), math.inf)
+
+
+STEEP = 30.0  # the exponent from which nothing is left beyond the panels
+LEVELS = (1e-6, 1e-4, 0.01, 0.1)  # quantiles that show how fine the features of each half are, from the outermost in
+HEAVY = 5e3  # interquartile ranges: a reach beyond, and moments have a share beyond the reach
+
+
+def read_landmarks(d: Family) -> Landmarks:
+    """Landmarks read off the quantiles: the median, and how the distance between quantiles shrinks or grows away from it."""
+    lower, middle, upper = (d.quantile(level) for level in (0.25, 0.5, 0.75))
+    xp = namespace(middle)
+    width = 0.7 * (upper - lower)  # 0.94 scales of a Gaussian
+    rows, reach = [(middle, width)], []
+    for side, (tail, bound) in enumerate(zip(d.tails, d.support, strict=True)):
+        levels = [level if side == 0 else 1.0 - level for level in LEVELS]
+        quantiles = [d.quantile(level) for level in levels]
+        if tail is None:
+            end = d.quantile(1e-15 if side == 0 else 1.0 - 1e-15)
+            reach.append(1.2 * xp.abs(end - middle))
+        else:
+            # From the level 1e-6 on to where the law has lost its corrections, and 17 digits of probability.
+            reach.append(xp.abs(quantiles[0] - middle) * decades(tail, 6.0))
+        outer = quantiles[0] - (1.0 - 2.0 * side) * width if bound is None else bound
+        for q in quantiles:
+            # The distance outwards: a density that grows without bound towards its end needs panels that shrink towards it.
+            rows.append((q, xp.minimum(width, 0.7 * xp.abs(q - outer))))
+            outer = q
+    refuse_long_reach(d, width, reach)
+    location, widths = (xp.stack(x) for x in zip(*rows, strict=True))
+    nothing = xp.zeros_like(location[1:])
+    above, below = (xp.concat([r[None], nothing], axis=0) for r in (reach[1], reach[0]))
+    return Landmarks(location, widths, above, (True,) + (False,) * (len(rows) - 1), below)
+
+
+def decades(tail: Array, known: float = 0.0) -> Array:
+    """How many times further than where its probability is 10**-known a power law with this exponent is integrated."""
+    xp = namespace(tail)
+    one = xp.ones_like(tail)
+    # Corrections of first order must have died out for what has a moment, and 17 digits of probability for the rest; the squared
+    # probability, of which CRPS takes an integral, falls more slowly below one.
+    far = xp.maximum(17.0 / tail, 13.0 / xp.maximum(tail - 1.0, one))
+    squared = xp.where((tail > 0.5) & (tail < 1.0), 17.0 / xp.maximum(2.0 * tail - 1.0, 0.05 * one), 0.0 * one)
+    return 10.0 ** xp.clip(xp.maximum(far, squared) - known / tail, 0.1, 250.0)
+
+
+def refuse_long_reach(d: Family, width: Array, reach: list[Array]) -> None:
+    """Refuse undeclared tails that reach too far for moments to be right."""
+    for tail, bound, far in zip(d.tails, d.support, reach, strict=True):
+        if tail is None and bound is None and bool((far > HEAVY * width).any()):
+            raise UnsupportedError(
+                f"{type(d).__name__} reaches more than {HEAVY:g} interquartile ranges from its median, beyond all quantiles; "
+                "declare its `tails` if they are power laws, else its `landmarks` with their `reach`"
+            )
+
+
 def prepare(kinds: dict[str, str], check: bool, **given: Array) -> dict[str, Array]:
-    """Parameters as floating arrays of one shape, that of the first which is no number; see `fits`."""
+    """Parameters as floating arrays of one shape; numbers stretch to it, other shapes must already agree."""
     arrays = coerce(**given)
-    shape = next((tuple(x.shape) for x in arrays.values() if x.ndim), ())
+    shape = next((x.shape for x in arrays.values() if x.ndim), ())
     for name, x in arrays.items():
-        if not fits(tuple(x.shape), shape):
+        if x.ndim and x.shape != shape:
             first = next(iter(arrays))
-            shapes = f"{first} {shape}, got {tuple(x.shape)}"
+            shapes = f"{first} {tuple(shape)}, got {tuple(x.shape)}"
             raise ShapeError(f"{name} must match {shapes}; axes are (members, *points), transpose or broadcast it")
         if check:
             check_values(name, x, kinds[name])
     return {name: x if x.shape == shape else namespace(x).broadcast_to(x, shape) for name, x in arrays.items()}
-
-
-def fits(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
-    """Whether an array stretches to this shape in one way only: a number, or all axes there, each alike or of length one."""
-    # Fewer axes would be matched from the right, where (members,) can be mistaken for (points,).
-    return not shape or (len(shape) == len(whole) and all(a in (1, b) for a, b in zip(shape, whole, strict=True)))
 
 
 def check_values(name: str, x: Array, kind: str) -> None:
@@ -206,7 +335,6 @@ def check_values(name: str, x: Array, kind: str) -> None:
     """
     if is_traced(x):
         return
-    x = to_numpy(x) if is_jax(x) else x  # within `jit` even a comparison of known values would be traced
     xp = namespace(x)
     sign = {"location": xp.ones_like(x, dtype=xp.bool), "negative": x < 0}.get(kind, x > 0)
     bad = ~(xp.isfinite(x) & sign)
@@ -219,17 +347,6 @@ def check_values(name: str, x: Array, kind: str) -> None:
         more = f" ({len(flat)} such values)" if len(flat) > 1 else ""
         raise InvalidValueError(
             f"{name} must be {wanted}, got {value}{place}{more}; drop or repair these entries before building the prediction"
-        )
-    if str(x.dtype).endswith(("float16", "float32")):
-        return  # which are computed in double precision, where none is too large
-    low, high = BOUNDS.get(kind, (-math.inf, math.inf))
-    outside = (x < low) | (x > high)
-    if bool(xp.any(outside)):
-        at = int(xp.argmax(xp.astype(xp.reshape(outside, (-1,)), xp.int32)))
-        value = float(xp.reshape(constant(x), (-1,))[at])
-        raise InvalidValueError(
-            f"{name} must lie between {low:g} and {high:g}, got {value:g} in entry {at}: squares of such numbers leave the range "
-            "of double precision; give the target in another unit, or drop these entries"
         )
 
 
@@ -244,16 +361,16 @@ def bisect(distribution: Family, level: Array, low: Array, high: Array) -> Array
         middle = 0.5 * (low + high)
         below = constant(distribution.cdf(centre + spread * xp.sinh(middle))) < level
         low, high = xp.where(below, middle, low), xp.where(below, high, middle)
-    return with_gradient(distribution, centre + spread * xp.sinh(0.5 * (low + high)), level)
+    return with_gradient(distribution, centre + spread * xp.sinh(0.5 * (low + high)))
 
 
-def with_gradient(distribution: Family, quantile: Array, level: Array) -> Array:
+def with_gradient(distribution: Family, quantile: Array) -> Array:
     """A quantile that was found as a constant, plus a zero that has its gradient, by the implicit function theorem."""
     probability, density = distribution.cdf(quantile), constant(distribution.density(quantile))
     xp = namespace(density)
     # The density is a constant too, so only first derivatives are right.
     safe = xp.where(density > 0.0, density, xp.ones_like(density))
-    return quantile - (probability - constant(probability)) / safe + (level - constant(level)) / safe
+    return quantile - (probability - constant(probability)) / safe
 
 
 def no_density(family: Family) -> UnsupportedError:
@@ -299,7 +416,6 @@ def check_weights(weights: Array) -> None:
     """Refuse weights (members, ...) that are no probability distribution over the members."""
     if is_traced(weights):
         return
-    weights = to_numpy(weights) if is_jax(weights) else weights  # as in `check_values`
     xp = namespace(weights)
     good = xp.isfinite(weights) & (weights >= 0.0)
     if not bool(xp.all(good)):

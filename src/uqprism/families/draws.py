@@ -13,7 +13,8 @@ from uqprism.families.base import Family, families, mixing_weights, no_density, 
 from uqprism.families.functionals import absolute_gap, closed_form, cramer_distance, smooth
 from uqprism.families.gaussian import Gaussian
 from uqprism.families.mixture import Mixture
-from uqprism.families.quadrature import Landmarks, record
+from uqprism.families.panels import Landmarks
+from uqprism.families.quadrature import record
 
 
 @families.register("draws")

@@ -7,12 +7,13 @@ distributions a difference keeps no digits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeVar
 
 from uqprism.arrays import Array, exp_minus_linear, gamma_tail, namespace
 from uqprism.families.base import Family
-from uqprism.families.quadrature import TOLERANCE, Grid, grid_over, record
+from uqprism.families.quadrature import Grid, grid_over, record, tolerance_of
 
 F = TypeVar("F", bound=Callable[..., Array])
 
@@ -62,7 +63,7 @@ def closed_form(functional: Functional, *families: type) -> Callable[[F], F]:
 
 def _grid(p: Family, q: Family) -> Grid:
     """The grid of the ensemble both come from, which resolves all of it, or one made for the two."""
-    record(TOLERANCE)
+    record(tolerance_of(p, q))
     if p.shared_grid is not None and p.shared_grid is q.shared_grid:
         return p.shared_grid.grid
     return grid_over(p, q)
@@ -71,9 +72,14 @@ def _grid(p: Family, q: Family) -> Grid:
 def _absolute_gap(p: Family, q: Family) -> Array:
     """E|X - Y| for independent X of p and Y of q."""
     grid = _grid(p, q)
-    # E|X - Y| = int F (1 - G) + G (1 - F): a single integral of terms that are never negative.
+    # E|X - Y| = int F (1 - G) + G (1 - F): a single integral of terms that are never negative. It is the same in both tails, so
+    # # that the probabilities may be those of the nearer end.
+    xp = namespace(grid.nodes)
     f, g = grid.evaluate(p, "cdf"), grid.evaluate(q, "cdf")
-    return grid.integrate(f * (1.0 - g) + g * (1.0 - f))
+    if grid.pivot is not None:
+        f, g = xp.abs(f), xp.abs(g)
+    gap = grid.integrate(f * (1.0 - g) + g * (1.0 - f))
+    return gap + p.beyond(grid.low, grid.high) + q.beyond(grid.low, grid.high)
 
 
 def _overlap(p: Family, q: Family) -> Array:
@@ -99,17 +105,33 @@ def _density_distance(p: Family, q: Family) -> Array:
 
 
 def _cross_entropy(truth: Family, prediction: Family) -> Array:
-    """The mean of minus the prediction's log density under the truth."""
+    """The mean of minus the prediction's log density under the truth; infinite where the prediction rules out what happens."""
     grid = _grid(truth, prediction)
+    log_p, log_q = grid.evaluate(truth, "log_density"), grid.evaluate(prediction, "log_density")
     xp = namespace(grid.nodes)
+    density = xp.exp(log_p)
+    if grid.bounded:
+        log_q = xp.where(density > 0.0, log_q, xp.zeros_like(log_q))
     # Cancels against an entropy near agreement; divergences therefore use `relative_entropy`.
-    return -grid.integrate(xp.exp(grid.evaluate(truth, "log_density")) * grid.evaluate(prediction, "log_density"))
+    return -grid.integrate(density * log_q)
 
 
 def _relative_entropy(truth: Family, prediction: Family) -> Array:
-    """The Kullback-Leibler divergence of the truth from the prediction."""
+    """The Kullback-Leibler divergence of the truth from the prediction; infinite where the prediction rules out what happens."""
     grid = _grid(truth, prediction)
-    return grid.integrate(relative_entropy_density(grid.evaluate(truth, "log_density"), grid.evaluate(prediction, "log_density")))
+    log_p, log_q = grid.evaluate(truth, "log_density"), grid.evaluate(prediction, "log_density")
+    excluded = None
+    if grid.bounded:
+        xp = namespace(log_p, log_q)
+        excluded = (log_q == -math.inf) & (log_p > -math.inf)
+        log_p, log_q = (xp.clip(x, LOG_ZERO, None) for x in (log_p, log_q))
+    density = relative_entropy_density(log_p, log_q)
+    if excluded is not None:
+        density = xp.where(excluded, xp.full_like(density, math.inf), density)
+    return grid.integrate(density) + prediction.cost_beyond(truth, grid.low, grid.high)
+
+
+LOG_ZERO = -1e200  # stands for minus infinity: differences of these are numbers
 
 
 def relative_entropy_density(log_p: Array, log_q: Array) -> Array:

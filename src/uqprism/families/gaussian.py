@@ -24,8 +24,7 @@ from uqprism.families.functionals import (
     relative_entropy,
     smooth,
 )
-from uqprism.families.quadrature import Landmarks
-from uqprism.synonyms import named_arguments
+from uqprism.families.panels import Landmarks
 
 
 @families.register("gaussian")
@@ -44,7 +43,6 @@ class Gaussian(Family):
     given_variance: Array | None
     deviation: Array | None  # variance minus the mean variance of the ensemble it came from
 
-    @named_arguments()
     def __init__(self, *, mean: Array, variance: Array = None, scale: Array = None, check: bool = True) -> None:
         if (variance is None) == (scale is None):
             got = "neither" if variance is None else "both"
@@ -86,6 +84,10 @@ class Gaussian(Family):
         """The probability of values up to y."""
         return normal_cdf((y - self.mean) / self.scale)
 
+    def survival(self, y: Array) -> Array:
+        """The probability of values above y."""
+        return normal_cdf((self.mean - y) / self.scale)
+
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`."""
         # `level` may be a plain number; the sum makes it an array of the right library.
@@ -98,6 +100,10 @@ class Gaussian(Family):
     def landmarks(self) -> Landmarks:
         """The mean, with tails that matter for nine scales."""
         return Landmarks(self.mean[None], self.scale[None], 9.0 * self.scale[None], (False,))  # exp(-81 / 2) is 3e-18
+
+    def cost_beyond(self, truth: Family, low: Array, high: Array) -> Array:
+        """Half of the truth's squared distance in scales."""
+        return 0.5 * truth.beyond(low, high, self.mean) / self.scale / self.scale
 
 
 class Surrogate(Gaussian):

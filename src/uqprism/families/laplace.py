@@ -23,8 +23,8 @@ from uqprism.families.functionals import (
     relative_entropy,
 )
 from uqprism.families.gaussian import Gaussian
-from uqprism.families.quadrature import Landmarks, gauss_legendre
-from uqprism.synonyms import named_arguments
+from uqprism.families.panels import Landmarks
+from uqprism.families.quadrature import gauss_legendre
 
 
 @families.register("laplace")
@@ -36,7 +36,6 @@ class Laplace(Family):
     location: Array
     scale: Array
 
-    @named_arguments(deviation="the standard deviation divided by sqrt(2)")
     def __init__(self, *, location: Array, scale: Array, check: bool = True) -> None:
         super().__init__(check=check, location=location, scale=scale)
 
@@ -62,6 +61,10 @@ class Laplace(Family):
         # The exponential of -|z| cannot overflow.
         tail = 0.5 * xp.exp(-xp.abs(z))
         return xp.where(z < 0, tail, 1.0 - tail)
+
+    def survival(self, y: Array) -> Array:
+        """The probability of values above y."""
+        return self.cdf(2.0 * self.location - y)
 
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`."""

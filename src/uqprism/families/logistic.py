@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from uqprism.arrays import Array, namespace
 from uqprism.families.base import Family, families
-from uqprism.families.quadrature import Landmarks
-from uqprism.synonyms import named_arguments
+from uqprism.families.panels import Landmarks
 
 
 @families.register("logistic")
@@ -20,7 +19,6 @@ class Logistic(Family):
     location: Array
     scale: Array
 
-    @named_arguments(deviation="the standard deviation times sqrt(3) / pi")
     def __init__(self, *, location: Array, scale: Array, check: bool = True) -> None:
         super().__init__(check=check, location=location, scale=scale)
 
@@ -48,6 +46,10 @@ class Logistic(Family):
         xp = namespace(z)
         tail = xp.exp(-xp.abs(z))
         return xp.where(z < 0, tail, xp.ones_like(tail)) / (1.0 + tail)
+
+    def survival(self, y: Array) -> Array:
+        """The probability of values above y."""
+        return self.cdf(2.0 * self.location - y)
 
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`."""

@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable
 from typing import ClassVar, Self
 
+import numpy as np
+
 from uqprism.arrays import Array, expand, log_sum_exp, namespace
 from uqprism.errors import ShapeError
 from uqprism.families.base import Family, bisect, mixing_weights
 from uqprism.families.functionals import absolute_gap, closed_form, overlap, smooth
-from uqprism.families.quadrature import Landmarks
+from uqprism.families.panels import Landmarks, Places
 
 
 class Mixture(Family):
@@ -54,19 +56,24 @@ class Mixture(Family):
     @property
     def mean(self) -> Array:
         """The mean, (*batch)."""
-        first, offset = self._offsets()
+        first, offset = self._offsets(self.components.mean)
+        return first + self._average(offset)
+
+    @property
+    def centre(self) -> Array:
+        """The mean of the components' centres, (*batch)."""
+        first, offset = self._offsets(self.components.centre)
         return first + self._average(offset)
 
     @property
     def variance(self) -> Array:
         """The mean of the variances plus the variance of the means, (*batch)."""
-        _, offset = self._offsets()
+        _, offset = self._offsets(self.components.mean)
         deviation = offset - self._average(offset)
         return self._average(self.components.variance + deviation * deviation)
 
-    def _offsets(self) -> tuple[Array, Array]:
-        mean = self.components.mean
-        return mean[0], mean - mean[0]  # relative to the first, so that a large common offset costs no digits
+    def _offsets(self, values: Array) -> tuple[Array, Array]:
+        return values[0], values - values[0]  # relative to the first, so that a large common offset costs no digits
 
     def _average(self, values: Array) -> Array:
         return namespace(values).sum(self.weights * values, axis=0)
@@ -90,6 +97,14 @@ class Mixture(Family):
         """The probability of values up to y."""
         return self._mix(self.components.cdf(self._spread(y)))
 
+    def survival(self, y: Array) -> Array:
+        """The probability of values above y."""
+        return self._mix(self.components.survival(self._spread(y)))
+
+    def signed_cdf(self, y: Array, pivot: Array) -> Array:
+        """The probability of values up to y, less one where y is above the pivot."""
+        return self._mix(self.components.signed_cdf(self._spread(y), pivot))
+
     def absolute_deviation(self, y: Array) -> Array:
         """The mean of |Y - y|."""
         return self._mix(self.components.absolute_deviation(self._spread(y)))
@@ -112,15 +127,45 @@ class Mixture(Family):
     def landmarks(self) -> Landmarks:
         """Those of all components."""
         marks = self.components.landmarks()
+        below = marks.reach if marks.reach_below is None else marks.reach_below
         xp = namespace(marks.location)
-        location, width, reach = (xp.reshape(x, (-1, *self.batch_shape)) for x in (marks.location, marks.width, marks.reach))
-        return Landmarks(location, width, reach, tuple(s for s in marks.sharp for _ in range(self.weights.shape[0])))
+        rows = (marks.location, marks.width, marks.reach, below)
+        location, width, reach, below = (xp.reshape(x, (-1, *self.batch_shape)) for x in rows)
+        return Landmarks(location, width, reach, tuple(s for s in marks.sharp for _ in range(self.weights.shape[0])), below)
+
+    def places(self) -> Places:
+        """Those of all components."""
+        places, count = self.components.places(), self.weights.shape[0]
+        rows = (places.location, places.width, places.low, places.high)
+        location, width, low, high = (x.reshape(-1, *self.batch_shape) for x in rows)
+        return Places(location, width, low, high, np.repeat(places.sharp, count), places.heavy)
+
+    @property
+    def tolerance(self) -> float:  # type: ignore[override]
+        """That of the components."""
+        return self.components.tolerance
+
+    @property
+    def has_power_law(self) -> bool:
+        """True if a component has such a tail."""
+        return self.components.has_power_law
+
+    @property
+    def has_bounds(self) -> bool:
+        """True if components have bounds."""
+        return self.components.has_bounds
+
+    def beyond(self, low: Array, high: Array, about: Array = None) -> Array:
+        """The sum of what the components' power laws hold outside low and high."""
+        if not self.has_power_law:
+            return 0.0
+        return self._mix(self.components.beyond(*(None if x is None else self._spread(x) for x in (low, high, about))))
 
     def __repr__(self) -> str:
         return f"Mixture({self.components!r}, weights={self.weights!r})"
 
 
-def _linear(functional: Callable[..., Array], mixture: Mixture, other: Family) -> Array:
+def linear(functional: Callable[..., Array], mixture: Mixture, other: Family) -> Array:
     """The functional averaged over the components, which broadcast along a new first axis."""
     axes = max(len(mixture.batch_shape), len(other.batch_shape))
     mixture, spread = mixture.lifted(axes), other.lifted(axes + 1)
@@ -129,12 +174,12 @@ def _linear(functional: Callable[..., Array], mixture: Mixture, other: Family) -
 
 @closed_form(absolute_gap, Mixture, Family)
 def _absolute_gap(p: Mixture, q: Family) -> Array:
-    return _linear(absolute_gap, p, q)
+    return linear(absolute_gap, p, q)
 
 
 @closed_form(overlap, Mixture, Family)
 def _overlap(p: Mixture, q: Family) -> Array:
-    return _linear(overlap, p, q)
+    return linear(overlap, p, q)
 
 
 @closed_form(smooth, Mixture)

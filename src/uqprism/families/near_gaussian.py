@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import Any, NamedTuple, cast
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
 
-from uqprism.arrays import Array, constant, from_numpy, is_traced, namespace
+from uqprism.arrays import LOG_2PI, Array, constant, expand, from_numpy, is_traced, namespace, normal_cdf
 from uqprism.families.functionals import (
     closed_form,
     cramer_distance,
@@ -24,9 +24,9 @@ from uqprism.families.functionals import (
     relative_entropy,
     relative_entropy_density,
 )
-from uqprism.families.gaussian import Gaussian, Surrogate
+from uqprism.families.gaussian import Gaussian, Surrogate, scale_gap
 from uqprism.families.mixture import Mixture
-from uqprism.families.quadrature import TOLERANCE, record
+from uqprism.families.quadrature import TOLERANCE, gauss_legendre, grid_over, record
 
 TERMS = 36
 OFFSET, RATIO = 0.3, 0.1  # members this near to the surrogate let 36 terms reach the last digit
@@ -142,46 +142,144 @@ def _entropy_series(mixture: Mixture, surrogate: Surrogate, near: Array, *, forw
     return _nodes_sum(density, _tables().weights / math.sqrt(math.pi))
 
 
-Series = Callable[[Mixture, Surrogate, Array], Array]
+Exact = Callable[[Mixture, Surrogate, Array], Array]
+
+FAINT = 1e-3  # members that are not near and have less weight together: the mixture is nearly the surrogate all the same
 
 
-def _choose(mixture: Mixture, surrogate: Surrogate, series: Series, panels: Callable[[], Array]) -> Array:
-    """The series where members nearly agree, panels elsewhere; only what is needed, unless the values are traced."""
+def _is_faint(mixture: Mixture, surrogate: Surrogate) -> Array:
+    """True where the members that are not near have next to no weight, so that distances are of the order of its square."""
+    offset, ratio = _offsets(mixture, surrogate)
+    xp = namespace(offset)
+    far = (xp.abs(constant(offset)) > OFFSET) | (xp.abs(constant(ratio)) > RATIO)
+    return xp.sum(xp.where(far, constant(mixture.weights), xp.zeros_like(constant(offset))), axis=0) < FAINT
+
+
+class _Differences:
+    """What the members add to the surrogate at the nodes of a grid, formed from differences of parameters; (nodes, *batch)."""
+
+    def __init__(self, mixture: Mixture, surrogate: Surrogate) -> None:
+        shared = mixture.shared_grid is not None and mixture.shared_grid is surrogate.shared_grid
+        self.grid = mixture.shared_grid.grid if shared and mixture.shared_grid else grid_over(mixture, surrogate)
+        self.mixture, self.surrogate = mixture, surrogate
+        xp = namespace(surrogate.scale)
+        members = cast("Gaussian", mixture.components)
+        nodes = self.grid.nodes
+        z = (expand(nodes, 1, len(surrogate.batch_shape) + 1 - nodes.ndim) - surrogate.mean) / surrogate.scale
+        self.log_density = -0.5 * (z * z + LOG_2PI) - xp.log(surrogate.scale)
+        self.z, axis = z, -1 - len(mixture.batch_shape)
+        z = expand(z, z.ndim + 1 + axis)
+        gap = scale_gap(members, surrogate)
+        # z of the member less z of the surrogate.
+        self.step = ((surrogate.mean - members.mean) - z * gap) / members.scale
+        self.log_ratio = -xp.log1p(gap / surrogate.scale) - 0.5 * self.step * (self.step + 2.0 * z)
+        self.wide, self.axis = z, axis
+
+    def average(self, values: Array) -> Array:
+        """The weighted sum over the members."""
+        return namespace(values).sum(self.mixture.weights * values, axis=self.axis)
+
+    def density_ratio(self) -> Array:
+        """The mixture's density divided by the surrogate's, less one."""
+        # Far out a ratio may overflow; what it stands for is negligible, or the product below is taken instead.
+        return self.average(namespace(self.step).expm1(namespace(self.step).clip(self.log_ratio, None, 600.0)))
+
+    def distribution(self) -> Array:
+        """The mixture's distribution function less the surrogate's."""
+        xp = namespace(self.step)
+        near = xp.abs(self.step) < 0.1
+        step = xp.where(near, self.step, xp.zeros_like(self.step))
+        # The mean of the density between the two places, times their distance.
+        between = 0.0 * step
+        for node, weight in zip(*gauss_legendre(6), strict=True):
+            between = between + float(weight) * xp.exp(-0.5 * (self.wide + float(node) * step) ** 2)
+        apart = normal_cdf(self.wide + self.step) - normal_cdf(self.wide)
+        return self.average(xp.where(near, step * between / math.sqrt(2.0 * math.pi), apart))
+
+
+def _cramer_faint(mixture: Mixture, surrogate: Surrogate, _: Array) -> Array:
+    found = _Differences(mixture, surrogate)
+    return found.grid.integrate(found.distribution() ** 2)
+
+
+def _density_faint(mixture: Mixture, surrogate: Surrogate, _: Array) -> Array:
+    found = _Differences(mixture, surrogate)
+    xp = namespace(found.z)
+    near = xp.exp(found.log_density) * found.density_ratio()
+    # Where a member is far denser than the surrogate nothing cancels.
+    far = found.grid.evaluate(mixture, "density") - xp.exp(found.log_density)
+    dense = xp.max(found.log_ratio, axis=found.axis) > 30.0
+    return found.grid.integrate(xp.where(dense, far, near) ** 2)
+
+
+def _entropy_faint(mixture: Mixture, surrogate: Surrogate, _: Array, *, forward: bool) -> Array:
+    found = _Differences(mixture, surrogate)
+    xp = namespace(found.z)
+    excess = found.density_ratio()
+    near = xp.abs(excess) < 0.5
+    apart = found.grid.evaluate(mixture, "log_density") - found.log_density
+    ratio = xp.where(near, xp.log1p(xp.where(near, excess, xp.zeros_like(excess))), apart)
+    zero = xp.zeros_like(ratio)
+    # Both densities relative to the surrogate's, or where that is far the smaller to the mixture's own.
+    top = xp.where(ratio > 0.0, ratio, zero)
+    one, other = ratio - top, zero - top
+    density = relative_entropy_density(one, other) if forward else relative_entropy_density(other, one)
+    return found.grid.integrate(xp.exp(found.log_density + top) * density)
+
+
+def _choose(mixture: Mixture, surrogate: Surrogate, series: Exact, faint: Exact, panels: Callable[[], Array]) -> Array:
+    """The series where members nearly agree, differences where all with weight do, panels elsewhere.
+
+    Only what is needed is computed, unless the values are traced: then differences are left out.
+    """
     record(TOLERANCE)
     members = mixture.components
     if not isinstance(members, Gaussian) or members.deviation is None:
         return panels()
     near = _is_near(mixture, surrogate)
     xp = namespace(near)
-    if not is_traced(near):
-        if bool(xp.all(near)):
-            return series(mixture, surrogate, near)
-        if not bool(xp.any(near)):
-            return panels()
-    return xp.where(near, series(mixture, surrogate, near), panels())
+    traced = is_traced(near)
+    if not traced and bool(xp.all(near)):
+        return series(mixture, surrogate, near)
+    value = None
+    rare = near if traced else _is_faint(mixture, surrogate) & ~near
+    if traced or not bool(xp.all(near | rare)):
+        value = panels()
+    if not traced and bool(xp.any(rare)):
+        other = faint(mixture, surrogate, rare)
+        value = other if value is None else xp.where(rare, other, value)
+    if traced or bool(xp.any(near)):
+        value = xp.where(near, series(mixture, surrogate, near), value)
+    return value
 
 
 @closed_form(cramer_distance, Mixture, Surrogate)
 def _cramer_distance(p: Mixture, q: Surrogate) -> Array:
-    return _choose(p, q, _cramer_series, lambda: cramer_distance.fallback(p, q))
+    return _choose(p, q, _cramer_series, _cramer_faint, lambda: cramer_distance.fallback(p, q))
 
 
 @closed_form(density_distance, Mixture, Surrogate)
 def _density_distance(p: Mixture, q: Surrogate) -> Array:
-    return _choose(p, q, _density_series, lambda: density_distance.fallback(p, q))
+    return _choose(p, q, _density_series, _density_faint, lambda: density_distance.fallback(p, q))
 
 
 @closed_form(relative_entropy, Mixture, Surrogate)
 def _relative_entropy(truth: Mixture, prediction: Surrogate) -> Array:
-    def series(m: Mixture, s: Surrogate, near: Array) -> Array:
-        return _entropy_series(m, s, near, forward=True)
-
-    return _choose(truth, prediction, series, lambda: relative_entropy.fallback(truth, prediction))
+    return _choose(
+        truth,
+        prediction,
+        partial(_entropy_series, forward=True),
+        partial(_entropy_faint, forward=True),
+        lambda: relative_entropy.fallback(truth, prediction),
+    )
 
 
 @closed_form(relative_entropy, Surrogate, Mixture)
 def _relative_entropy_of_surrogate(truth: Surrogate, prediction: Mixture) -> Array:
-    def series(m: Mixture, s: Surrogate, near: Array) -> Array:
-        return _entropy_series(m, s, near, forward=False)
-
-    return _choose(prediction, truth, series, lambda: relative_entropy.fallback(truth, prediction))
+    return _choose(
+        prediction,
+        truth,
+        partial(_entropy_series, forward=False),
+        partial(_entropy_faint, forward=False),
+        lambda: relative_entropy.fallback(truth, prediction),
+    )

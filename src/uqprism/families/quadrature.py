@@ -1,11 +1,9 @@
 """Integrals over the real line, on grids that are planned for the distributions in the integrand.
 
-Every distribution names its landmarks: where it sits, how fine its features are there, how far its tails matter, and whether
-its density has a corner. A grid is a row of panels, short near every landmark and longer with the distance from it, each with
-Gauss-Legendre nodes: spectrally accurate whether two scales differ by a factor of two or of a million. Only the geometry of the
-panels depends on the data, and no gradient flows through it, so the planning is NumPy's and the integrand stays in the
-caller's array library; under `jax.jit` the planning is a host callback with room for a fixed number of panels, enough for
-TOLERANCE when scales differ by up to ten and means by up to ten scales.
+A grid is a row of panels (`panels` says how they are planned), each with Gauss-Legendre nodes. No gradient flows through the
+plan, so the planning is NumPy's and the integrand stays in the caller's array library; under `jax.jit` the planning is a host
+callback with room for a fixed number of panels, enough for TOLERANCE when scales differ by up to ten and means by up to ten
+scales.
 """
 
 from __future__ import annotations
@@ -13,26 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from weakref import ReferenceType, ref
 
 import numpy as np
 
 from uqprism.arrays import Array, constant, from_numpy, is_traced, namespace, to_numpy
+from uqprism.errors import UnsupportedError
+from uqprism.families.panels import Floats, Places, plan, zones
 
 if TYPE_CHECKING:
     from uqprism.families.base import Family
-    from uqprism.families.mixture import Mixture
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 PER_PANEL = 12  # nodes
-TOLERANCE = 1e-8  # relative, for densities that are smooth between their landmarks
+TOLERANCE = 1e-8  # relative, for densities that are as their families declare
 TRACED = 1e-3  # the same under jax.jit for ensembles too spread out for a fixed number of panels
+MASS = 1e-9  # by which a density may miss one
 BLOCK = 2**21  # elements of a temporary: 16 MB in float64
-KINK = 2.5  # half the panel length, in widths of a kink, at which 12 nodes reach 1e-11
 
 
 @cache
@@ -78,27 +74,18 @@ def record(tolerance: float) -> None:
         tolerances.append(tolerance)
 
 
-@dataclass(frozen=True)
-class Landmarks:
-    """Places that the panels must resolve; arrays (places, *batch).
+class Grid:
+    """Quadrature nodes and weights, (nodes, *batch), with what was evaluated on them kept for the next integral.
 
     Attributes:
-        location: the place.
-        width: the density is smooth over this length around it; infinite if only the corner matters.
-        reach: beyond this distance the distribution no longer counts.
-        sharp: one flag per place: the density has a corner exactly there.
+        low: where the first panel begins, (*batch).
+        high: where the last panel ends.
+        pivot: where a tail is a power law, a point of its bulk: probabilities are counted from the nearer end; else None.
+        bounded: whether a density may be zero on a part of the grid.
+        whole: whether the grid covers all of the distributions it was made for.
     """
 
-    location: Array
-    width: Array
-    reach: Array
-    sharp: tuple[bool, ...]
-
-
-class Grid:
-    """Quadrature nodes and weights, (nodes, *batch), with what was evaluated on them kept for the next integral."""
-
-    def __init__(self, edges: Array) -> None:
+    def __init__(self, edges: Array, *, pivot: Array = None, bounded: bool = False, whole: bool = False) -> None:
         xp = namespace(edges)
         left, length = edges[:-1], edges[1:] - edges[:-1]
         shape = (-1, *edges.shape[1:])
@@ -106,18 +93,44 @@ class Grid:
         nodes, weights = (xp.reshape(from_numpy(x, edges), spread) for x in gauss_legendre(PER_PANEL))
         self.nodes = xp.reshape(left[:, None] + length[:, None] * nodes, shape)
         self.weights = xp.reshape(length[:, None] * weights, shape)
+        self.low, self.high, self.pivot, self.bounded, self.whole = edges[0], edges[-1], pivot, bounded, whole
         # Weak references: the distributions know the grid, and a cycle would hold all values until the garbage collector runs.
         self._kept: dict[tuple[int, str], tuple[ReferenceType[Family], Array]] = {}
 
     def evaluate(self, distribution: Family, function: str) -> Array:
-        """`distribution.<function>(nodes)`, computed once."""
+        """`distribution.<function>` at the nodes, computed once; "cdf" counts from the nearer end if there is a pivot."""
         key = (id(distribution), function)
         if key not in self._kept or self._kept[key][0]() is not distribution:  # a dead object's id may be in use again
-            extra = len(distribution.batch_shape) - (self.nodes.ndim - 1)
-            size = int(np.prod(distribution.batch_shape[: max(extra, 0)], dtype=np.int64))
-            values = self.map(getattr(distribution, function), size * _cost(distribution), max(extra, 0))
+            values = self._compute(distribution, function)
+            if function == "log_density" and self.whole:
+                self._check_mass(distribution, values)
             self._kept[key] = (ref(distribution), values)
         return self._kept[key][1]
+
+    def _compute(self, distribution: Family, function: str) -> Array:
+        extra = len(distribution.batch_shape) - (self.nodes.ndim - 1)
+        size = int(np.prod(distribution.batch_shape[: max(extra, 0)], dtype=np.int64))
+        call: Callable[[Array], Array] = getattr(distribution, function)
+        if function == "cdf" and self.pivot is not None:
+
+            def call(y: Array) -> Array:
+                return distribution.signed_cdf(y, self.pivot)
+
+        return self.map(call, size * _cost(distribution), max(extra, 0))
+
+    def _check_mass(self, distribution: Family, log_density: Array) -> None:
+        """Refuse a density that does not integrate to one: what was declared of it cannot be right."""
+        if is_traced(log_density) or "64" not in str(log_density.dtype):
+            return
+        xp = namespace(log_density)
+        mass = xp.reshape(self.integrate(xp.exp(constant(log_density))), (-1,))
+        error = xp.abs(mass - 1.0)
+        if bool(xp.any(error > max(distribution.tolerance / 10.0, MASS))):
+            family = distribution if distribution.components is None else distribution.components
+            raise UnsupportedError(
+                f"the density of {type(family).__name__} integrates to {float(mass[int(xp.argmax(error))]):.10g}, not to one; "
+                "declare its `support`, its `tails` and, as sharp `landmarks`, its corners, or a larger `tolerance`"
+            )
 
     def map(self, function: Callable[[Array], Array], cost: int = 1, extra: int = 0) -> Array:
         """`function(nodes)` in blocks of nodes, so that `cost` elements per node stay small; `extra` axes go before the batch."""
@@ -135,6 +148,8 @@ class Grid:
         xp = namespace(values)
         extra = values.ndim - self.weights.ndim
         weights = xp.reshape(self.weights, (self.weights.shape[0], *(1,) * extra, *self.weights.shape[1:]))
+        if self.bounded:  # values may be infinite, also where a panel is empty
+            values = xp.where(weights > 0.0, values, xp.zeros_like(values))
         return xp.sum(weights * values, axis=0)
 
 
@@ -147,6 +162,23 @@ def _map_traced(function: Callable[[Array], Array], nodes: Array, step: int) -> 
     padded = jax.numpy.concatenate([nodes, jax.numpy.repeat(nodes[-1:], blocks * step - count, axis=0)])
     values = jax.lax.map(function, padded.reshape(blocks, step, *nodes.shape[1:]))
     return values.reshape(blocks * step, *values.shape[2:])[:count]
+
+
+class ZonedGrid(Grid):
+    """A grid whose nodes are offsets from several origins: at each, distributions are evaluated as seen from it."""
+
+    def __init__(self, zones: list[tuple[Array, Grid]], *, pivot: Array = None, bounded: bool = False) -> None:
+        self._zones = zones
+        xp = namespace(zones[0][0])
+        self.nodes = xp.concat([origin + grid.nodes for origin, grid in zones], axis=0)
+        self.weights = xp.concat([grid.weights for _, grid in zones], axis=0)
+        self.low, self.high = zones[0][0] + zones[0][1].low, zones[-1][0] + zones[-1][1].high
+        self.pivot, self.bounded, self.whole = pivot, bounded, True
+        self._kept = {}
+
+    def _compute(self, distribution: Family, function: str) -> Array:
+        seen = [grid._compute(distribution.relative_to(origin, 1.0), function) for origin, grid in self._zones]
+        return namespace(seen[0]).concat(seen, axis=0)
 
 
 class SharedGrid:
@@ -163,10 +195,15 @@ class SharedGrid:
 
 def integrate(function: Callable[[Array], Array], *distributions: Family, between: tuple[Array, Array] | None = None) -> Array:
     """The integral of `function` over the real line, or `between` two bounds, resolved for these distributions."""
-    record(TOLERANCE)
-    grid = grid_over(*distributions, between=between)
+    record(tolerance_of(*distributions))
+    grid = grid_over(*distributions, between=between, zoned=False)
     cost = sum(_cost(d) for d in distributions)
     return grid.integrate(grid.map(function, cost))
+
+
+def tolerance_of(*distributions: Family) -> float:
+    """The largest relative error that integrals over these distributions may have."""
+    return max(d.tolerance for d in distributions)
 
 
 def _cost(distribution: Family) -> int:
@@ -176,21 +213,46 @@ def _cost(distribution: Family) -> int:
     return max((int(np.prod(x.shape, dtype=np.int64)) // max(size, 1) for x in arrays), default=1)
 
 
-def grid_over(*distributions: Family, between: tuple[Array, Array] | None = None) -> Grid:
-    """A grid that resolves all of these distributions."""
+def grid_over(*distributions: Family, between: tuple[Array, Array] | None = None, zoned: bool = True) -> Grid:
+    """A grid that resolves all of these distributions; `zoned` allows for nodes that are offsets from narrow places."""
     bounds = () if between is None else between
     arrays = [x for d in distributions for x in d.arrays()] + list(bounds)
     shape = np.broadcast_shapes(*(d.batch_shape for d in distributions), *(b.shape for b in bounds))
 
-    def plan(*values: Array) -> Floats:
+    def read(*values: Array) -> tuple[list[Family], Places, list[Floats]]:
         it = iter([np.asarray(v, dtype=np.float64) for v in values])
         hosts = [d.map(lambda _: next(it)) for d in distributions]
-        return _plan(hosts, tuple(it), shape)
+        flat = [d.map(lambda x, d=d: _flatten(x, d.batch_shape, shape)) for d in hosts]  # type: ignore[misc]
+        with np.errstate(all="ignore"):  # bounds at infinity, and densities that are zero
+            return flat, Places.join([d.places() for d in flat]), [np.broadcast_to(b, shape).reshape(-1) for b in it]
+
+    def edges(*values: Array) -> Floats:
+        flat, places, ends = read(*values)
+        return plan(flat, places, *ends).reshape(-1, *shape)
 
     like = next((a for a in arrays if is_traced(a)), arrays[0])
+    options: dict[str, Any] = {
+        "pivot": constant(distributions[0].centre) if any(d.has_power_law for d in distributions) else None,
+        "bounded": any(d.has_bounds for d in distributions),
+    }
     if is_traced(like):
-        return Grid(_callback(plan, arrays, shape, like, distributions))
-    return Grid(from_numpy(plan(*[to_numpy(a) for a in arrays]), like))
+        return Grid(_callback(edges, arrays, shape, like, distributions), **options)
+    flat, places, ends = read(*[to_numpy(a) for a in arrays])
+    if zoned and not bounds and bool(places.narrow.any()):
+        return ZonedGrid(_zones(flat, places, shape, like, options["pivot"]), **options)
+    return Grid(from_numpy(plan(flat, places, *ends).reshape(-1, *shape), like), **options, whole=not bounds)
+
+
+def _zones(flat: list[Family], places: Places, shape: tuple[int, ...], like: Array, pivot: Array) -> list[tuple[Array, Grid]]:
+    """Each zone's origin (*shape) and its grid, of offsets from there."""
+    found = []
+    for origin, low, high in zones(places):
+        seen = [d.relative_to(origin, 1.0) for d in flat]
+        edges = plan(seen, Places.join([d.places() for d in seen]), low, high)
+        start = from_numpy(origin.reshape(shape), like)
+        grid = Grid(from_numpy(edges.reshape(-1, *shape), like), pivot=None if pivot is None else pivot - start)
+        found.append((start, grid))
+    return found
 
 
 def _callback(
@@ -222,107 +284,8 @@ def _fit(edges: Floats, panels: int) -> Floats:
     return fitted.reshape(-1, *edges.shape[1:])
 
 
-def _plan(distributions: list[Family], bounds: tuple[Floats, ...], shape: tuple[int, ...]) -> Floats:
-    """Panel edges (panels + 1, *shape) for distributions on NumPy arrays."""
-    flat = [d.map(lambda x, d=d: _flatten(x, d.batch_shape, shape)) for d in distributions]  # type: ignore[misc]
-    size = int(np.prod(shape, dtype=np.int64))
-    marks = [d.landmarks() for d in flat]
-    location, width, reach = (np.concatenate([getattr(m, k) for m in marks]) for k in ("location", "width", "reach"))
-    sharp = np.array([s for m in marks for s in m.sharp], dtype=bool)
-    if bounds:
-        low, high = (np.broadcast_to(b, shape).reshape(size) for b in bounds)
-    else:
-        low, high = (location - reach).min(axis=0), (location + reach).max(axis=0)
-    edges = _march(location, width, sharp, low, high)
-    for d in flat:
-        edges = _resolve_kinks(d, edges, location, width, sharp)
-    return edges.reshape(-1, *shape)
-
-
 def _flatten(x: Floats, batch: tuple[int, ...], shape: tuple[int, ...]) -> Floats:
     """(*extra, *batch) broadcast to (*extra, prod(shape))."""
     extra = x.shape[: x.ndim - len(batch)]
     wide = x.reshape((*extra, *(1,) * (len(shape) - len(batch)), *batch))
     return np.broadcast_to(wide, (*extra, *shape)).reshape((*extra, -1))
-
-
-def _march(location: Floats, width: Floats, sharp: np.ndarray[Any, Any], low: Floats, high: Floats) -> Floats:
-    """Panel edges from low to high: no panel longer than two widths near a place, nor half the distance from it."""
-    edges = [low]
-    y = low
-    while bool((y < high).any()):
-        gap = location - y
-        # A third of the way ahead leaves twice the panel's length to the place; behind, the panel starts at its distance from it.
-        step = np.maximum(2.0 * width, np.where(gap > 0, gap / 3.0, gap / -2.0)).min(axis=0)
-        stop = np.minimum(y + step, high)
-        if sharp.any():
-            stop = np.minimum(stop, np.where(gap > 0, location, np.inf)[sharp].min(axis=0))
-        # `nextafter`: a step below the spacing of doubles must still move forward, or the loop never ends.
-        y = np.where(y < high, np.maximum(stop, np.nextafter(y, np.inf)), high)
-        edges.append(y)
-    return np.stack(edges) if len(edges) > 1 else np.stack([low, high])
-
-
-def _resolve_kinks(d: Family, edges: Floats, location: Floats, width: Floats, sharp: np.ndarray[Any, Any]) -> Floats:
-    """Shorter panels where the leading component of a mixture changes: its log density all but has a corner there."""
-    for _ in range(4):  # a panel may hide more than one: each round finds those that the last one uncovered
-        kinks = _kinks(d, edges)
-        if kinks is None:
-            break
-        location, width = np.concatenate([location, kinks[0]]), np.concatenate([width, KINK * kinks[1]])
-        sharp = np.concatenate([sharp, np.zeros(len(kinks[0]), dtype=bool)])
-        edges = _march(location, width, sharp, edges[0], edges[-1])
-    return edges
-
-
-def _kinks(d: Family, edges: Floats) -> tuple[Floats, Floats] | None:
-    """Places and widths (kinks, points) where the lead changes within less than a panel resolves; None if nowhere."""
-    if d.components is None:
-        return None
-    mixture = cast("Mixture", d)
-    values = mixture.component_log_densities(edges)
-    lead = values.argmax(axis=-2)
-    panel, point = np.nonzero((lead[1:] != lead[:-1]) & (edges[1:] > edges[:-1]))
-    first, second = lead[panel, point], lead[panel + 1, point]
-    length = edges[panel + 1, point] - edges[panel, point]
-    lost = values[panel, first, point] - values[panel, second, point]
-    won = values[panel + 1, second, point] - values[panel + 1, first, point]
-    sharp = lost + won > KINK / 2.0  # the change of log ratio over the panel; slower ones are resolved already
-    if not sharp.any():
-        return None
-    panel, point, length = panel[sharp], point[sharp], length[sharp]
-    pair = np.stack([first[sharp], second[sharp]])
-    location, width = _cross(mixture.map(lambda x: x[..., point]), pair, edges[panel, point], edges[panel + 1, point])
-    fine = 2.0 * KINK * width < 0.99 * length
-    return _pad(point[fine], location[fine], width[fine], edges.shape[1]) if fine.any() else None
-
-
-def _cross(mixture: Mixture, pair: np.ndarray[Any, Any], low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Where the second of a pair of components overtakes the first, and over which length the log density bends there.
-
-    Only the pair counts: a near twin of the first that leads in between bends nothing.
-    """
-    step, each = 1e-3 * (high - low), np.arange(len(low))
-
-    def lead(y: Floats) -> Floats:
-        values = mixture.component_log_densities(y)
-        return values[pair[0], each] - values[pair[1], each]
-
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        ahead = lead(middle) > 0.0
-        low, high = np.where(ahead, middle, low), np.where(ahead, high, middle)
-    slope = (lead(high + step) - lead(high - step)) / (2.0 * step)
-    return high, 1.0 / np.maximum(np.abs(slope), 1e-300)
-
-
-def _pad(point: np.ndarray[Any, Any], location: Floats, width: Floats, size: int) -> tuple[Floats, Floats]:
-    """Places of which each point has its own number, as two arrays (kinks, points) padded with places that have no effect."""
-    order = np.argsort(point, kind="stable")
-    point = point[order]
-    first = np.searchsorted(point, point)
-    rank = np.arange(len(point)) - first
-    places = np.zeros((int(rank.max()) + 1, size))
-    widths = np.full_like(places, np.inf)
-    places[rank, point], widths[rank, point] = location[order], width[order]
-    return places, widths

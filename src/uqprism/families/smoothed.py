@@ -8,7 +8,8 @@ from typing import ClassVar, Self
 from uqprism.arrays import Array, expand, namespace
 from uqprism.families.base import Family
 from uqprism.families.gaussian import Gaussian
-from uqprism.families.quadrature import Landmarks, integrate
+from uqprism.families.panels import Landmarks
+from uqprism.families.quadrature import integrate
 
 
 class Smoothed(Family):

@@ -19,10 +19,10 @@ from uqprism.arrays import (
     namespace,
     to_numpy,
 )
-from uqprism.families.base import Family, families, with_gradient
+from uqprism.families.base import Family, decades, families, with_gradient
 from uqprism.families.functionals import absolute_gap, closed_form
-from uqprism.families.quadrature import Landmarks, gauss_legendre
-from uqprism.synonyms import named_arguments
+from uqprism.families.panels import Landmarks
+from uqprism.families.quadrature import gauss_legendre
 
 
 @families.register("student_t")
@@ -38,7 +38,6 @@ class StudentT(Family):
     scale: Array
     df: Array
 
-    @named_arguments(deviation="the standard deviation times sqrt(1 - 2 / df)")
     def __init__(self, *, location: Array, scale: Array, df: Array, check: bool = True) -> None:
         super().__init__(check=check, location=location, scale=scale, df=df)
 
@@ -76,6 +75,22 @@ class StudentT(Family):
         """The probability of values up to y."""
         return _cdf((y - self.location) / self.scale, self.df)
 
+    def survival(self, y: Array) -> Array:
+        """The probability of values above y."""
+        return _cdf((self.location - y) / self.scale, self.df)
+
+    def signed_cdf(self, y: Array, pivot: Array) -> Array:
+        """The probability of values up to y, less one where y is above the pivot."""
+        z = (y - self.location) / self.scale
+        xp = namespace(z)
+        sign = xp.where(y > pivot, -xp.ones_like(z), xp.ones_like(z))
+        return sign * _cdf(sign * z, self.df)
+
+    @property
+    def tails(self) -> tuple[Array, Array]:
+        """The probability of far values falls with the power of the degrees of freedom."""
+        return self.df, self.df
+
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`."""
         # SciPy needs values, which traced arrays do not have; bisection does without.
@@ -85,7 +100,7 @@ class StudentT(Family):
 
         z = from_numpy(scipy.special.stdtrit(to_numpy(self.df), to_numpy(level)), self.scale)
         quantile = constant(self.location) + constant(self.scale) * z
-        return with_gradient(self, quantile, level) if is_torch(z) or is_jax(z) else quantile
+        return with_gradient(self, quantile) if is_torch(z) or is_jax(z) else quantile
 
     def absolute_deviation(self, y: Array) -> Array:
         """The mean of |Y - y|; infinite for one or fewer degrees of freedom."""
@@ -102,11 +117,8 @@ class StudentT(Family):
         """The location, with tails that matter for ever more scales as the degrees of freedom fall."""
         n = self.df
         xp = namespace(n)
-        excess = xp.where(n > 1.0, n - 1.0, xp.ones_like(n))
-        # At exp(power / 2) scales the tail of E|Y|, a power of 1 - df, has fallen to 1e-17; 250 limits that to 2e54 scales.
-        power = xp.clip(34.0 * math.log(10.0) / excess, None, 250.0)
-        power = xp.where(n > 1.0, power, 250.0 * xp.ones_like(n))
-        reach = self.scale * xp.sqrt(n * xp.expm1(power))
+        # At this many scales, 1 + z**2 / df is the square of the decades of the power law.
+        reach = self.scale * xp.sqrt(n * xp.expm1(2.0 * xp.log(decades(n))))
         # The density is singular at sqrt(df) scales from the real line, so below one degree of freedom it varies faster.
         width = self.scale * xp.clip(xp.sqrt(n), None, 1.0)
         return Landmarks(self.location[None], width[None], reach[None], (False,))
@@ -132,11 +144,30 @@ def _log_normaliser(n: Array) -> Array:
 def _cdf(z: Array, n: Array) -> Array:
     xp = namespace(z, n)
     if is_torch(z) or is_jax(z):
-        half = _central_mass(xp.abs(z), n + 0.0 * z)
-        return xp.where(z < 0, 0.5 - half, 0.5 + half)
+        n = n + 0.0 * z
+        far = z * z > FAR * n
+        # Each branch gets arguments at which its gradient is finite.
+        half = _central_mass(xp.where(far, xp.zeros_like(z), xp.abs(z)), n)
+        tail = _far_tail(xp.where(far, xp.abs(z), xp.sqrt(2.0 * FAR * constant(n))), n)
+        tail = xp.where(far, tail, 0.5 - half)
+        return xp.where(z < 0, tail, 1.0 - tail)
     import scipy.special
 
     return scipy.special.stdtr(n, z)
+
+
+FAR = 9.0  # times the degrees of freedom: squares beyond which the series for the tail needs few terms
+
+
+def _far_tail(z: Array, n: Array) -> Array:
+    """The probability above z with z**2 > FAR * n, by the series of the incomplete beta function in 1 / (1 + z**2 / n)."""
+    xp = namespace(z)
+    x = 1.0 / (1.0 + z * z / n)
+    term = total = xp.ones_like(x)
+    for k in range(17):  # x is below 0.1
+        term = term * x * (0.5 * n + 0.5 + k) / (0.5 * n + 1.0 + k)
+        total = total + term
+    return xp.exp(_log_density(z, n)) * z / n * total
 
 
 # Up to w = 141, or 7e60 scales: beyond the reach of all landmarks.

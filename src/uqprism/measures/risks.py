@@ -13,9 +13,16 @@ import numpy as np
 from uqprism.arrays import Array, from_numpy, namespace
 from uqprism.ensemble.approximations import Candidates, CentredEnsemble, approximations
 from uqprism.families.base import Family
+from uqprism.families.draws import Draws
+from uqprism.families.functionals import relative_entropy
+from uqprism.families.gaussian import Gaussian
 from uqprism.families.quadrature import BLOCK, record, recording
 from uqprism.rules.base import Rule, at_least_zero
 from uqprism.rules.kernel import KernelRule
+from uqprism.rules.log import Log
+from uqprism.rules.squared_error import SquaredError
+
+AT_BOUNDS = 1e-6  # the tolerance of log excesses between members whose densities have bounds
 
 Primitive = tuple[str, ...]  # ("bayes", truth), ("excess", prediction, truth) or ("total", prediction, truth)
 Recipe = dict[Primitive, float]
@@ -109,15 +116,38 @@ class Risks:
 
     def _compute(self, risk: str, *roles: str) -> Array:
         candidates = [self._candidates(role) for role in roles]
-        if risk == "excess":  # a difference of scores, of which the logarithm of the unit drops out
-            return self._restore(excess(self.rule, *candidates))
         if risk == "bayes":
-            value = bayes(self.rule, *candidates)
-        elif roles == ("members", "members") and isinstance(self.rule, KernelRule):
-            value = _total_of_members(self.rule, *candidates[:1])
-        else:
-            value = total(self.rule, *candidates)
-        return self._restore(value) + self._log_unit()
+            # Excesses are differences of scores, so the logarithm of the unit drops out of them.
+            return self._restore(bayes(self.rule, *candidates)) + self._log_unit()
+        if risk == "excess":
+            return self._restore(self._excess(*roles))
+        if roles == ("members", "members") and isinstance(self.rule, KernelRule):
+            return self._restore(_total_of_members(self.rule, *candidates[:1]))
+        return self._restore(total(self.rule, *candidates))
+
+    def _excess(self, *roles: str) -> Array:
+        """The excess, by way of members that agree less where they nearly agree and it would cancel."""
+        one_mean = all(role == "members" or approximations.get(role).keeps_mean for role in roles)
+        if isinstance(self.rule, SquaredError) and one_mean and not self._ensemble.means_are_exact:
+            return (2.0 if roles == ("members", "members") else 1.0) * self._ensemble.variance_of_means
+        direct = excess(self.rule, *[self._candidates(role) for role in roles])
+        if not self._may_cancel(roles):
+            return direct
+        if isinstance(self.rule, Log) and self._ensemble.members.has_bounds:
+            # Next to bounds that nearly agree, the logarithm of the disagreement enters, which no ray resolves.
+            record(AT_BOUNDS)
+        return self._ensemble.along_ray(lambda other: excess(self.rule, *map(other.candidates, roles)), direct)
+
+    def _may_cancel(self, roles: tuple[str, ...]) -> bool:
+        """True for the excess between members, or members and mixture, where it takes an integral over their difference."""
+        members = type(self._ensemble.members)
+        if not self._centred or members is Gaussian or members is Draws or not {"members", "mixture"}.issuperset(roles):
+            return False
+        if isinstance(self.rule, KernelRule):
+            return not self.rule.pairs_are_closed(members)
+        return isinstance(self.rule, Log) and not (
+            roles == ("members", "members") and relative_entropy.is_closed(members, members)
+        )
 
     def _candidates(self, name: str) -> Candidates:
         candidates = self._ensemble.candidates(name)

@@ -11,12 +11,15 @@ import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from uqprism.arrays import SQRT_2, Array, is_array, namespace
+from uqprism.arrays import SQRT_2, Array, namespace
 from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family
+from uqprism.families.draws import Draws
 from uqprism.families.functionals import Functional, cramer_distance, density_distance, overlap, smooth
 from uqprism.families.gaussian import Gaussian
-from uqprism.rules.base import Identity, Pair, Rule, default_name, number, rules
+from uqprism.families.mixture import Mixture, linear
+from uqprism.families.quadrature import record
+from uqprism.rules.base import Identity, Pair, Rule, at_least_zero, default_name, number, rules
 
 if TYPE_CHECKING:
     from uqprism.families.centring import Centring
@@ -62,6 +65,12 @@ class KernelRule(Rule):
         return {pairs: ((2.0, information),), ("members", "mixture"): ((1.0, information),)}
 
 
+def points_of(draws: Draws) -> Mixture:
+    """Draws as Gaussians without a width."""
+    nothing = namespace(draws.draws).zeros_like(draws.draws)
+    return Mixture._of(Gaussian(mean=draws.draws, scale=nothing, check=False), draws.weights)
+
+
 @rules.register("gaussian_kernel")
 class GaussianKernel(KernelRule):
     """The Gaussian kernel score: half the squared maximum mean discrepancy, between 0 and 1, blind to far outliers.
@@ -78,7 +87,7 @@ class GaussianKernel(KernelRule):
 
     def __init__(self, bandwidth: float = 1.0, *, name: str | None = None) -> None:
         self.bandwidth: Array = number("bandwidth", bandwidth)
-        if not is_array(self.bandwidth) and not 0.0 < self.bandwidth < math.inf:
+        if not 0.0 < self.bandwidth < math.inf:
             raise InvalidValueError(f"bandwidth must be finite and greater than zero, got {bandwidth}")
         self.name = name or default_name("gaussian_kernel", self.bandwidth, 1.0)
 
@@ -91,6 +100,10 @@ class GaussianKernel(KernelRule):
             shift = p.mean - q.mean
             # Small where the bandwidth is wide, hence `expm1`.
             return -xp.expm1(-0.5 * xp.log1p(spread / h / h) - 0.5 * shift * shift / (spread + h * h))
+        if isinstance(p, Draws | Mixture):
+            return linear(self.gap, points_of(p) if isinstance(p, Draws) else p, q)
+        if isinstance(q, Draws | Mixture):
+            return self.gap(q, p)
         # The kernel is sqrt(2 pi) h times a normal density of variance h**2; each side is blurred by half of that variance.
         return 1.0 - math.sqrt(2.0 * math.pi) * h * overlap(self._blurred(p), self._blurred(q))
 
@@ -101,8 +114,16 @@ class GaussianKernel(KernelRule):
 
     def divergence(self, *, prediction: Family, truth: Family) -> Array:
         """Half the squared maximum mean discrepancy: the quadratic rule's distance after blurring both."""
-        distance = density_distance(self._blurred(prediction), self._blurred(truth))
-        return math.sqrt(0.5 * math.pi) * self.bandwidth * distance
+        blurred = density_distance(self._blurred(prediction), self._blurred(truth))
+        distance = math.sqrt(0.5 * math.pi) * self.bandwidth * blurred
+        if not (isinstance(prediction, Draws) and isinstance(truth, Draws)):
+            return distance
+        record(1e-6)
+        # Draws much closer than the bandwidth: densities differ less than they are rounded, gaps between draws do not.
+        gap = self.gap(prediction, truth)
+        direct = at_least_zero(gap - 0.5 * (self.gap(prediction, prediction) + self.gap(truth, truth)))
+        xp = namespace(gap)
+        return xp.where(gap * gap < 4.0 * direct, direct, distance)
 
     def _blurred(self, p: Family) -> Family:
         width = self.bandwidth / SQRT_2

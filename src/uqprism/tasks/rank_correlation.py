@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
-from uqprism.measures import Measure, unknown_measure
+from uqprism.measures import Measure
+from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.support.reading import loading
 from uqprism.support.storage import check_ending, write_npz, write_text
@@ -66,7 +67,7 @@ class RankCorrelation:
         wanted = [str(name) for name in names]
         for name in wanted:
             if name not in self._at:
-                raise unknown_measure("in this correlation", name, self.names)
+                raise unknown("measure in this correlation", name, self.names)
         return [self._at[name] for name in wanted]
 
     def order(self) -> tuple[str, ...]:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from uqprism.backends.numba.base import Floats, inlined, reduction
-from uqprism.families.quadrature import KINK, PER_PANEL, gauss_legendre
+from uqprism.families.panels import KINK
+from uqprism.families.quadrature import PER_PANEL, gauss_legendre
 
 RULE = gauss_legendre(PER_PANEL)
 THIRD = 1.0 / 3.0

@@ -38,7 +38,12 @@ from uqprism.families.near_gaussian import OFFSET as NEAR_OFFSET
 from uqprism.families.near_gaussian import RATIO as NEAR_RATIO
 
 LOG_UNIT = TERM["log.unit"]
-SMALLEST, LARGEST, NARROWEST = 1e-140, 1e140, 1e-25  # sizes, and a scale as a part of the size, that no power over- or underflows
+SMALLEST, LARGEST, NARROWEST = (
+    1e-140,
+    1e140,
+    1e-8,
+)  # sizes that no power over- or underflows; a scale as a part of the size that keeps nodes exact
+FAINT = 1e-5  # the weight of members that are not near, below which differences of distribution functions keep too few digits
 
 
 @kernel
@@ -83,7 +88,9 @@ def prepare(
             log_unit[p] = row[LANES + p]
         _standardise(ours, count, weights, by_variance, summary)
         _moments(ours, count, weights, by_variance, summary)
-        _nearness(ours, count, summary)
+        _nearness(ours, count, weights, summary, row)
+        for p in range(used):
+            declined[first + p] = declined[first + p] or 0.0 < row[p] < FAINT or 0.0 < row[LANES + p] < FAINT
 
 
 @inlined
@@ -177,20 +184,23 @@ def _moments(members: Floats, count: int, weights: Floats, by_variance: bool, su
 
 
 @inlined
-def _nearness(members: Floats, count: int, summary: Floats) -> None:
-    """One where all members are near the surrogate, zero elsewhere."""
-    for p in range(LANES):
-        summary[NEAR_MATCHED + p] = summary[NEAR_POOLED + p] = 1.0
+def _nearness(members: Floats, count: int, weights: Floats, summary: Floats, far: Floats) -> None:
+    """One where all members are near the surrogate, zero elsewhere; `far` is the weight of those that are not."""
+    for p in range(2 * LANES):
+        far[p] = 0.0
     for i in range(count):
-        member = rows(members, i, MEMBER)
+        member, weight = rows(members, i, MEMBER), weights[i]
         for p in range(LANES):
             offset, deviation = abs(member[OFFSET + p]), member[DEVIATION + p]
             away = abs(deviation - summary[SPREAD + p]) <= NEAR_RATIO * summary[MATCHED_VARIANCE + p]
             near = offset <= NEAR_OFFSET * summary[MATCHED_SCALE + p] and away
-            summary[NEAR_MATCHED + p] = summary[NEAR_MATCHED + p] if near else 0.0
+            far[p] += 0.0 if near else weight
             away = abs(deviation) <= NEAR_RATIO * summary[VARIANCE + p]
             near = offset <= NEAR_OFFSET * summary[POOLED_SCALE + p] and away
-            summary[NEAR_POOLED + p] = summary[NEAR_POOLED + p] if near else 0.0
+            far[LANES + p] += 0.0 if near else weight
+    for p in range(LANES):
+        summary[NEAR_MATCHED + p] = 0.0 if far[p] > 0.0 else 1.0
+        summary[NEAR_POOLED + p] = 0.0 if far[LANES + p] > 0.0 else 1.0
 
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
