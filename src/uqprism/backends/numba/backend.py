@@ -13,7 +13,7 @@ import numpy as np
 
 from uqprism.arrays import from_numpy, to_numpy
 from uqprism.backends.fits import FITS
-from uqprism.backends.numba.base import LANES, MEMBER, SUMMARY, TERM_BLOCK
+from uqprism.backends.numba.base import LANES, MEMBER, NEAR_MATCHED, SUMMARY, TERM_BLOCK
 from uqprism.backends.numba.closed_forms import (
     both_pairs,
     crps_pairs,
@@ -23,6 +23,7 @@ from uqprism.backends.numba.closed_forms import (
     quadratic_surrogates,
     squared_error_surrogates,
 )
+from uqprism.backends.numba.differences import differences
 from uqprism.backends.numba.integrals import DONE, NEEDS_PAIRS, integrals
 from uqprism.backends.numba.panels import RULE
 from uqprism.backends.numba.points import prepare, write
@@ -174,18 +175,32 @@ def _slice(
         quadratic_surrogates(members, summaries, terms, weights, FITS)
     if program.needs("log"):
         log_surrogates(members, summaries, terms, weights, FITS)
-    wanted = crps_mixture, quadratic_mixture, log_mixture
+    wanted = crps_mixture, quadratic_mixture
     if not pairs_known:
-        wanted = crps_over_pairs, quadratic_over_pairs, log_mixture
+        wanted = crps_over_pairs, quadratic_over_pairs
     elif quadratic_over_pairs:
         both_pairs(members, terms, weights, by_variance, FITS)
     elif crps_over_pairs:
         crps_pairs(members, terms, weights, by_variance, FITS)
-    if any(wanted):
-        series(members, summaries, terms, weights, ROOTS, DENSITY, DISTRIBUTION, ENTROPY, wanted, FITS)
-        integrals(members, summaries, terms, weights, RULE, wanted, pairs_known, status, FITS)
+    if any(wanted) or log_mixture:
+        if _any_near(summaries, declined):
+            bases = (*(basis if flag else None for basis, flag in zip((DISTRIBUTION, DENSITY), wanted, strict=True)),)
+            series(members, summaries, terms, weights, ROOTS, *bases, ENTROPY if log_mixture else None, FITS)
+        left = None
+        if any(wanted):
+            left = np.empty(len(summaries) // SUMMARY * LANES)
+            differences(summaries, terms, wanted, pairs_known, left)
+        # Called only where there is work, since a kernel is compiled when it is called first.
+        if log_mixture or not pairs_known or (left is not None and left.any()):
+            integrals(members, summaries, terms, weights, RULE, left, log_mixture or None, wanted, pairs_known, status, FITS)
 
     addresses = np.array([x.ctypes.data for x in out], dtype=np.int64)
     single = out[0].dtype == np.float32
     write(terms, summaries, program.start, program.row, program.factor, program.degree, program.excess, addresses, single, points)
     return status
+
+
+def _any_near(summaries: Floats, declined: np.ndarray[Any, Any]) -> bool:
+    """Whether all members are near a surrogate at any point that counts."""
+    near = summaries.reshape(-1, SUMMARY // LANES, LANES)[:, NEAR_MATCHED // LANES :] > 0.0  # the last two rows
+    return bool((near.any(axis=1).ravel()[: len(declined)] & ~declined).any())

@@ -45,17 +45,18 @@ SUMMARY = 11 * LANES
 TERM = {name: row * LANES for row, name in enumerate(TERMS)}
 TERM_BLOCK = len(TERMS) * LANES
 
-_OPTIONS: dict[str, Any] = {"fastmath": {"contract", "nsz"}, "error_model": "numpy", "nogil": True}
+_OPTIONS: dict[str, Any] = {"fastmath": {"contract", "nsz"}, "error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+_PIECE: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True}  # only kernels call it
 
 
 def inlined(function: F) -> F:
     """A piece of a kernel."""
-    return cast("F", numba.njit(**_OPTIONS)(function))
+    return cast("F", numba.njit(**_PIECE)(function))
 
 
 def reduction(function: F) -> F:
     """A piece of a kernel that takes a minimum or maximum, or sums numbers that are not small differences, in any order."""
-    return cast("F", numba.njit(**{**_OPTIONS, "fastmath": {"contract", "nsz", "nnan", "reassoc"}})(function))
+    return cast("F", numba.njit(**{**_PIECE, "fastmath": {"contract", "nsz", "nnan", "reassoc"}})(function))
 
 
 def kernel(function: F) -> F:

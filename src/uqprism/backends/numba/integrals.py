@@ -1,7 +1,8 @@
 """What has no closed form, and for many members what has one that is too long: integrals over nodes, point by point.
 
 Vector instructions run along the nodes. Risks of the mixture against a surrogate come, in this order, from the Hermite series
-(near agreement, see `series`), from the difference of two closed forms where that keeps eleven digits, and from here.
+(near agreement, see `series`), from the difference of two closed forms where that keeps eleven digits (see `differences`), and
+from here.
 """
 
 from __future__ import annotations
@@ -46,7 +47,6 @@ Status = np.ndarray[Any, np.dtype[np.int8]]
 
 DONE, DECLINED, NEEDS_PAIRS = 0, 1, 2
 UNDERFLOW = 36.0  # scales from its mean at which a density is nearly too small for a double
-KEEPS_DIGITS = 1e-5  # a difference this large a part of its terms loses at most five of sixteen digits
 
 NODE_PANELS = 20  # at a time
 NODE_BLOCK = NODE_PANELS * PER_PANEL
@@ -83,7 +83,9 @@ def integrals(
     terms: Floats,
     weights: Floats,
     rule: tuple[Floats, Floats],
-    wanted: tuple[bool, bool, bool],
+    left: Floats | None,
+    logs: bool | None,
+    wanted: tuple[bool, bool],
     pairs_known: bool,
     status: Status,
     fits: Fits,
@@ -96,27 +98,29 @@ def integrals(
         terms: in and out; the closed forms, and at near points the series, are there.
         weights: (members,).
         rule: nodes and weights of the Gauss-Legendre rule on (0, 1).
-        wanted: whether CRPS, quadratic and log terms are.
+        left: from `differences`, (points,): one where CRPS or quadratic terms are left to integrate; None if neither are wanted,
+            and then their integrals are not compiled.
+        logs: True if log terms are wanted, else None.
+        wanted: whether CRPS and quadratic terms are.
         pairs_known: whether the terms over pairs are there; otherwise they come from here too.
         status: in and out, (points,): points that are DECLINED are left alone; points may become so, or NEEDS_PAIRS.
         fits: coefficients.
     """
     point, log_weights = new_point(len(weights)), np.log(weights)
     room = Room(rule[0], rule[1], np.empty(NODE_ROWS * NODE_BLOCK), fits)
-    left = np.empty(LANES)
     for index in range(len(status)):
         block, p = index // LANES, index % LANES
-        # Once for a whole block: these formulas vectorise over points, the integrals below over nodes.
-        if p == 0:
-            _by_differences(rows(summaries, block, SUMMARY), rows(terms, block, TERM_BLOCK), wanted, pairs_known, left)
         if status[index] != DONE:
             continue
         summary, term = rows(summaries, block, SUMMARY)[p:], rows(terms, block, TERM_BLOCK)[p:]
         surrogates = Surrogates(
             summary[MATCHED_SCALE], summary[POOLED_SCALE], summary[NEAR_MATCHED] > 0.0, summary[NEAR_POOLED] > 0.0
         )
-        over_nodes = left[p] > 0.0
-        over_logs = wanted[2] and not (surrogates.near_matched and surrogates.near_pooled)
+        over_nodes = over_logs = False
+        if left is not None:
+            over_nodes = left[index] > 0.0
+        if logs is not None:
+            over_logs = not (surrogates.near_matched and surrogates.near_pooled)
         if over_nodes or over_logs:
             _gather(rows(members, block, len(weights) * MEMBER)[p:], log_weights, point, fits)
             panels = plan(point, surrogates.matched, surrogates.pooled)
@@ -126,40 +130,12 @@ def integrals(
             elif over_nodes and not pairs_known and panels * PER_PANEL > 2 * len(weights):
                 status[index] = NEEDS_PAIRS
             else:
-                if over_nodes:
+                if left is not None and over_nodes:
                     _squared_differences(point, weights, panels, surrogates, room, wanted, pairs_known, term)
-                if over_logs:
+                if logs is not None and over_logs:
                     _relative_entropies(point, panels, surrogates, room, term)
         if wanted[1] and not pairs_known:
             term[QUADRATIC_TOTAL] = term[QUADRATIC_BAYES] + term[QUADRATIC_PAIRS]
-
-
-@inlined
-def _by_differences(summary: Floats, term: Floats, wanted: tuple[bool, bool, bool], pairs_known: bool, left: Floats) -> None:
-    """Fill what follows from closed forms without loss of digits; `left` is one where something is left to integrate."""
-    left[:] = 0.0
-    if wanted[0]:
-        _differences(summary, term[CRPS_PAIRS : CRPS_POOLED + LANES], pairs_known, left)
-    if wanted[1]:
-        _differences(summary, term[QUADRATIC_PAIRS : QUADRATIC_POOLED + LANES], pairs_known, left)
-
-
-@inlined
-def _differences(summary: Floats, excess: Floats, pairs_known: bool, left: Floats) -> None:
-    """For one rule, whose excesses lie in the order of `program.TERMS`."""
-    for p in range(LANES):
-        near_matched, near_pooled = summary[NEAR_MATCHED + p] > 0.0, summary[NEAR_POOLED + p] > 0.0
-        of_matched, of_pooled = excess[LANES + p], excess[2 * LANES + p]
-        # E(A,m) = E(x,m) + E(A,x) and E(m,m) = 2 E(x,m), see docs/theory.md, "Identities".
-        pairs = excess[p] if pairs_known else 2.0 * (of_matched - excess[4 * LANES + p])
-        excess[p] = pairs
-        matched = excess[4 * LANES + p] if near_matched else of_matched - 0.5 * pairs
-        pooled = excess[5 * LANES + p] if near_pooled else of_pooled - 0.5 * pairs
-        excess[4 * LANES + p], excess[5 * LANES + p] = matched, pooled
-        # Without the series and without pairs there is nothing to subtract.
-        lost = (not near_matched) and (not pairs_known or matched <= KEEPS_DIGITS * of_matched)
-        lost |= (not near_pooled) and pooled <= KEEPS_DIGITS * of_pooled
-        left[p] = 1.0 if lost else left[p]
 
 
 @inlined
@@ -258,7 +234,7 @@ def _squared_differences(
     panels: int,
     surrogates: Surrogates,
     room: Room,
-    wanted: tuple[bool, bool, bool],
+    wanted: tuple[bool, bool],
     pairs_known: bool,
     term: Floats,
 ) -> None:

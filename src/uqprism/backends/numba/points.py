@@ -143,21 +143,24 @@ def _standardise(members: Floats, count: int, weights: Floats, by_variance: bool
             member[OFFSET + p] *= inverse
             member[SCALE + p] *= inverse
             member[GIVEN + p] *= inverse * inverse if by_variance else inverse
-    _centre(members, count, weights, OFFSET)
+    _centre(members[OFFSET:], count, weights)
 
 
 @inlined
-def _centre(members: Floats, count: int, weights: Floats, row: int) -> None:
-    """Subtract the weighted mean of this row from every member's, twice: the second time removes what the first one rounded."""
+def _centre(first: Floats, count: int, weights: Floats) -> None:
+    """Subtract the weighted mean of a row, which begins with the first member's, from every member's.
+
+    Twice: the second time removes what the first one rounded.
+    """
     shift = np.empty(LANES)
     for _ in range(2):
         shift[:] = 0.0
         for i in range(count):
-            member = rows(members, i, MEMBER)[row : row + LANES]
+            member = first[i * MEMBER : i * MEMBER + LANES]
             for p in range(LANES):
                 shift[p] += weights[i] * member[p]
         for i in range(count):
-            member = rows(members, i, MEMBER)[row : row + LANES]
+            member = first[i * MEMBER : i * MEMBER + LANES]
             for p in range(LANES):
                 member[p] -= shift[p]
 
@@ -176,7 +179,7 @@ def _moments(members: Floats, count: int, weights: Floats, by_variance: bool, su
             summary[VARIANCE + p] += weight * (given if by_variance else given * given)
             # The difference of two squares, factored: nearly equal scales have an exact difference.
             member[DEVIATION + p] = (given - zeroth[p]) * (1.0 if by_variance else given + zeroth[p])
-    _centre(members, count, weights, DEVIATION)
+    _centre(members[DEVIATION:], count, weights)
     for p in range(LANES):
         summary[MATCHED_VARIANCE + p] = summary[VARIANCE + p] + summary[SPREAD + p]
         summary[MATCHED_SCALE + p] = math.sqrt(summary[MATCHED_VARIANCE + p])
@@ -263,4 +266,5 @@ def write(
                 for p in range(len(into)):
                     into[p] = value[p]
             else:
-                double_out[block * LANES : (block + 1) * LANES] = value[: min(LANES, points - block * LANES)]
+                for p in range(min(LANES, points - block * LANES)):
+                    double_out[block * LANES + p] = value[p]

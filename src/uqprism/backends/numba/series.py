@@ -74,18 +74,17 @@ def series(
     terms: Floats,
     weights: Floats,
     roots: Floats,
-    density: Basis,
-    distribution: Basis,
-    entropy: Basis,
-    wanted: tuple[bool, bool, bool],
+    distribution: Basis | None,
+    density: Basis | None,
+    entropy: Basis | None,
     fits: Fits,
 ) -> None:
     """Fill the terms of the mixture against matched and pooled at points near to them; other lanes get numbers without meaning.
 
-    `wanted` says whether CRPS, quadratic and log terms are.
+    CRPS terms come from the basis of the distribution function, quadratic ones from that of the density, and log terms from that
+    of entropies. Terms whose basis is None are left out, and not compiled.
     """
     count = len(weights)
-    crps, quadratic, log = wanted
     coefficients, sums = np.empty(ORDERS * LANES), np.empty(4 * LANES)
     for block in range(len(terms) // TERM_BLOCK):
         ours, summary, term = (
@@ -98,12 +97,12 @@ def series(
                 continue
             scale = summary[MATCHED_SCALE : MATCHED_SCALE + LANES] if matched else summary[POOLED_SCALE : POOLED_SCALE + LANES]
             _coefficients(ours, summary, weights, roots, matched, coefficients, sums)
-            if crps:
+            if distribution is not None:
                 _squares(coefficients, distribution.values, distribution.weights, sums)
                 into = term[CRPS_MATCHED : CRPS_MATCHED + LANES] if matched else term[CRPS_POOLED : CRPS_POOLED + LANES]
                 for p in range(LANES):
                     into[p] = sums[2 * LANES + p] * scale[p]
-            if quadratic:
+            if density is not None:
                 _squares(coefficients, density.values, density.weights, sums)
                 into = (
                     term[QUADRATIC_MATCHED : QUADRATIC_MATCHED + LANES]
@@ -112,7 +111,7 @@ def series(
                 )
                 for p in range(LANES):
                     into[p] = sums[2 * LANES + p] / scale[p]
-            if log:
+            if entropy is not None:
                 _entropies(coefficients, entropy.values, entropy.weights, sums, fits)
                 for p in range(LANES):
                     if matched:
