@@ -48,7 +48,7 @@ def started(name: str, out: Path, number: int) -> subprocess.Popen[bytes]:
 
 def stamps(out: Path) -> dict[Path, int]:
     """When each finished artefact and its record were written; a kill can leave a record without its value, never the reverse."""
-    values = [path for path in out.glob("_work/*/*.*") if path.suffix not in {".tmp", ".json"}]
+    values = [path for path in out.glob("_work/*/*.*") if path.suffix not in {".tmp", ".json", ".lock"}]
     return {path: path.stat().st_mtime_ns for value in values for path in (value, value.with_suffix(".json"))}
 
 

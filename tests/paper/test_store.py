@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import platform
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -104,14 +106,15 @@ def test_a_failure_leaves_nothing_and_keeps_what_must_survive(tmp_path: Path) ->
 
 
 def test_half_written_files_of_a_killed_process_are_no_records_and_are_swept(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    store.get(Artefact("bundle", Key()), Bundle)
+    store, wanted = Store(tmp_path), Artefact("bundle", Key())
+    store.get(wanted, Bundle)
+    locks = {store.unfinished(wanted).parent, store.unfinished(wanted).with_suffix(".lock")}
     with atomic_path(tmp_path / "bundle" / "other.json") as temporary:
         temporary.write_text("{")
         assert len(list(store.records())) == 1
         before = set(tmp_path.rglob("*"))
         store.sweep()
-        assert before - set(tmp_path.rglob("*")) == {temporary}
+        assert before - set(tmp_path.rglob("*")) == {temporary, *locks}
         temporary.touch()
 
 
@@ -145,3 +148,18 @@ def test_what_is_missing_or_no_plain_data_is_an_error(tmp_path: Path) -> None:
     for key in ({"rate": float("nan")}, {"path": tmp_path}):
         with pytest.raises(ArgumentError, match="must be what JSON can hold"):
             Artefact("bundle", key).digest  # noqa: B018 (a property that computes)
+
+
+def test_what_another_process_is_making_is_waited_for_and_not_made_twice(tmp_path: Path) -> None:
+    """As after a kill: a worker that was left still makes the artefact that the resumed run needs."""
+    store, wanted, made = Store(tmp_path), Artefact("bundle", Key()), list[int]()
+
+    def make() -> Bundle:
+        made.append(1)
+        time.sleep(0.2)
+        return Bundle({"made": len(made)})
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: store.get(wanted, make).data, range(2)))
+    assert found == [{"made": 1}] * 2
+    assert made == [1]

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +18,7 @@ import uqprism as up
 from uqprism.errors import ArgumentError, BadFileError, FileError
 from uqprism.plots.style import new_figure, save_as
 from uqprism.support.reading import npz_arrays, reading
-from uqprism.support.storage import TEMPORARY, atomic, atomic_path, save_arrays, sweep, write_text
+from uqprism.support.storage import TEMPORARY, atomic, atomic_path, locked, save_arrays, sweep, write_text
 from uqprism.training.checkpoints import write_tensors
 
 
@@ -165,3 +169,33 @@ def test_the_ending_says_what_is_written_and_others_are_refused(
     for name in (f"x{usual}", f"X{usual.upper()}", "x"):
         save(tmp_path / name)
     assert len({(tmp_path / name).read_bytes()[:4] for name in (f"x{usual}", f"X{usual.upper()}", "x")}) == 1
+
+
+HOLDER = """
+import os, signal, sys
+from uqprism.support.storage import locked
+with locked(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_lock_is_waited_for_and_freed_when_its_holder_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLDER, tmp_path / "lock"]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    taken = threading.Event()
+
+    def take() -> None:
+        with locked(tmp_path / "lock"):
+            taken.set()
+
+    waiting = threading.Thread(target=take)
+    waiting.start()
+    assert not taken.wait(0.1)
+    holder.communicate()
+    waiting.join()
+    assert holder.returncode == -signal.SIGKILL
+    assert taken.is_set()

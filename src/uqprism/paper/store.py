@@ -17,6 +17,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -28,7 +29,7 @@ import numpy as np
 from uqprism.errors import ArgumentError, FileError
 from uqprism.registry import unknown
 from uqprism.support.reading import loading, read_json
-from uqprism.support.storage import TEMPORARY, write_npz, write_text
+from uqprism.support.storage import TEMPORARY, locked, write_npz, write_text
 from uqprism.support.versions import __version__
 
 FORMAT = "uqprism.paper.Bundle"  # in every stored file, and compared when it is read
@@ -125,7 +126,9 @@ class Store:
         if artefact not in self:
             if make is None:
                 raise FileError(f"there is no artefact {artefact.kind!r} of {as_data(artefact.key)} in {self.folder}")
-            self.make(artefact, make)
+            with self._making(artefact):
+                if artefact not in self:
+                    self.make(artefact, make)
         path = self._found(artefact)
         kind = KINDS[artefact.kind]
         load = getattr(importlib.import_module(kind.module), kind.name).load
@@ -135,6 +138,14 @@ class Store:
     def unfinished(self, artefact: Artefact) -> Path:
         """A folder for checkpoints while the artefact is made; it is removed when the artefact is stored."""
         return self.folder / UNFINISHED / artefact.digest
+
+    @contextmanager
+    def _making(self, artefact: Artefact) -> Iterator[None]:
+        """Wait for another process that makes this artefact, such as a worker that a killed run has left."""
+        folder = self.folder / UNFINISHED
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder / f"{artefact.digest}.lock"):
+            yield
 
     def record(self, artefact: Artefact) -> dict[str, Any]:
         """How the artefact was made: key, sources, seconds, date, device and versions."""

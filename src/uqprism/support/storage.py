@@ -9,6 +9,7 @@ import json
 import os
 import re
 import stat
+import sys
 import time
 import uuid
 from collections.abc import Iterable, Iterator
@@ -142,6 +143,31 @@ def _tail(target: Path) -> str:
     """The name of the file or, if a temporary name with it might be too long, a digest of it."""
     name = os.fsencode(target.name)
     return target.name if len(name) <= LONGEST_TAIL else hashlib.sha256(name).hexdigest()
+
+
+@contextmanager
+def locked(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold a lock that processes and threads share by the name of a file, which stays there.
+
+    The system frees it when the process ends, however it ends.
+    """
+    with Path(path).open("ab") as file:
+        _lock(file)
+        yield  # closing the file frees the lock
+
+
+def _lock(file: IO[bytes]) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        while True:
+            with suppress(OSError):  # after ten seconds without the lock
+                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+                return
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def _sync(path: Path) -> None:
