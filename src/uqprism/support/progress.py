@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -29,6 +31,35 @@ class ProgressBar:
         if self._progress is not None:
             given = {"advance": advance, "completed": completed, "description": text}
             self._progress.update(self._task, **{name: value for name, value in given.items() if value is not None})
+
+
+class Announcement:
+    """One line on a terminal about work of several steps, shown once, when the steps have taken a while."""
+
+    def __init__(self, text: str, after: float = 2.0) -> None:
+        self._text, self._after, self._spent, self._shown = text, after, 0.0, False
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Count the time of a step."""
+        if self._shown or not sys.stderr.isatty():
+            yield
+            return
+        timer = threading.Timer(max(self._after - self._spent, 0.0), self._show)
+        timer.daemon = True  # a process that ends does not wait for it
+        timer.start()
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            self._spent += time.perf_counter() - started
+
+    def _show(self) -> None:
+        if not self._shown:
+            self._shown = True
+            sys.stderr.write(f"uqprism: {self._text}\n")  # rich puts it above a bar, if there is one
+            sys.stderr.flush()
 
 
 @contextmanager

@@ -184,8 +184,9 @@ def _slice(
         crps_pairs(members, terms, weights, by_variance, FITS)
     if any(wanted) or log_mixture:
         if _any_near(summaries, declined):
-            bases = (*(basis if flag else None for basis, flag in zip((DISTRIBUTION, DENSITY), wanted, strict=True)),)
-            series(members, summaries, terms, weights, ROOTS, *bases, ENTROPY if log_mixture else None, FITS)
+            distribution, density = DISTRIBUTION if wanted[0] else None, DENSITY if wanted[1] else None
+            entropy = ENTROPY if log_mixture else None
+            series(members, summaries, terms, weights, ROOTS, distribution, density, entropy, FITS)
         left = None
         if any(wanted):
             left = np.empty(len(summaries) // SUMMARY * LANES)

@@ -24,7 +24,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 
-from uqprism.backends.numba.cache import KernelCache
+from uqprism.backends.numba.cache import KernelCache, first_use
 from uqprism.backends.program import TERMS
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -65,9 +65,16 @@ def kernel(function: F) -> F:
     It is kept beside the source or, where that cannot be written, in the user's cache folder. Where neither can be written it is
     compiled anew in each process.
     """
-    compiled = numba.njit(**_OPTIONS)(function)
+    compiled, kept = numba.njit(**_OPTIONS)(function), None
     with suppress(RuntimeError):  # no folder to cache in
-        compiled._cache = KernelCache(function)
+        kept = compiled._cache = KernelCache(function)
+    find_or_compile = compiled.compile
+
+    def compile_once(signature: Any) -> Any:
+        with first_use(kept):
+            return find_or_compile(signature)
+
+    compiled.compile = compile_once
     return cast("F", compiled)
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -20,8 +20,11 @@ from typing import Any
 from numba.core.caching import FunctionCache
 from numba.core.serialize import dumps
 
-from uqprism.support.storage import atomic
+from uqprism.support.progress import Announcement
+from uqprism.support.storage import atomic, locked
 
+COMPILING = Announcement("compiling for this machine, which happens once")
+COMPILING_ALWAYS = Announcement("compiling, which happens in each process, because no folder can be written to keep the result")
 CHECKSUM = hashlib.sha256().digest_size  # bytes
 
 
@@ -31,6 +34,11 @@ class KernelCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         self._cache_file = CodeFiles(Path(self._cache_path), self._impl.filename_base)
+
+    @property
+    def lock(self) -> Path:
+        """The file that is locked while the kernel is looked for and compiled."""
+        return Path(self._cache_path, f"{self._impl.filename_base}.lock")
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code for these argument types, or None."""
@@ -43,6 +51,16 @@ class KernelCache(FunctionCache):
         """Keep compiled code."""
         with suppress(OSError):  # such as a full disk
             super().save_overload(sig, data)
+
+
+@contextmanager
+def first_use(kept: KernelCache | None) -> Iterator[None]:
+    """Say that this takes a while and happens once; other processes that need the same kernel wait, and then find it on disk."""
+    with COMPILING() if kept else COMPILING_ALWAYS(), ExitStack() as stack:
+        if kept is not None:
+            with suppress(OSError):  # a folder that can be read only: nothing is written there, either
+                stack.enter_context(locked(kept.lock))
+        yield
 
 
 class CodeFiles:
