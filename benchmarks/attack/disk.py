@@ -101,7 +101,7 @@ def started(folder: Path, attack: Attack) -> Ended:
         if attack.interrupt is not None:
             time.sleep(attack.interrupt)
             with suppress(ProcessLookupError):
-                process.send_signal(signal.SIGINT)
+                os.kill(process.pid, signal.SIGINT)  # `send_signal` would take what `wait4` returns
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         errors.seek(0)
@@ -154,7 +154,9 @@ class Scene:
         if (place := next((word for word in attack.arguments if word.startswith("folder-")), None)) is not None:
             (self.folder / place).mkdir()
         ended, after = started(self.folder, attack), self.contents()
-        traced = "Traceback" in ended.errors or "Exception ignored" in ended.errors or ended.code not in {0, 1, 2, 130, 143}
+        traced = (
+            "Traceback" in ended.errors or "Exception ignored" in ended.errors or ended.code not in {0, 1, 2, 130, -signal.SIGINT}
+        )
         kept = all(after.get(name) == data for name, data in before.items())
         made = {name: len(after[name]) for name in after if after[name] != before.get(name)}
         # Pages and Parquet files hold times and paths, so their sizes may differ by a little.
