@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 SLOW, LARGE = 5.0, 500e6
-PATIENCE = 120.0  # seconds until a try is ended
+CODES = {0, 1, 2, 130, -signal.SIGINT}  # the last while Python itself starts or stops
 OLD = b"what was there before\n"
 SMALL = "--measures usual --resamples 20"
 COMMANDS = {
@@ -154,9 +154,7 @@ class Scene:
         if (place := next((word for word in attack.arguments if word.startswith("folder-")), None)) is not None:
             (self.folder / place).mkdir()
         ended, after = started(self.folder, attack), self.contents()
-        traced = (
-            "Traceback" in ended.errors or "Exception ignored" in ended.errors or ended.code not in {0, 1, 2, 130, -signal.SIGINT}
-        )
+        traced = "Traceback" in ended.errors or "Exception ignored" in ended.errors or ended.code not in CODES
         kept = all(after.get(name) == data for name, data in before.items())
         made = {name: len(after[name]) for name in after if after[name] != before.get(name)}
         # Pages and Parquet files hold times and paths, so their sizes may differ by a little.
