@@ -408,7 +408,9 @@ def hosts(rng: random.Random, rounds: int) -> Row:
             process.terminate()
             process.wait(30)
     refused = sum(status in {400, 403} for status in answered)
-    return Row("app: other hosts and origins", rounds + 1, refused, own == 200, rounds - refused, sum(s >= 500 for s in answered))
+    return Row(
+        "app: other hosts and origins", rounds + 1, refused, int(own == 200), rounds - refused, sum(s >= 500 for s in answered)
+    )
 
 
 def _foreign(rng: random.Random, port: int) -> tuple[dict[str, str], str]:

@@ -109,6 +109,7 @@ def test_values_are_escaped_and_cut_and_can_be_sent() -> None:
     assert len(page) < 2_000
     assert show.joined("<li>{}</li>", ["<a>", 2]) == "<li>&lt;a&gt;</li><li>2</li>"
     page.encode()
+    assert show.clean("$\xa040,520 \n on\taverage") == "$\xa040,520 on average"  # an amount is not broken across lines
 
 
 @pytest.mark.parametrize("given", ["../../etc/passwd", 'a"b\r\nSet-Cookie: x', "", "\u202egnp.exe", 500 * "x", "..."])

@@ -12,8 +12,6 @@ from typing import Any
 import streamlit as st
 from markupsafe import Markup
 
-from uqprism.report.subject import cut
-
 LONGEST, LONGEST_NAME = 1_500, 80  # characters of a message and of a name
 STYLE = """<style>
 .uq {overflow-wrap: anywhere; line-height: 1.5}
@@ -67,7 +65,9 @@ def problem(title: str, message: str = "") -> None:
 def clean(value: Any, longest: int = LONGEST) -> str:
     """A value as text on one line that can be sent to a browser."""
     text = value if isinstance(value, str) else str(value)
-    return cut(text.encode("utf-8", "replace").decode(), longest)  # names of files may hold bytes that are no text
+    text = text.encode("utf-8", "replace").decode()  # names of files may hold bytes that are no text
+    text = re.sub(r"[^\S\xa0]+", " ", text[: 4 * longest]).strip(" ")  # spaces at which lines do not break stay
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def name(text: object) -> str:
