@@ -84,4 +84,4 @@ def test_a_column_identifies_rows_if_it_is_named_so_and_unique() -> None:
 
 
 def test_what_is_for_a_shell_is_left_out() -> None:
-    assert for_a_page("Known targets (--target) tell. Too wide. up.recalibrate adjusts them.") == "Known targets tell. Too wide."
+    assert for_a_page("Known targets (--target) tell. Too wide. Call up.flag for them.") == "Known targets tell. Too wide."
