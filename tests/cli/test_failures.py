@@ -154,7 +154,9 @@ def test_a_folder_that_cannot_be_made_or_filled(arguments: str, place: str) -> N
 
 @pytest.mark.parametrize("arguments", READING.values(), ids=list(READING))
 @pytest.mark.parametrize(
-    "name", ["missing.csv", "missing/in.csv", "far.csv/in.csv", f"{'x' * 300}.csv", "folder.csv", "empty.csv", "caf\udce9.csv"]
+    "name",
+    ["missing.csv", "missing/in.csv", "far.csv/in.csv", f"{'x' * 300}.csv", "folder.csv", "empty.csv", "caf\udce9.csv"],
+    ids=ascii,
 )
 def test_an_input_that_cannot_be_read(arguments: str, name: str) -> None:
     Path("folder.csv").mkdir()
@@ -197,7 +199,7 @@ def test_ctrl_c_is_a_line_and_an_exit_code(monkeypatch: pytest.MonkeyPatch) -> N
     assert "interrupted" in refused("cite", code=130)
 
 
-@pytest.mark.parametrize("name", ["caf\udce9", "caf\u00e9", "\u202e\u2066\x1b[31m", "a b'c\"d"])
+@pytest.mark.parametrize("name", ["caf\udce9", "caf\u00e9", "\u202e\u2066\x1b[31m", "a b'c\"d"], ids=ascii)
 @pytest.mark.parametrize("command", ["selective", "report", "score npz"])
 def test_outputs_may_have_any_name(command: str, name: str) -> None:
     """Also one that is not UTF-8, which pages and messages show with other characters."""
