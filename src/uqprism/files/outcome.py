@@ -113,7 +113,7 @@ class Run:
         """Note an input as bad, and remove what was made of it; raises if the run is to stop for it."""
         path = Path(error.path)
         self.bad[path] = error
-        log.error("bad file: %s", error)
+        log.error("bad file: %s", str(error).encode(errors="backslashreplace").decode())  # for handlers that write UTF-8
         self._drop_parts_of_bad_files()
         if self.tolerance.on_bad_file == "fail" or len(self.inputs) == 1:
             raise error
