@@ -11,6 +11,7 @@ import numpy as np
 
 from uqprism.arrays import Array, coerce, constant, expand, is_traced, namespace, working
 from uqprism.errors import InvalidValueError, ShapeError, UnsupportedError
+from uqprism.families.elementwise import StandardForm
 from uqprism.families.panels import Landmarks, Places
 from uqprism.families.quadrature import TOLERANCE, SharedGrid, integrate
 from uqprism.registry import Registry
@@ -32,11 +33,13 @@ class Family(ABC):
     Attributes:
         parameters: the kind of each parameter, one of `POWERS`, which says how it moves when y becomes centre + unit * y.
         tolerance: the relative error that integrals over the density may have, larger only for densities with poles.
+        standard: what fused kernels are compiled from; None for a family that only the reference computes.
     """
 
     name: ClassVar[str]
     parameters: ClassVar[dict[str, str]]
     tolerance: ClassVar[float] = TOLERANCE
+    standard: ClassVar[StandardForm | None] = None
     components: Family | None = None  # only mixtures have some
     shared_grid: SharedGrid | None = None  # the ensemble whose grid resolves this distribution, if it came from one
 

@@ -14,6 +14,7 @@ from typing import ClassVar, Self
 from uqprism.arrays import LOG_2PI, SQRT_2, SQRT_PI, Array, erf, log_gap, namespace, normal_cdf, normal_quantile
 from uqprism.errors import ArgumentError
 from uqprism.families.base import Family, families, prepare
+from uqprism.families.elementwise import StandardForm, normal_tail
 from uqprism.families.functionals import (
     absolute_gap,
     closed_form,
@@ -27,6 +28,14 @@ from uqprism.families.functionals import (
 from uqprism.families.panels import Landmarks
 
 
+def _log_shape(z: Array) -> Array:
+    return -0.5 * z * z
+
+
+def _height() -> float:
+    return -0.5 * LOG_2PI
+
+
 @families.register("gaussian")
 class Gaussian(Family):
     """Normal distributions with this mean and this variance or scale (standard deviation)."""
@@ -38,6 +47,7 @@ class Gaussian(Family):
         "given_variance": "variance",
         "deviation": "variance",
     }
+    standard = StandardForm(_log_shape, _height, normal_tail)
     mean: Array = None  # a plain attribute in place of the property
     scale: Array
     given_variance: Array | None

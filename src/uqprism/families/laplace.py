@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from uqprism.arrays import Array, exp_minus_linear, gamma_tail, laplace_tail, log_gap, namespace
 from uqprism.families.base import Family, families
+from uqprism.families.elementwise import StandardForm, absolute, exp
 from uqprism.families.functionals import (
     absolute_gap,
     closed_form,
@@ -27,12 +28,25 @@ from uqprism.families.panels import Landmarks
 from uqprism.families.quadrature import gauss_legendre
 
 
+def _log_shape(z: Array) -> Array:
+    return -absolute(z)
+
+
+def _tail(z: Array) -> Array:
+    return 0.5 * exp(-z)
+
+
+def _height() -> float:
+    return -math.log(2.0)
+
+
 @families.register("laplace")
 class Laplace(Family):
     """Double exponential distributions with this location and scale; the variance is twice the squared scale."""
 
     name = "laplace"
     parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale"}
+    standard = StandardForm(_log_shape, _height, _tail)
     location: Array
     scale: Array
 

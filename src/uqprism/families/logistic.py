@@ -7,7 +7,25 @@ from typing import ClassVar
 
 from uqprism.arrays import Array, namespace
 from uqprism.families.base import Family, families
+from uqprism.families.elementwise import StandardForm, absolute, exp, log1p
 from uqprism.families.panels import Landmarks
+
+LOG_2 = math.log(2.0)
+
+
+def _log_shape(z: Array) -> Array:
+    size = absolute(z)
+    # The density is even in z; with -|z| the exponential cannot overflow.
+    return 2.0 * LOG_2 - size - 2.0 * log1p(exp(-size))
+
+
+def _tail(z: Array) -> Array:
+    decay = exp(-z)
+    return decay / (1.0 + decay)
+
+
+def _height() -> float:
+    return -2.0 * LOG_2
 
 
 @families.register("logistic")
@@ -16,6 +34,7 @@ class Logistic(Family):
 
     name = "logistic"
     parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale"}
+    standard = StandardForm(_log_shape, _height, _tail)
     location: Array
     scale: Array
 

@@ -20,9 +20,19 @@ from uqprism.arrays import (
     to_numpy,
 )
 from uqprism.families.base import Family, decades, families, with_gradient
+from uqprism.families.elementwise import StandardForm, log1p
 from uqprism.families.functionals import absolute_gap, closed_form
 from uqprism.families.panels import Landmarks
 from uqprism.families.quadrature import gauss_legendre
+
+
+def _log_shape(z: Array, n: Array) -> Array:
+    return -0.5 * (n + 1.0) * log1p(z * z / n)
+
+
+def _log_normaliser(n: Array) -> Array:
+    # The difference of two log gamma functions cancels for many degrees of freedom.
+    return log_gamma_half_step(0.5 * n) - 0.5 * namespace(n).log(math.pi * n)
 
 
 @families.register("student_t")
@@ -34,6 +44,7 @@ class StudentT(Family):
 
     name = "student_t"
     parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale", "df": "shape"}
+    standard = StandardForm(_log_shape, _log_normaliser, shapes=("df",))
     location: Array
     scale: Array
     df: Array
@@ -133,12 +144,7 @@ def _absolute_gap(p: StudentT, q: Family) -> Array:
 
 
 def _log_density(z: Array, n: Array) -> Array:
-    return _log_normaliser(n) - 0.5 * (n + 1.0) * namespace(z, n).log1p(z * z / n)
-
-
-def _log_normaliser(n: Array) -> Array:
-    # The difference of two log gamma functions cancels for many degrees of freedom.
-    return log_gamma_half_step(0.5 * n) - 0.5 * namespace(n).log(math.pi * n)
+    return _log_normaliser(n) + _log_shape(z, n)
 
 
 def _cdf(z: Array, n: Array) -> Array:
