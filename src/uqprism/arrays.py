@@ -169,6 +169,26 @@ def to_numpy(x: Array) -> np.ndarray[Any, Any]:
     return np.asarray(x)
 
 
+def on_device(x: Array) -> bool:
+    """True for a PyTorch tensor that lives on an accelerator with double precision, where values should stay."""
+    return is_torch(x) and x.device.type not in ("cpu", "mps")
+
+
+def plain(x: Array) -> Array:
+    """The values in double precision, without gradients, to plan with: NumPy's, or on an accelerator a tensor there."""
+    return x.detach().double() if on_device(x) else to_numpy(x).astype(np.float64, copy=False)
+
+
+def unplain(x: Array, like: Array) -> Array:
+    """What was planned with `plain` values, in the library, precision and place of `like`."""
+    return x.to(like.dtype) if is_torch(x) else from_numpy(x, like)
+
+
+def counting(x: Array) -> Array:
+    """0, 1, 2 and so on, one for each row of `x`, where `x` lives."""
+    return namespace(x).arange(x.shape[0], device=array_api_compat.device(x))
+
+
 def from_numpy(x: np.ndarray[Any, Any], like: Array) -> Array:
     """NumPy values as an array of the library, precision and device of `like`."""
     if isinstance(like, np.ndarray | np.generic):

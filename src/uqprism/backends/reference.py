@@ -9,7 +9,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from uqprism.arrays import Array, is_torch, is_traced, is_wrapped, namespace, to_numpy
+from uqprism.arrays import Array, is_torch, is_traced, is_wrapped, namespace, plain
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.families.panels import NARROW
@@ -54,7 +54,7 @@ class Reference:
             pieces = [part.values.pop(measure.name) for part in done]  # popped, so that no result is held twice
             whole = xp.concat(pieces, axis=0) if len(pieces) > 1 else pieces[0]
             if order is not None:
-                whole = xp.take(whole, index_like(np.argsort(order), whole), axis=0)
+                whole = xp.take(whole, index_like(namespace(order).argsort(order), whole), axis=0)
             table[measure.name] = whole
         return Computed(table, done[-1].exactness)  # the same in all parts: it does not depend on the data
 
@@ -90,7 +90,7 @@ def exactness_of(tolerances: Sequence[float], worked: Any, given: Any) -> Exactn
     return Exactness("quadrature", max(*tolerances, 0.0 if double else 2e-4, rounding))
 
 
-def split(flat: EnsemblePrediction) -> tuple[list[EnsemblePrediction], np.ndarray[Any, Any] | None]:
+def split(flat: EnsemblePrediction) -> tuple[list[EnsemblePrediction], Array | None]:
     """Parts of at most so many points that temporaries stay small, easy points first, and the order that was used.
 
     Points whose members nearly agree need no quadrature and points of like difficulty the same number of panels, so sorting
@@ -100,14 +100,16 @@ def split(flat: EnsemblePrediction) -> tuple[list[EnsemblePrediction], np.ndarra
     centre, spread = flat.members.centre, flat.members.spread
     if any(is_traced(x) or is_wrapped(x) for x in (centre, spread, flat.weights)):
         return [flat], None
-    middle, width = to_numpy(centre).astype(np.float64), to_numpy(spread).astype(np.float64)
-    extent = (middle.max(axis=0) - middle.min(axis=0)) + width.max(axis=0)
+    middle, width = plain(centre), plain(spread)
+    xp = namespace(middle)
+    narrowest = xp.min(width, axis=0)
+    extent = (xp.max(middle, axis=0) - xp.min(middle, axis=0)) + xp.max(width, axis=0)
     # Narrow members need grids of their own kind, which would cost the other points time.
-    easy = int((width.min(axis=0) >= NARROW * extent).sum())
+    easy = int(xp.count_nonzero(narrowest >= NARROW * extent))
     if fits_one_part(flat) and easy in (0, count):
         return [flat], None
     with np.errstate(divide="ignore", invalid="ignore"):  # the spread of equal draws is zero
-        order = np.argsort(extent / width.min(axis=0), kind="stable")
+        order = xp.argsort(extent / narrowest, stable=True)
     starts = [*range(0, easy, size), *range(easy, count, size)]
     return [flat[index_like(order[i:j], centre)] for i, j in zip(starts, [*starts[1:], count], strict=True)], order
 
@@ -124,9 +126,9 @@ def _points_per_part(flat: EnsemblePrediction) -> int:
     return max(1, elements // (flat.n_members * max(flat.n_members, 256)))
 
 
-def index_like(order: np.ndarray[Any, Any], like: Array) -> Array:
+def index_like(order: Array, like: Array) -> Array:
     """Positions as an index array for `like`."""
-    if isinstance(like, np.ndarray):
+    if is_torch(order) or isinstance(like, np.ndarray):
         return order
     return namespace(like).asarray(order, device=array_api_compat.device(like))
 

@@ -167,7 +167,7 @@ class EnsemblePrediction:
         # Weights with gradients stay whole too: a weight of zero has a gradient.
         if weights is None or is_traced(weights) or is_wrapped(weights) or getattr(weights, "requires_grad", False):
             return self
-        keep = np.flatnonzero(to_numpy(weights))
+        keep = namespace(weights).nonzero(weights)[0]
         if len(keep) == self.n_members:
             return self
         depth = len(self.members.batch_shape)

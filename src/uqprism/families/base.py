@@ -183,7 +183,7 @@ class Family(ABC):
         return read_landmarks(self)
 
     def places(self) -> Places:
-        """Landmarks and bounds, for a distribution on NumPy arrays of shape (points,)."""
+        """Landmarks and bounds, for a distribution of shape (points,) in double precision, on NumPy or a device."""
         return Places.of(self.landmarks(), self.support, heavy=self.has_power_law)
 
     def beyond(self, low: Array, high: Array, about: Array = None) -> Array:

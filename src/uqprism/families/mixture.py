@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from typing import ClassVar, Self
 
-import numpy as np
-
 from uqprism.arrays import Array, expand, log_sum_exp, namespace
 from uqprism.errors import ShapeError
 from uqprism.families.base import Family, bisect, mixing_weights
@@ -138,7 +136,7 @@ class Mixture(Family):
         places, count = self.components.places(), self.weights.shape[0]
         rows = (places.location, places.width, places.low, places.high)
         location, width, low, high = (x.reshape(-1, *self.batch_shape) for x in rows)
-        return Places(location, width, low, high, np.repeat(places.sharp, count), places.heavy)
+        return Places(location, width, low, high, tuple(s for s in places.sharp for _ in range(count)), places.heavy)
 
     @property
     def tolerance(self) -> float:  # type: ignore[override]

@@ -1,9 +1,9 @@
 """Integrals over the real line, on grids that are planned for the distributions in the integrand.
 
 A grid is a row of panels (`panels` says how they are planned), each with Gauss-Legendre nodes. No gradient flows through the
-plan, so the planning is NumPy's and the integrand stays in the caller's array library; under `jax.jit` the planning is a host
-callback with room for a fixed number of panels, enough for TOLERANCE when scales differ by up to ten and means by up to ten
-scales.
+plan: it is NumPy's, or made on the device on which tensors live, and the integrand stays in the caller's array library. Under
+`jax.jit` the planning is a host callback with room for a fixed number of panels, enough for TOLERANCE when scales differ by up
+to ten and means by up to ten scales.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
-from uqprism.arrays import Array, constant, from_numpy, is_traced, namespace, to_numpy
+from uqprism.arrays import Array, constant, from_numpy, is_traced, namespace, plain, unplain
 from uqprism.errors import UnsupportedError
 from uqprism.families.panels import Floats, Places, plan, zones
 
@@ -220,14 +220,14 @@ def grid_over(*distributions: Family, between: tuple[Array, Array] | None = None
     shape = np.broadcast_shapes(*(d.batch_shape for d in distributions), *(b.shape for b in bounds))
 
     def read(*values: Array) -> tuple[list[Family], Places, list[Floats]]:
-        it = iter([np.asarray(v, dtype=np.float64) for v in values])
-        hosts = [d.map(lambda _: next(it)) for d in distributions]
-        flat = [d.map(lambda x, d=d: _flatten(x, d.batch_shape, shape)) for d in hosts]  # type: ignore[misc]
+        it = iter(values)
+        found = [d.map(lambda _: next(it)) for d in distributions]
+        flat = [d.map(lambda x, d=d: _flatten(x, d.batch_shape, shape)) for d in found]  # type: ignore[misc]
         with np.errstate(all="ignore"):  # bounds at infinity, and densities that are zero
-            return flat, Places.join([d.places() for d in flat]), [np.broadcast_to(b, shape).reshape(-1) for b in it]
+            return flat, Places.join([d.places() for d in flat]), [_flatten(b, b.shape, shape) for b in it]
 
     def edges(*values: Array) -> Floats:
-        flat, places, ends = read(*values)
+        flat, places, ends = read(*[np.asarray(v, dtype=np.float64) for v in values])
         return plan(flat, places, *ends).reshape(-1, *shape)
 
     like = next((a for a in arrays if is_traced(a)), arrays[0])
@@ -237,10 +237,10 @@ def grid_over(*distributions: Family, between: tuple[Array, Array] | None = None
     }
     if is_traced(like):
         return Grid(_callback(edges, arrays, shape, like, distributions), **options)
-    flat, places, ends = read(*[to_numpy(a) for a in arrays])
+    flat, places, ends = read(*[plain(a) for a in arrays])
     if zoned and not bounds and bool(places.narrow.any()):
         return ZonedGrid(_zones(flat, places, shape, like, options["pivot"]), **options)
-    return Grid(from_numpy(plan(flat, places, *ends).reshape(-1, *shape), like), **options, whole=not bounds)
+    return Grid(unplain(plan(flat, places, *ends).reshape(-1, *shape), like), **options, whole=not bounds)
 
 
 def _zones(flat: list[Family], places: Places, shape: tuple[int, ...], like: Array, pivot: Array) -> list[tuple[Array, Grid]]:
@@ -249,8 +249,8 @@ def _zones(flat: list[Family], places: Places, shape: tuple[int, ...], like: Arr
     for origin, low, high in zones(places):
         seen = [d.relative_to(origin, 1.0) for d in flat]
         edges = plan(seen, Places.join([d.places() for d in seen]), low, high)
-        start = from_numpy(origin.reshape(shape), like)
-        grid = Grid(from_numpy(edges.reshape(-1, *shape), like), pivot=None if pivot is None else pivot - start)
+        start = unplain(origin.reshape(shape), like)
+        grid = Grid(unplain(edges.reshape(-1, *shape), like), pivot=None if pivot is None else pivot - start)
         found.append((start, grid))
     return found
 
@@ -286,6 +286,6 @@ def _fit(edges: Floats, panels: int) -> Floats:
 
 def _flatten(x: Floats, batch: tuple[int, ...], shape: tuple[int, ...]) -> Floats:
     """(*extra, *batch) broadcast to (*extra, prod(shape))."""
-    extra = x.shape[: x.ndim - len(batch)]
+    extra = tuple(x.shape[: x.ndim - len(batch)])
     wide = x.reshape((*extra, *(1,) * (len(shape) - len(batch)), *batch))
-    return np.broadcast_to(wide, (*extra, *shape)).reshape((*extra, -1))
+    return namespace(x).broadcast_to(wide, (*extra, *shape)).reshape((*extra, -1))

@@ -17,6 +17,7 @@ from uqprism.arrays import (
     is_traced,
     log_gamma_half_step,
     namespace,
+    on_device,
     to_numpy,
 )
 from uqprism.families.base import Family, decades, families, with_gradient
@@ -104,8 +105,8 @@ class StudentT(Family):
 
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`."""
-        # SciPy needs values, which traced arrays do not have; bisection does without.
-        if any(is_traced(x) for x in (*self.arrays(), level)):
+        # SciPy needs values on the host, which traced arrays do not have; bisection does without.
+        if any(is_traced(x) or on_device(x) for x in (*self.arrays(), level)):
             return super().quantile(level)
         import scipy.special
 
