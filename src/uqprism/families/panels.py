@@ -196,10 +196,11 @@ def _kinks(d: Family, edges: Floats) -> tuple[Floats, Floats] | None:
         ],
         axis=0,
     )
-    ahead, behind, won, lost = ends
-    # The change of the log ratio over the panel; slower ones are resolved already. A component that is zero at an end begins or
-    # stops at a bound there, which is an edge, and bends nothing.
-    sharp = xp.all(xp.isfinite(ends), axis=0) & ((ahead - behind) + (won - lost) > KINK / 2.0)
+    # A component that is zero at an end begins or stops at a bound there, which is an edge, and bends nothing.
+    bends = xp.all(xp.isfinite(ends), axis=0)
+    ahead, behind, won, lost = xp.where(bends, ends, xp.zeros_like(ends))
+    # The change of the log ratio over the panel; slower ones are resolved already.
+    sharp = (ahead - behind) + (won - lost) > KINK / 2.0
     if not bool(xp.any(sharp)):
         return None
     point, low, high = point[sharp], low[sharp], high[sharp]
