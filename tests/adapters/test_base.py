@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 from numpy.testing import assert_array_equal
 from sklearn.linear_model import BayesianRidge
 from sklearn.pipeline import make_pipeline
@@ -14,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 import uqprism as up
 from uqprism.adapters import Adapter, adapters, one_member
-from uqprism.errors import ArgumentError, InvalidValueError, UnsupportedError
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError
 
 RNG = np.random.default_rng(2)
 INPUTS = RNG.normal(size=(40, 2))
@@ -54,15 +55,29 @@ def test_an_adapter_is_one_class(oracle: Oracle) -> None:
         up.from_model([RIDGE, oracle], INPUTS, doubt=-1.0)
 
 
-def test_an_unknown_model_is_refused_with_what_is_accepted_and_the_way_out() -> None:
+def test_an_unknown_model_is_refused_in_two_sentences_with_the_way_out() -> None:
     with pytest.raises(UnsupportedError) as caught:
         up.from_model(Oracle(), INPUTS)
     message = str(caught.value)
-    assert message.startswith("cannot make an ensemble of Oracle; from_model accepts ")
-    assert all(each.supports in message for _, each in adapters.items())
-    assert all(way in message for way in ("from_torch", "from_draws", "EnsemblePrediction.gaussian"))
+    assert message.startswith("no adapter knows Oracle")
+    assert message.count(". ") == 1
+    assert all(way in message for way in ("from_draws", "EnsemblePrediction.gaussian", "write an adapter"))
     with pytest.raises(ArgumentError, match="a fitted model, got the class BayesianRidge"):
         up.from_model(BayesianRidge, INPUTS)
+
+
+def test_rows_are_given_to_models_and_not_to_predictions() -> None:
+    with pytest.raises(ArgumentError, match="needs X, the rows that BayesianRidge shall predict"):
+        up.from_model(RIDGE)
+    with pytest.raises(ArgumentError, match="model 1 of the list: from_model needs X"):
+        up.from_model([scipy.stats.norm(np.zeros(40), 1.0), TREE])
+    with pytest.raises(ArgumentError, match="rv_continuous_frozen has predicted already; leave X out"):
+        up.from_model([scipy.stats.norm(np.zeros(40), 1.0)], INPUTS)
+
+
+def test_members_predict_for_the_same_points() -> None:
+    with pytest.raises(ShapeError, match=r"the same points, got the shapes \(2,\), \(3,\)"):
+        up.from_model([scipy.stats.norm(np.zeros(n), 1.0) for n in (2, 3)])
 
 
 def test_an_unknown_option_is_refused_by_name() -> None:

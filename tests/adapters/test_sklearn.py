@@ -10,7 +10,7 @@ from sklearn.ensemble import BaggingRegressor, GradientBoostingRegressor, Random
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
-from sklearn.linear_model import ARDRegression, BayesianRidge, LinearRegression
+from sklearn.linear_model import ARDRegression, BayesianRidge, LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -105,10 +105,11 @@ class Sure:
 
 def test_what_does_not_know_its_uncertainty_is_refused() -> None:
     transformed = TransformedTargetRegressor(BayesianRidge(), func=np.cbrt, inverse_func=lambda t: t**3)
-    boosting = "cannot make an ensemble of GradientBoostingRegressor; from_model accepts"
+    boosting = r"GradientBoostingRegressor predicts numbers without noise.*validation=\(X_valid, y_valid\)"
     for model, message in (
         (GradientBoostingRegressor(n_estimators=2).fit(X, y), boosting),
-        ([LinearRegression().fit(X, y)], "cannot make an ensemble of LinearRegression"),
+        ([LinearRegression().fit(X, y)], "model 0 of the list: LinearRegression predicts numbers"),
+        (LogisticRegression().fit(X, y > 0), "LogisticRegression is a classifier"),
         (transformed.fit(X, y), r"pass its fitted .regressor_"),
         ([], "at least one fitted model"),
         ([BayesianRidge().fit(X, y), Sure()], r"model 1 of the list: Sure .* scale .*got 0 in row 1, 3"),

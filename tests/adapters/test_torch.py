@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
+from torch.utils.data import DataLoader, Dataset
 
 import uqprism as up
+
+
+class Parts(NamedTuple):
+    mean: torch.Tensor
+    log_variance: torch.Tensor
 
 
 class Returns(nn.Module):
@@ -31,56 +39,92 @@ class Returns(nn.Module):
             "raw": lambda: torch.cat([mean, raw], -1),
             "mean": lambda: mean,
             "keys": lambda: {"loc": mean, "logvar": raw},
+            "logistic": lambda: {"location": mean, "scale": variance.sqrt()},
+            "named tuple": lambda: Parts(mean, raw),
+            "natural": lambda: (mean / variance, -0.5 / variance),
+            "uneven": lambda: (mean, variance[:1, 0]),
+            "one noise": lambda: (mean, variance[0, 0]),
+            "several": lambda: torch.stack([mean + i for i in range(3)], 1),
             "poisson": lambda: torch.distributions.Poisson(variance),
         }[self.how]()
 
 
-STACKABLE = ["tuple", "tensor", "dictionary"]
-X = torch.randn(7, 3)
+X = torch.randn(7, 3, generator=torch.Generator().manual_seed(0))
+NAMED = {  # how a network may return its numbers, and what must be said of it
+    "tuple": {"outputs": "mean, variance"},
+    "flat tuple": {"outputs": ["mean", "variance"]},
+    "tensor": {"outputs": "mean,variance"},
+    "raw": {"outputs": "mean, log_variance"},
+    "keys": {"outputs": {"mean": "loc", "log_variance": "logvar"}},
+    "natural": {"outputs": "eta1, eta2"},
+    "named tuple": {},
+    "dictionary": {},
+    "normal": {},
+    "independent": {},
+    "laplace": {},
+    "logistic": {"family": "logistic"},
+}
+STACKABLE = ["tuple", "tensor", "raw", "keys", "dictionary"]
 
 
 def three(how: str) -> list[Returns]:
+    torch.manual_seed(1)
     return [Returns(how) for _ in range(3)]
 
 
-@pytest.mark.parametrize("how", [*STACKABLE, "flat tuple", "normal", "independent", "laplace"])
+@pytest.mark.parametrize("how", NAMED)
 @pytest.mark.parametrize("rows", [1, 7])
 def test_modules_are_members(how: str, rows: int) -> None:
     """In a list, from a generator or with stacked parameters, all rows at once or few."""
-    networks, x = three(how), X[:rows]
-    ens = up.from_torch(networks, x)
-    mean = torch.stack([n.layer(x)[:, 0] for n in networks])
-    variance = torch.stack([n.layer(x)[:, 1].exp() for n in networks])
-    if how == "laplace":
+    networks, x, said = three(how), X[:rows], NAMED[how]
+    ens = up.from_torch(networks, x, **said)
+    mean = torch.stack([n.layer(x)[:, 0] for n in networks]).detach()
+    variance = torch.stack([n.layer(x)[:, 1].exp() for n in networks]).detach()
+    if how in {"laplace", "logistic"}:
+        assert ens.members.name == how
         assert_close(ens.members.location, mean)
         assert_close(ens.members.scale, variance.sqrt())
     else:
         assert_close(ens.members.mean, mean)
         assert_close(ens.members.variance, variance)
+    assert not ens.members.centre.requires_grad
     assert all(n.training and n.drop.training for n in networks)  # as they were
-    assert_close(up.from_torch(networks, x, rows_at_once=2).matched.mean, ens.matched.mean)
-    for kept, read in zip(ens.members.arrays(), up.from_torch((n for n in networks), x).members.arrays(), strict=True):
+    assert_close(up.from_torch(networks, x, rows_at_once=2, **said).matched.mean, ens.matched.mean)
+    for kept, read in zip(ens.members.arrays(), up.from_torch((n for n in networks), x, **said).members.arrays(), strict=True):
         assert_close(read, kept)
     if how in STACKABLE:
         parameters, buffers = torch.func.stack_module_state(networks)
-        stacked = up.from_torch(networks[0], x, parameters=parameters, buffers=buffers)
+        stacked = up.from_torch(networks[0], x, parameters=parameters, buffers=buffers, **said)
         assert_close(stacked.members.mean, mean)
         assert_close(stacked.members.variance, variance)
+
+
+def test_a_log_variance_is_never_read_as_a_variance() -> None:
+    """Positive as it may be: what a tuple or a tensor means must be said."""
+    networks = three("raw")
+    for network in networks:
+        network.layer.bias.data += 9.0  # all log-variances are positive
+    assert (networks[0].layer(X) > 0).all()
+    for given in (networks, networks[0], nn.ModuleList(networks)):
+        with pytest.raises(up.UqprismError, match=r"say what the network's outputs mean.*mean, log_variance"):
+            up.from_model(given, X)
+    said = up.from_model(networks, X, outputs="mean, log_variance")
+    assert_close(said.members.variance, torch.stack([n.layer(X)[:, 1].exp() for n in networks]).detach())
 
 
 def test_heads_read_raw_outputs() -> None:
     networks = three("raw")
     ens = up.from_torch(networks, X, head="natural")
-    raw = networks[1].layer(X)
+    raw = networks[1].layer(X).detach()
     precision = nn.functional.softplus(raw[:, 1]) + 1e-8
     assert_close(ens.members.mean[1], raw[:, 0] / precision)
     assert_close(ens.members.variance[1], 1 / precision)
     assert up.from_torch(networks, X, head="laplace").members.name == "laplace"
 
 
-def test_gradients_reach_the_networks() -> None:
-    networks = three("tuple")
-    ens = up.from_torch(nn.ModuleList(networks), X)
+def test_gradients_reach_the_networks_if_asked() -> None:
+    networks = three("dictionary")
+    ens = up.from_torch(nn.ModuleList(networks), X, gradients=True)
     up.decompose(ens, rule="crps").excess.sum().backward()
     assert all(n.layer.weight.grad.abs().sum() > 0 for n in networks)
 
@@ -99,17 +143,117 @@ def test_from_model_takes_modules() -> None:
         up.from_model(networks, X, n_members=3)
 
 
+def test_means_alone_take_the_variance_of_the_noise() -> None:
+    """One for all or one per member; also where a network has several members, as TabM has."""
+    networks = three("mean")
+    ens = up.from_torch(networks, X, outputs="mean", variance=[0.1, 0.2, 0.3])
+    assert_close(ens.members.mean, torch.stack([n.layer(X)[:, 0] for n in networks]).detach())
+    assert_close(ens.members.variance, torch.tensor([[0.1], [0.2], [0.3]]).expand(3, 7))
+    several = up.from_torch(three("several")[:1], X, outputs="mean", variance=0.5, member_axis=1)
+    assert_close(several.members.mean, ens.members.mean[:1] + torch.tensor([[0.0], [1.0], [2.0]]))
+    one_noise = up.from_torch(three("one noise"), X, outputs="mean, variance").members
+    assert_close(one_noise.variance, torch.stack([n.layer(X)[:1, 1].exp() for n in networks]).detach().expand(3, 7))
+
+
+def test_passes_with_dropout_are_members() -> None:
+    """Dropout is on and batch norm is not; the seed decides, and PyTorch's own generator goes on undisturbed."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 2))
+    network[1].running_mean += 3.0
+    first, second = (up.from_model(network, X, outputs="mean, log_variance", passes=40, seed=s) for s in (1, 1))
+    assert first.n_members == 40
+    assert_close(first.members.mean, second.members.mean)
+    assert len(torch.unique(first.members.mean[:, 0])) > 10
+    assert network.training
+    before = torch.get_rng_state()
+    up.from_torch([network], X, outputs="mean, log_variance", passes=3, seed=5)
+    assert_close(torch.get_rng_state(), before)
+    network[2].p = 0.0
+    with pytest.raises(up.UqprismError, match="all passes predict the same"):
+        up.from_torch([network], X, outputs="mean, log_variance", passes=3)
+
+
+def test_attention_drops_too() -> None:
+    """In evaluation mode PyTorch computes these layers on a path of their own, without dropout."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Unflatten(1, (1, 3)), nn.TransformerEncoderLayer(3, 1, 8, 0.3, batch_first=True), nn.Linear(3, 1))
+    ens = up.from_torch([network], X, outputs="mean", variance=1.0, passes=5, seed=0)
+    assert len(torch.unique(ens.members.mean[:, 0])) == 5
+
+
+class Rows(Dataset):
+    """A data set whose batches are what `kind` says."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __len__(self) -> int:
+        return len(X)
+
+    def __getitem__(self, i: int) -> object:
+        pair = X[i], X[i].sum()
+        return {"inputs": X[i], "pair": pair, "triple": (*pair, 0), "dictionary": {"x": X[i]}}[self.kind]
+
+
+@pytest.mark.parametrize("kind", ["inputs", "pair"])
+def test_a_loader_gives_what_the_tensor_gives(kind: str) -> None:
+    networks = three("tuple")
+    expected = up.from_torch(networks, X, outputs="mean, variance").members
+    ens = up.from_model(networks, DataLoader(Rows(kind), batch_size=3), outputs="mean, variance")
+    assert_close(ens.members.mean, expected.mean)
+    assert_close(ens.members.variance, expected.variance)
+    assert not ens.members.mean.requires_grad
+    plain = up.from_torch(networks, (batch for batch in X.split(2)), outputs="mean, variance")
+    assert_close(plain.members.mean, expected.mean)
+    array = up.from_torch(networks, X.double().numpy(), outputs="mean, variance")
+    assert array.members.mean.dtype == torch.float32
+    assert_close(array.members.mean, expected.mean)
+
+
+def loaded(kind: str = "pair", **options: object) -> object:
+    return up.from_torch(three("tuple"), DataLoader(Rows(kind), **options), outputs="mean, variance")
+
+
 BAD = {
-    "numpy": (lambda: up.from_torch([Returns("tuple")], X.numpy()), "inputs must be a torch tensor"),
-    "keys": (lambda: up.from_torch([Returns("keys")], X), "must have mean and variance or scale"),
+    "shuffled": (lambda: loaded(shuffle=True), "not be in the order of its data set"),
+    "sampled": (lambda: loaded(sampler=[0, 3, 1]), "not be in the order of its data set"),
+    "own batches": (lambda: loaded(batch_sampler=[[0, 3], [1]]), "not be in the order of its data set"),
+    "last rows": (lambda: loaded(batch_size=3, drop_last=True), "leaves out the last rows"),
+    "triple": (lambda: loaded("triple"), "a pair of inputs and targets, got 3 parts"),
+    "dictionaries": (lambda: loaded("dictionary"), "a pair of inputs and targets, got dict"),
+    "rows of a loader": (lambda: up.from_torch(three("tuple"), [X], rows_at_once=3), "has a batch_size"),
+    "no batch": (lambda: up.from_torch(three("tuple"), [], outputs="mean, variance"), "at least one batch"),
+    "text": (lambda: up.from_torch([Returns("tuple")], 3.0), "inputs must be a torch tensor, a NumPy array or a DataLoader"),
+    "unnamed tuple": (lambda: up.from_torch([Returns("tuple")], X), "say what the network's outputs mean"),
+    "unnamed tensor": (lambda: up.from_torch([Returns("tensor")], X), r"returned shape \(7, 2\)"),
+    "unnamed family": (lambda: up.from_torch([Returns("logistic")], X), "family='laplace' or family='logistic'"),
+    "keys": (lambda: up.from_torch([Returns("keys")], X), "loc, logvar are not the parameters of a family"),
+    "other keys": (lambda: up.from_torch([Returns("keys")], X, outputs="mean, variance"), "a dictionary of loc, logvar"),
+    "three names": (lambda: up.from_torch([Returns("tuple")], X, outputs="location,scale,df"), "names 3 parameters.*tuple of 2"),
+    "twice": (lambda: up.from_torch([Returns("tuple")], X, outputs="mean, mean"), "each parameter once"),
+    "both": (lambda: up.from_torch([Returns("tuple")], X, outputs="variance, log_variance"), "given twice"),
+    "no family": (lambda: up.from_torch([Returns("tuple")], X, outputs="mean, df"), "not the parameters of a family"),
+    "other family": (
+        lambda: up.from_torch([Returns("tuple")], X, outputs="mean, variance", family="laplace"),
+        "laplace members need location, scale",
+    ),
+    "uneven": (lambda: up.from_torch([Returns("uneven")], X, outputs="mean, variance"), r"one shape, got \(1,\) and \(7,\)"),
+    "named distribution": (lambda: up.from_torch([Returns("normal")], X, outputs="mean, scale"), "returns a distribution"),
+    "means": (lambda: up.from_torch([Returns("mean")], X, outputs="mean"), "means without noise"),
+    "variance": (lambda: up.from_torch([Returns("tuple")], X, outputs="mean, variance", variance=1.0), "means without noise"),
+    "variances": (lambda: up.from_torch([Returns("mean")], X, outputs="mean", variance=[1.0, 2.0]), "each of the 1 members"),
     "none": (lambda: up.from_torch([], X), "at least one module"),
     "one": (lambda: up.from_torch(Returns("tuple"), X), "must be a list of modules"),
-    "means": (lambda: up.from_torch([Returns("mean")], X), r"must return \(mean, variance\)"),
-    "poisson": (lambda: up.from_torch([Returns("poisson")], X), "Normal or Laplace distributions, got Poisson"),
-    "mixed": (lambda: up.from_torch([Returns("tuple"), Returns("laplace")], X), "must all predict the same parameters"),
+    "poisson": (lambda: up.from_torch([Returns("poisson")], X), "the distribution Poisson has no family"),
+    "mixed": (lambda: up.from_torch([Returns("normal"), Returns("laplace")], X), "must all predict the same parameters"),
     "head": (lambda: up.from_torch([Returns("mean")], X, head="natural"), r"reads tensors \(rows, 2\)"),
+    "head and outputs": (lambda: up.from_torch([Returns("raw")], X, head="natural", outputs="mean"), "leave out outputs"),
     "evidential": (lambda: up.from_torch([Returns("raw")], X, head="evidential"), "no ensemble yet"),
     "list with parameters": (lambda: up.from_torch([nn.Linear(3, 2)], X, parameters={}), "the one module"),
+    "negative axis": (lambda: up.from_torch([Returns("several")], X, outputs="mean", variance=1.0, member_axis=-1), "front"),
+    "no axis": (lambda: up.from_torch([Returns("tuple")], X, outputs="mean, scale", member_axis=2), "not an axis"),
+    "no passes": (lambda: up.from_torch([Returns("normal")], X, passes=0), "passes must be at least 1"),
+    "no rows": (lambda: up.from_model(Returns("normal")), "needs X, the rows that Returns shall predict"),
 }
 
 

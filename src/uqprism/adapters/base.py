@@ -10,6 +10,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from uqprism.arrays import Array, namespace
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError, UqprismError
-from uqprism.families import Draws, Family, Gaussian
+from uqprism.families import Family, Gaussian
 from uqprism.registry import Registry
 
 
@@ -27,10 +28,12 @@ class Adapter(ABC):
     Attributes:
         supports: the kind of model, in the plural, for messages.
         priority: where several adapters match a model, the one with the highest priority predicts.
+        takes_rows: False for what has predicted already, which takes no X.
     """
 
     supports: ClassVar[str]
     priority: ClassVar[int] = 0
+    takes_rows: ClassVar[bool] = True
 
     @abstractmethod
     def matches(self, model: Any) -> bool:
@@ -63,23 +66,12 @@ class Wrapper(Adapter):
 adapters: Registry[type[Adapter]] = Registry("adapter", "uqprism.adapters")
 
 
-def from_model(model: Any, X: Array, **options: Any) -> EnsemblePrediction:
+def from_model(model: Any, X: Array = None, **options: Any) -> EnsemblePrediction:
     """What a fitted model of another library predicts for the rows of X, as an ensemble.
 
-    | model | members | options |
-    |---|---|---|
-    | `RandomForestRegressor`, `ExtraTreesRegressor` | one Gaussian per tree | `min_samples=5` |
-    | `DecisionTreeRegressor`, `ExtraTreeRegressor` | one Gaussian | `min_samples=5` |
-    | `BaggingRegressor` | one per model, with the features that the model was given | those of its models |
-    | `GaussianProcessRegressor` | draws of the latent function, each with the variance of the noise | `n_members=50` |
-    | a model with `predict(X, return_std=True)`, such as `BayesianRidge` | one Gaussian | |
-    | NGBoost with `Normal` or `Laplace` | one Gaussian or Laplace distribution | |
-    | a list of models | one per model | those of its models |
-    | PyTorch modules, alone or in a list | one per module, see `from_torch` | those of `from_torch` |
-    | a model with `predict_ensemble(X)`, such as this package's estimators | as it returns | those of `predict_ensemble` |
-
-    A pipeline transforms X first. A finished search such as `GridSearchCV` predicts with its best model. An ensemble of one
-    member has an excess risk of zero.
+    The [table of models](../models.md) says which members each kind of model gives, and with which options. A list of models
+    gives one member per model. A pipeline transforms X first. A finished search such as `GridSearchCV` predicts with its best
+    model. An ensemble of one member has an excess risk of zero.
 
     **Trees.** The variance is that of the training targets in the leaf, with the tree's bootstrap sample and weights.
     Leaves of fully grown trees hold one row or a few, which have no variance. The nearest node towards the root is then used
@@ -95,35 +87,34 @@ def from_model(model: Any, X: Array, **options: Any) -> EnsemblePrediction:
     is the same everywhere. In a list or a bag, a process is one Gaussian, with latent uncertainty and noise together.
 
     Args:
-        model: a fitted model, or a list of them.
-        X: rows to predict, as the model takes them: array, data frame, sparse matrix or tensor.
-        options: of the adapter that recognises the model. `n_members` is how many members to draw from a Gaussian process,
-            `min_samples` how many training rows are enough to estimate a tree's variance.
+        model: a fitted model, or a list of them; or what has predicted already: a distribution object, or a list of those.
+        X: rows to predict, as the model takes them: array, data frame, sparse matrix, tensor or loader; none for what has
+            predicted already.
+        options: of the adapter that recognises the model.
 
     Raises:
         UnsupportedError: a kind of model that does not say how uncertain it is, or one with several targets.
-        ArgumentError: an option that the model's adapter does not have.
+        ArgumentError: an option that the model's adapter does not have, or an X that is missing or too much.
         InvalidValueError: a model without noise: constant training targets, a standard deviation of zero.
     """
-    adapter, model, rows = _resolve(model, X)
+    adapter, model, rows, options = _resolve(model, X, options)
     check_options(options, option_names(adapter.predict), model)
     return adapter.predict(model, rows, **options)
 
 
-def join(parts: Iterable[tuple[str, Any, Array]], options: dict[str, Any]) -> EnsemblePrediction:
-    """One ensemble of several models, given with a label for messages and the rows that each takes.
+def join(parts: Iterable[tuple[str, Any, Callable[[Array], Array]]], X: Array, options: dict[str, Any]) -> EnsemblePrediction:
+    """One ensemble of several models, each with a label for messages and a function that gives it its part of the rows.
 
     Each model takes the options that its adapter has; an option that none of them has is refused.
     """
     members: list[EnsemblePrediction] = []
     known: set[str] = set()
-    for label, given, inputs in parts:
+    for label, given, view in parts:
         with _labelled(label):
-            adapter, model, rows = _resolve(given, inputs)
+            adapter, model, rows, seen = _resolve(given, None if X is None else view(X), _viewed(view, options))
             names = option_names(adapter.predict_member)
             names = option_names(adapter.predict) if "**" in names else names  # it passes them on to `predict`
-            own = {key: value for key, value in options.items() if key in names}
-            members.append(adapter.predict_member(model, rows, **own))
+            members.append(adapter.predict_member(model, rows, **{key: value for key, value in seen.items() if key in names}))
         known |= names
     check_options(options, known, model)
     return _stacked(members)
@@ -177,24 +168,43 @@ def option_names(function: Callable[..., Any]) -> set[str]:
     return {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} | {"**" for p in parameters if p.kind is p.VAR_KEYWORD}
 
 
-def _resolve(model: Any, rows: Array) -> tuple[Adapter, Any, Array]:
-    """The adapter for the model inside all wrappers, that model, and the rows it takes."""
-    while isinstance(adapter := _find(model), Wrapper):
+def _resolve(model: Any, rows: Array, options: dict[str, Any]) -> tuple[Adapter, Any, Array, dict[str, Any]]:
+    """The adapter for the model inside all wrappers, that model, and the rows and options that it takes."""
+    while True:
+        adapter = find(model)
+        # A list may be of either kind; what is in it is checked when its turn comes.
+        if adapter.takes_rows != (rows is not None) and not isinstance(model, list | tuple):
+            missing = f"from_model needs X, the rows that {name(model)} shall predict"
+            raise ArgumentError(missing if rows is None else f"{name(model)} has predicted already; leave X out")
+        if not isinstance(adapter, Wrapper):
+            return adapter, model, rows, options
+        options = _viewed(partial(_inside, adapter, model), options)
         model, rows = adapter.unwrap(model, rows)
-    return adapter, model, rows
 
 
-def _find(model: Any) -> Adapter:
+def _inside(wrapper: Wrapper, model: Any, rows: Array) -> Array:
+    return wrapper.unwrap(model, rows)[1]
+
+
+def _viewed(view: Callable[[Array], Array], options: dict[str, Any]) -> dict[str, Any]:
+    """The options, with validation rows as a model inside another one takes them."""
+    if not isinstance(pair := options.get("validation"), tuple | list) or len(pair) != 2:
+        return options
+    return {**options, "validation": (view(pair[0]), pair[1])}
+
+
+def find(model: Any) -> Adapter:
+    """The adapter that recognises the model, among several the one of the highest priority."""
     if isinstance(model, type):  # a class has the methods by which models are recognised
         raise ArgumentError(f"model must be a fitted model, got the class {model.__name__}")
-    # By priority, because a list of PyTorch modules is also a list, and many models have `return_std`.
-    known = sorted((each for _, each in adapters.items()), key=lambda each: -each.priority)
-    for each in known:
+    for each in sorted((each for _, each in adapters.items()), key=lambda each: -each.priority):
         if (adapter := each()).matches(model):
             return adapter
     raise UnsupportedError(
-        f"cannot make an ensemble of {name(model)}; from_model accepts {'; '.join(each.supports for each in known)}. For other "
-        "models, use from_torch(networks, inputs), from_draws(draws), or EnsemblePrediction.gaussian(mean=, variance=)"
+        f"no adapter knows {name(model)}, and it has none of the methods by which models are recognised: predict(X), predict(X, "
+        "return_std=True), pred_dist(X), predict_ensemble(X). Pass what it predicts as arrays with the members first, to "
+        "EnsemblePrediction.gaussian(mean=, variance=) or up.from_draws(draws), or write an adapter of ten lines, as "
+        "the page Extending of the documentation shows"
     )
 
 
@@ -209,17 +219,26 @@ def _labelled(label: str) -> Iterator[None]:
 
 
 def _stacked(parts: list[EnsemblePrediction]) -> EnsemblePrediction:
-    """One prediction with the members of all, which are of one parametric family."""
+    """One prediction with the members of all, which are of one family."""
     kinds = sorted({part.members.name for part in parts})
     if len(kinds) > 1:
         raise ArgumentError(f"members must be of one family, got {' and '.join(kinds)}; make an ensemble of each")
+    shapes = [part.points_shape for part in parts]
+    if len(set(shapes)) > 1:
+        raise ShapeError(f"members must predict for the same points, got the shapes {', '.join(map(str, dict.fromkeys(shapes)))}")
     members = [part.members for part in parts]
-    family, first = type(members[0]), members[0]
-    if isinstance(first, Draws):
-        raise ArgumentError("members given by draws cannot be joined; pass all of their draws to from_draws")
-    names = _parameters(members) if isinstance(first, Gaussian) else list(family.parameters)
-    xp = namespace(first.centre)
-    return EnsemblePrediction(family(**{key: xp.concat([getattr(each, key) for each in members]) for key in names}))
+    first = members[0]
+    xp, depth = namespace(first.centre), len(first.batch_shape)
+    if isinstance(first, Gaussian):
+        return EnsemblePrediction(
+            Gaussian(**{key: xp.concat([getattr(each, key) for each in members]) for key in _parameters(members)})
+        )
+    arrays = [each.arrays() for each in members]
+    if len({tuple(tuple(x.shape[: x.ndim - depth]) for x in each) for each in arrays}) > 1:
+        raise ShapeError(f"members given by {first.name} must all have as many of them")
+    # Axes before those of the batch, such as that of draws, stay where they are.
+    joined = iter([xp.concat(parts, axis=parts[0].ndim - depth) for parts in zip(*arrays, strict=True)])
+    return EnsemblePrediction(first.map(lambda _: next(joined)))
 
 
 def _parameters(members: list[Family]) -> list[str]:

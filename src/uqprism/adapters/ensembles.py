@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ class ModelList(Adapter):
         """The members in the order of the list."""
         if not model:
             raise ArgumentError("the list must hold at least one fitted model, got none")
-        return join(((f"model {i} of the list", each, X) for i, each in enumerate(model)), options)
+        return join(((f"model {i} of the list", each, lambda rows: rows) for i, each in enumerate(model)), X, options)
 
 
 @adapters.register("bagging")
@@ -64,8 +65,16 @@ class Bagging(Adapter):
 
     def predict(self, model: Any, X: Array, **options: Any) -> EnsemblePrediction:
         """Each model predicts from the features that it was given."""
-        rows = X.tocsr() if hasattr(X, "tocsr") else X  # not every sparse format can be indexed
-        model.predict(rows[:1])  # checks the fit and the input as the bag does; its models know no feature names
-        table = rows if hasattr(rows, "tocsr") else np.asarray(rows)
+        model.predict(_table(X)[:1])  # checks the fit and the input as the bag does; its models know no feature names
         parts = enumerate(zip(model.estimators_, model.estimators_features_, strict=True))
-        return join(((f"model {i} of the bag", part, table[:, columns]) for i, (part, columns) in parts), options)
+        return join(((f"model {i} of the bag", part, partial(_columns, columns)) for i, (part, columns) in parts), X, options)
+
+
+def _columns(columns: Any, rows: Array) -> Array:
+    """Some columns of rows."""
+    table = _table(rows)
+    return (table if hasattr(table, "tocsr") else np.asarray(table))[:, columns]
+
+
+def _table(rows: Array) -> Array:
+    return rows.tocsr() if hasattr(rows, "tocsr") else rows  # not every sparse format can be indexed

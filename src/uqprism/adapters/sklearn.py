@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from uqprism.adapters.base import Adapter, Wrapper, adapters, is_a, one_member
+from uqprism.adapters.base import Adapter, Wrapper, adapters, find, is_a, one_member
+from uqprism.adapters.numbers import PredictsNumbers
 from uqprism.arrays import Array
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import UnsupportedError
@@ -50,7 +51,7 @@ class ReturnsScale(Adapter):
 
     def matches(self, model: Any) -> bool:
         """Whether predict has the argument; a regressor of a transformed target is refused with a reason."""
-        if is_a(model, "sklearn", "TransformedTargetRegressor"):
+        if is_a(model, "sklearn", "TransformedTargetRegressor") and not isinstance(find(model.regressor_), PredictsNumbers):
             raise UnsupportedError(
                 "a TransformedTargetRegressor predicts a transformed target, whose variance is not that of the target; "
                 "pass its fitted .regressor_, and take the results as those of the transformed target"

@@ -61,7 +61,7 @@ def test_a_regressor_keeps_the_seed_it_has() -> None:
 @pytest.mark.parametrize("model", [Ridge(), BaggingRegressor(Ridge(), 3)])
 def test_models_that_do_not_say_how_uncertain_they_are_get_advice(model: Any) -> None:
     with pytest.raises(
-        UnsupportedError, match=r"from_model accepts .*BaggingRegressor\(BayesianRidge\(\)\).*a bag of Ridge does not"
+        UnsupportedError, match=r"Ridge predicts numbers .*BaggingRegressor\(BayesianRidge\(\)\).*a bag of Ridge does not"
     ):
         list(loop(model))
 

@@ -1,0 +1,62 @@
+"""Models that predict numbers without noise: their errors on validation rows, or a given variance, stand in for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from uqprism.adapters.base import Adapter, adapters, name, one_member
+from uqprism.arrays import Array
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.errors import ArgumentError, ShapeError, UnsupportedError
+
+
+@adapters.register("numbers")
+class PredictsNumbers(Adapter):
+    """Any regressor with predict(X), of any library; all other adapters are asked first."""
+
+    supports = "regressors with predict(X) that say nothing about noise"
+    priority = -20
+
+    def matches(self, model: Any) -> bool:
+        """Whether it predicts; a classifier is refused with a reason."""
+        if hasattr(model, "predict") and hasattr(model, "classes_"):
+            raise UnsupportedError(f"{name(model)} is a classifier, whose predictions are no numbers; uqprism is for regression")
+        return callable(getattr(model, "predict", None))
+
+    def predict(
+        self, model: Any, X: Array, *, validation: tuple[Array, Array] | None = None, variance: Array = None
+    ) -> EnsemblePrediction:
+        """A Gaussian around the number, with the mean squared error on validation rows (X, y), or with this variance."""
+        if validation is not None and variance is not None:
+            raise ArgumentError("give one of validation and variance, got both")
+        if validation is None and variance is None:
+            raise UnsupportedError(
+                f"{name(model)} predicts numbers without noise, and each member of an ensemble needs a variance. Pass "
+                "validation=(X_valid, y_valid), rows that it was not fitted to, whose mean squared error is then taken, or "
+                "variance=, a number or an array (points,)"
+            )
+        mean = _numbers(model, X)
+        noise = np.asarray(mean_squared_error(model, validation) if variance is None else variance, dtype=np.float64)
+        if noise.shape not in {(), mean.shape}:
+            raise ShapeError(f"variance must be a number or an array (points,), here {mean.shape}, got {noise.shape}")
+        return one_member(model, "gaussian", mean=mean, variance=np.broadcast_to(noise, mean.shape))
+
+
+def mean_squared_error(model: Any, validation: Any) -> float:
+    """Of what the model predicts for the rows of validation, a pair of rows and targets."""
+    if not isinstance(validation, tuple | list) or len(validation) != 2:
+        raise ArgumentError("validation must be a pair of rows and targets, (X_valid, y_valid)")
+    targets = np.asarray(validation[1], dtype=np.float64)
+    targets = targets[:, 0] if targets.ndim == 2 and targets.shape[1] == 1 else targets
+    predicted = _numbers(model, validation[0])
+    if targets.shape != predicted.shape or not len(targets):
+        raise ShapeError(f"validation must hold a target for each row, got {predicted.shape} rows and {targets.shape} targets")
+    return float(np.mean((targets - predicted) ** 2))
+
+
+def _numbers(model: Any, rows: Array) -> Array:
+    """What it predicts, one number per row; a column is one."""
+    predicted = np.asarray(model.predict(rows), dtype=np.float64)
+    return predicted[:, 0] if predicted.ndim == 2 and predicted.shape[1] == 1 else predicted

@@ -1,0 +1,118 @@
+"""Distribution objects of other libraries: their own log density and distribution function are the members'."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+from numpy.testing import assert_allclose
+
+import uqprism as up
+from uqprism.errors import ShapeError, UnsupportedError
+
+RNG = np.random.default_rng(3)
+LOC, SCALE, DF = RNG.normal(size=5), np.exp(RNG.normal(size=5)), 2.5 + RNG.uniform(size=5)
+Y = RNG.normal(size=5)
+
+SCIPY = {
+    "gaussian": scipy.stats.norm(LOC, scale=SCALE),
+    "laplace": scipy.stats.laplace(loc=LOC, scale=SCALE),
+    "logistic": scipy.stats.logistic(LOC, SCALE),
+    "student_t": scipy.stats.t(DF, LOC, SCALE),
+}
+
+
+@pytest.mark.parametrize("family", SCIPY)
+def test_frozen_distributions_of_scipy(family: str) -> None:
+    members = up.from_model(SCIPY[family]).members
+    assert (members.name, members.batch_shape) == (family, (1, 5))
+    assert_allclose(members.log_density(Y)[0], SCIPY[family].logpdf(Y), rtol=1e-12)
+    assert_allclose(members.variance[0], SCIPY[family].var(), rtol=1e-12)
+
+
+def test_other_forms_of_scipy() -> None:
+    """Named or unnamed arguments, defaults, the shapes of points, and the newer classes."""
+    assert_allclose(up.from_model(scipy.stats.t(loc=LOC, df=3.0)).members.log_density(Y)[0], scipy.stats.t(3.0, LOC).logpdf(Y))
+    assert up.from_model(scipy.stats.norm()).points_shape == ()
+    assert up.from_model(scipy.stats.norm(np.zeros((2, 1)), np.ones(3))).points_shape == (2, 3)
+    for given in (scipy.stats.Normal(mu=LOC, sigma=SCALE), scipy.stats.norm(LOC, SCALE)):
+        assert_allclose(up.from_model(given).members.scale[0], SCALE)
+    assert_allclose(up.from_model(scipy.stats.Normal()).members.scale, [1.0])
+    cauchy = up.from_model(scipy.stats.cauchy(LOC, SCALE)).members
+    assert_allclose(cauchy.log_density(Y)[0], scipy.stats.cauchy(LOC, SCALE).logpdf(Y))
+
+
+def test_a_list_of_distributions_is_an_ensemble() -> None:
+    ens = up.from_model([scipy.stats.norm(LOC, SCALE), scipy.stats.norm(LOC + 1.0, SCALE)])
+    expected = up.EnsemblePrediction.gaussian(mean=[LOC, LOC + 1.0], scale=[SCALE, SCALE])
+    assert_allclose(up.decompose(ens).total, up.decompose(expected).total)
+
+
+TORCH = {
+    "Normal": lambda *x: torch.distributions.Normal(*x[:2]),
+    "Laplace": lambda *x: torch.distributions.Laplace(*x[:2]),
+    "StudentT": lambda loc, scale, df: torch.distributions.StudentT(df, loc, scale),
+    "Cauchy": lambda *x: torch.distributions.Cauchy(*x[:2]),
+}
+
+
+@pytest.mark.parametrize("kind", TORCH)
+def test_distributions_of_torch_keep_their_gradients(kind: str) -> None:
+    loc = torch.tensor(LOC, requires_grad=True)
+    given = TORCH[kind](loc, torch.tensor(SCALE), torch.tensor(DF))
+    for distribution in (given, torch.distributions.Independent(given, 1)):
+        members = up.from_model(distribution).members
+        torch.testing.assert_close(members.log_density(torch.tensor(Y))[0], given.log_prob(torch.tensor(Y)))
+        assert members.centre.requires_grad
+
+
+def test_a_number_of_one_parameter_counts_for_all_points() -> None:
+    members = up.from_model(torch.distributions.Normal(torch.zeros(3), 2.0)).members
+    assert members.scale.tolist() == [[2.0, 2.0, 2.0]]
+
+
+def test_arrays_of_jax_stay_what_they_are() -> None:
+    """By attributes alone, as NumPyro, TensorFlow Probability and Distrax have them."""
+
+    class Distribution:
+        __module__ = "numpyro.distributions.distribution"
+
+    class Logistic(Distribution):
+        loc, scale = jax.numpy.asarray(LOC), jax.numpy.asarray(SCALE)
+
+    class Independent(Distribution):
+        base_dist, batch_shape, event_shape = Logistic(), (), (5,)
+
+    class ExpandedDistribution(Distribution):
+        base_dist, batch_shape, event_shape = Logistic(), (2, 5), ()
+
+    assert isinstance(up.from_model(Logistic()).members.location, jax.Array)
+    assert_allclose(up.from_model(Independent()).members.location[0], LOC, rtol=1e-6)
+    assert up.from_model(ExpandedDistribution()).points_shape == (2, 5)
+
+
+def test_columns_of_targets_are_one_target() -> None:
+    class BaseDistribution:
+        __module__ = "skpro.distributions.base"
+
+    class Laplace(BaseDistribution):
+        mu, scale, columns = LOC[:, None], SCALE[:, None], ["y"]
+
+    members = up.from_model(Laplace()).members
+    assert_allclose(members.location, [LOC])
+    Laplace.columns = ["y", "z"]
+    with pytest.raises(ShapeError, match="has 2 columns"):
+        up.from_model(Laplace())
+
+
+def test_other_distributions_are_refused_with_the_way_out() -> None:
+    for given, called in (
+        (scipy.stats.gumbel_r(LOC), "gumbel_r"),
+        (scipy.stats.poisson(3.0), "poisson"),
+        (scipy.stats.multivariate_normal([0.0, 0.0]), "multivariate_normal_frozen"),
+        (torch.distributions.HalfNormal(torch.ones(3)), "HalfNormal"),
+    ):
+        with pytest.raises(UnsupportedError, match=f"the distribution {called} has no family.*from_draws"):
+            up.from_model(given)
