@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -156,3 +158,58 @@ def test_jax_gradients_are_finite_where_members_coincide() -> None:
 
     gradient = jax.grad(total_of_all)(as_array("jax", np.zeros((3, 1))), as_array("jax", np.ones((3, 1))))
     assert np.isfinite(np.asarray(gradient)).all()
+
+
+def _closed_over() -> dict[str, Any]:
+    """Functions of one traced argument, with everything else constant; and that argument."""
+    import jax.numpy as jnp
+
+    mean, scale = jnp.asarray([[0.0, 1.0], [0.5, -1.0], [2.0, 0.0]]), jnp.asarray([[1.0, 0.7], [0.8, 1.2], [1.0, 0.9]])
+    weights, kinds = jnp.asarray([0.2, 0.3, 0.5]), up.EnsemblePrediction
+    how = {"rule": "log", "prediction": "mixture"}
+    return {
+        "mean": (lambda x: up.decompose(kinds.gaussian(mean=x, scale=scale), **how).excess, mean),
+        "scale": (lambda x: up.decompose(kinds.gaussian(mean=mean, scale=x), **how).excess, scale),
+        "variance": (lambda x: up.decompose(kinds.gaussian(mean=mean, variance=x), truth="matched").excess, scale),
+        "weights": (lambda x: up.decompose(kinds.gaussian(mean=mean, scale=scale, weights=x), **how).excess, weights),
+        "location": (lambda x: up.decompose(kinds.student_t(location=x, scale=scale, df=5.0)).excess, mean),
+        "draws": (lambda x: up.decompose(kinds.samples(x[:, :, None]), prediction="mixture").excess, mean),
+        "bandwidth": (lambda x: up.decompose(kinds.gaussian(mean=mean, scale=scale), up.rules.GaussianKernel(x)).excess, 1.5),
+        "level": (
+            lambda x: up.decompose(kinds.gaussian(mean=mean, scale=scale), up.rules.Quantile(x), prediction="mixture").excess,
+            0.3,
+        ),
+        "score": (
+            lambda x: (
+                up.decompose(
+                    kinds.gaussian(mean=mean, scale=scale), up.rules.from_score("mine", lambda p, y: x * (y - p.mean) ** 2)
+                ).excess
+            ),
+            1.5,
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", ["mean", "scale", "variance", "weights", "location", "draws", "bandwidth", "level", "score"])
+def test_jax_transformations_with_constants_closed_over(name: str) -> None:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    function, x = _closed_over()[name]
+    plain = function(x)
+    assert_allclose(jax.jit(function)(x), plain, rtol=1e-5)
+    gradient = jax.jit(jax.grad(lambda t: function(t).sum()))(x)
+    step = 1e-4 * np.cos(np.arange(np.size(x)).reshape(np.shape(x)))
+    step = step - step.mean() if name == "weights" else step
+    slope = (function(x + step).sum() - function(x - step).sum()) / 2.0
+    assert_allclose(np.sum(gradient * step), slope, rtol=1e-3, atol=1e-9)
+    many = jax.vmap(function)(np.stack([x, x]))
+    assert_allclose(many[1], plain, rtol=1e-5)
+
+
+def test_values_within_jit_cannot_leave_as_numpy() -> None:
+    import jax
+
+    table = lambda mean: up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=1.0), "usual").to_pandas()  # noqa: E731
+    with pytest.raises(up.UqprismError, match=r"not known within jax\.jit"):
+        jax.jit(table)(np.zeros((2, 3)))

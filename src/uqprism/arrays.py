@@ -78,8 +78,10 @@ def coerce(**named: Array) -> dict[str, Array]:
     Integers become floats; numbers and lists follow the library of the arrays beside them; of two precisions the wider counts.
 
     Raises:
-        ArrayTypeError: complex or object dtype, arrays of two libraries, or two devices.
+        ArrayTypeError: complex or object dtype, masked or sparse arrays, arrays of two libraries, or two devices.
     """
+    for name, x in named.items():
+        _check_readable(name, x)
     named = {name: _stacked(x) for name, x in named.items()}
     arrays = {name: x for name, x in named.items() if is_array(x)}
     libraries = {name: "torch" if is_torch(x) else "jax" if is_jax(x) else "numpy" for name, x in arrays.items()}
@@ -90,6 +92,8 @@ def coerce(**named: Array) -> dict[str, Array]:
     if len(set(devices.values())) > 1:
         where = ", ".join(f"{name} on {device}" for name, device in devices.items())
         raise ArrayTypeError(f"arguments must be on one device: {where}; move one with .to(device)")
+    if "meta" in devices.values():
+        raise ArrayTypeError(f"{next(iter(devices))} is on the device meta, which has no values; build it on cpu or cuda")
     xp = namespace(*arrays.values())
     like = next(iter(arrays.values()), None)
     floats = {name: _floating(name, x, xp, like) for name, x in named.items()}
@@ -98,6 +102,37 @@ def coerce(**named: Array) -> dict[str, Array]:
         return floats
     widest = xp.result_type(*dtypes.values())  # of the arrays; plain numbers have no precision to keep
     return {name: xp.astype(x, widest) if name in arrays else x for name, x in floats.items()}
+
+
+def _check_readable(name: str, x: object) -> None:
+    """Refuse arrays whose entries are not all plain numbers that can be read."""
+    for part in x if isinstance(x, list | tuple) else [x]:
+        if isinstance(part, np.ma.MaskedArray):
+            check_unmasked(part, name)
+    if hasattr(x, "toarray"):
+        raise ArrayTypeError(f"{name} must be dense, got a {type(x).__name__}; pass {name}.toarray()")
+    if not is_torch(x):
+        return
+    kind, way_out = _unreadable(x)
+    if kind:
+        raise ArrayTypeError(f"{name} must be an ordinary tensor, got {kind}; {way_out}")
+
+
+def _unreadable(x: Array) -> tuple[str, str]:
+    """What is unusual about a tensor and how to change it; empty for one of plain numbers."""
+    if x.is_nested:
+        return "a nested one", "pad or stack its parts"
+    if str(x.layout) != "torch.strided":
+        return f"layout {x.layout}", "pass x.to_dense()"
+    if x.is_quantized or "float8" in str(x.dtype):
+        return f"dtype {x.dtype}", "convert it with .dequantize()" if x.is_quantized else "convert it with .to(torch.float32)"
+    return "", ""
+
+
+def check_unmasked(x: Array, name: str) -> None:
+    """Refuse a masked array with masked entries: they have no value, and what lies below the mask is not meant."""
+    if np.ma.is_masked(x):
+        raise ArrayTypeError(f"{name} must not be masked; drop the masked points, everywhere alike")
 
 
 def _stacked(x: Array) -> Array:
@@ -113,6 +148,9 @@ def _floating(name: str, x: Array, xp: Any, like: Array | None) -> Array:
         # An integer array must not round the numbers beside it.
         if like is not None and _is_floating(like, xp):
             x = from_numpy(x, like)
+    if isinstance(x, np.ndarray):
+        x = np.asarray(x)  # a matrix or another subclass has arithmetic of its own
+        x = x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
     if (isinstance(x, np.ndarray) and x.dtype.kind not in "fiub") or xp.isdtype(x.dtype, "complex floating"):
         raise ArrayTypeError(f"{name} must be real numbers, got dtype {x.dtype}; convert it to float first")
     if not _is_floating(x, xp):
@@ -162,10 +200,13 @@ def constant(x: Array) -> Array:
 
 
 def to_numpy(x: Array) -> np.ndarray[Any, Any]:
-    """The values as a NumPy array, from any library and device."""
+    """The values as a NumPy array without gradients, from any library and device; masked entries are refused."""
+    if is_traced(x):
+        raise ArrayTypeError("values are not known within jax.jit or jax.grad; return the arrays, and use them outside")
     if is_torch(x):
         x = x.detach().cpu()
         x = x.float() if str(x.dtype) == "torch.bfloat16" else x  # NumPy has no such type
+    check_unmasked(x, "an array")
     return np.asarray(x)
 
 

@@ -1,9 +1,11 @@
-"""The exceptions: all under `UqprismError`, and each also the built-in error a caller would expect."""
+"""The exceptions: all under `UqprismError`, and each also the built-in error a caller would expect; and the warning."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
+import warnings
 from enum import IntEnum
 from typing import Any
 
@@ -36,6 +38,18 @@ class UqprismError(Exception):
     exit_code = ExitCode.ERROR  # of a command that it ends
 
 
+class UqprismWarning(UserWarning):
+    """What this package warns of."""
+
+
+def warn(message: str) -> None:
+    """Warn at the line that called this package, however many of its functions lie between."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "uqprism":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UqprismWarning, stacklevel=level)
+
+
 class InvalidValueError(UqprismError, ValueError):
     """A value outside the domain of its argument: a negative variance, a NaN mean, weights that do not sum to one."""
 
@@ -61,6 +75,10 @@ class UnknownNameError(UqprismError, ValueError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0])  # a KeyError would quote it
+
+
+class UnknownAttributeError(UqprismError, AttributeError):
+    """An attribute that an object does not have."""
 
 
 class UnsupportedError(UqprismError, TypeError):

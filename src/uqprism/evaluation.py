@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from uqprism.arrays import Array, is_traced, namespace
 from uqprism.backends.choose import BackendName, compute
 from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.prediction import BUILD
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
 from uqprism.families.quadrature import Exactness
 from uqprism.measures import (
@@ -25,8 +26,10 @@ from uqprism.measures import (
 )
 from uqprism.registry import unknown
 from uqprism.support.tables import data_frame
+from uqprism.synonyms import RISKS, no_attribute, word
 
 Estimator = Literal["plugin", "unbiased"]
+HINTS = {name: word("risk", name) for name in RISKS}
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,11 @@ class Decomposition:
     def epistemic(self) -> Array:
         """The excess risk: what more data could reduce, according to these models."""
         return self.excess
+
+    if not TYPE_CHECKING:  # a type checker would take every attribute for known
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name, HINTS)
 
     def to_pandas(self, index: Any = None) -> Any:
         """A `pandas.DataFrame` with columns total, bayes and excess and a row per point, with this index if there is one."""
@@ -112,13 +120,18 @@ def evaluate(
     """
     given: object = ensemble  # so that mypy does not call the check below unreachable
     if not isinstance(given, EnsemblePrediction):
-        way_out = "up.from_frame makes one of a table" if hasattr(given, "columns") else "build one first"
+        way_out = "up.from_frame makes one of a table" if hasattr(given, "columns") else BUILD
+        if isinstance(given, MeasureTable | Decomposition):
+            way_out = "its measures are computed already; pass the ensemble that they are of"
         raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(given).__name__}; {way_out}")
     for what, value, known in (("estimator", estimator, get_args(Estimator)), ("backend", backend, get_args(BackendName))):
         if value not in known:
             raise unknown(what, value, known)
     wanted = select_measures(measures)
-    done = compute(ensemble.flat(), wanted if estimator == "plugin" else _parts(wanted), backend)
+    with np.errstate(
+        over="ignore", under="ignore", invalid="ignore"
+    ):  # a result that is out of range is infinite or zero, as it should be
+        done = compute(ensemble.flat(), wanted if estimator == "plugin" else _parts(wanted), backend)
     values, exactness = done.values, done.exactness
     if estimator == "unbiased":
         values, exactness = _unbiased(wanted, values, exactness, _share_of_distinct_pairs(ensemble))

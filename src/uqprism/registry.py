@@ -9,15 +9,18 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 from uqprism.errors import InvalidValueError, UnknownNameError
+from uqprism.synonyms import meant, normal
 
 T = TypeVar("T")
 SHOWN = 24  # names in an error message
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
-    """The error for `name`, with the nearest known name or, failing that, all of them."""
+    """The error for `name`, with what is meant by it, the nearest known name or, failing both, all of them."""
     names = sorted(known)
-    near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
+    if synonym := meant(kind, name, names):
+        return UnknownNameError(f"unknown {kind} {name!r}; did you mean {synonym}?")
+    near = difflib.get_close_matches(normal(name), names, n=1, cutoff=0.5)
     near = names if len(names) == 1 else near  # then no other name can be meant
     listed = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
     hint = f"did you mean {near[0]!r}?" if near else f"choose from {listed}"

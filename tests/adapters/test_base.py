@@ -106,3 +106,13 @@ def test_options_go_to_predict_ensemble() -> None:
     assert up.from_model(Own(), INPUTS, passes=3).n_members == 3
     with pytest.raises(ArgumentError, match="pases is not an option of any model; Own takes passes"):
         up.from_model(Own(), INPUTS, pases=3)
+
+
+def test_a_list_of_both_kinds_of_models_names_the_two() -> None:
+    import torch
+    from sklearn.linear_model import BayesianRidge
+
+    model, network = BayesianRidge().fit([[0.0], [1.0], [2.0]], [0.0, 1.5, 1.8]), torch.nn.Linear(1, 2)
+    for models in ([model, network], (network, model)):
+        with pytest.raises(up.UqprismError, match=r"mixes PyTorch modules \(Linear\) with other models \(BayesianRidge\)"):
+            up.from_model(models, [[0.5]])

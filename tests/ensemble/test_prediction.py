@@ -259,7 +259,11 @@ BAD = {
     "unknown source": (lambda: up.decompose(ENSEMBLE, prediction="mixtures"), ValueError, "did you mean 'mixture'"),
     "unknown truth": (lambda: up.decompose(ENSEMBLE, truth="match"), ValueError, "did you mean 'matched'"),
     "unknown risk": (lambda: up.evaluate(ENSEMBLE, ["crps.exces.members.members"]), ValueError, "'excess'"),
-    "bad measure": (lambda: up.evaluate(ENSEMBLE, ["crps"]), ValueError, "rule.risk.prediction.truth"),
+    "bad measure": (
+        lambda: up.evaluate(ENSEMBLE, ["crps"]),
+        ValueError,
+        "did you mean 'crps.total.members.members', 'crps.bayes",
+    ),
     "numbers as measures": (lambda: up.evaluate(ENSEMBLE, [3]), TypeError, "names or Measures"),
     "not an ensemble": (lambda: up.evaluate(MEAN), TypeError, "EnsemblePrediction"),
     "several levels": (lambda: up.rules.Quantile([0.1, 0.9]), TypeError, "one number"),
@@ -306,3 +310,125 @@ def test_a_damaged_file_is_refused_wherever_the_damage_is(tmp_path) -> None:
             np.testing.assert_array_equal(again.members.variance, ens.members.variance)
             unharmed += 1
     assert unharmed < 60
+
+
+def test_parameters_of_one_value_per_member_or_per_point_stretch() -> None:
+    variance = np.array([[0.5], [2.0]])
+    whole = gaussian(mean=MEAN, variance=np.broadcast_to(variance, MEAN.shape))
+    for given in (variance, variance.tolist()):
+        assert_array_equal(up.decompose(gaussian(mean=MEAN, variance=given)).total, up.decompose(whole).total)
+    assert_array_equal(gaussian(mean=MEAN.T, variance=variance.T, member_axis=1).members.variance, whole.members.variance)
+    assert_array_equal(gaussian(mean=MEAN, variance=SCALE[:1]).members.variance, np.broadcast_to(SCALE[:1], MEAN.shape))
+    assert_array_equal(gaussian(mean=MEAN, variance=[0.1]).members.variance, np.full(MEAN.shape, 0.1))
+    t = up.EnsemblePrediction.student_t(location=MEAN, scale=1.0, df=[[3.0], [5.0]])
+    assert_array_equal(t.members.df[:, 0], [3.0, 5.0])
+
+
+@pytest.mark.parametrize("shape", [(2,), (3,), (3, 2), (1, 2), (2, 2)])
+def test_other_shapes_are_refused_because_they_may_be_meant_otherwise(shape: tuple[int, ...]) -> None:
+    with pytest.raises(UqprismError, match=r"variance must match .*\(2, 3\)"):
+        gaussian(mean=MEAN, variance=np.ones(shape))
+    with pytest.raises(UqprismError, match="variance must match"):
+        gaussian(mean=np.ones((3, 1)), variance=np.ones((1, 3)))  # would be members times points
+
+
+WIDE = np.zeros((2000, 5))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda **how: gaussian(mean=WIDE, scale=1.0, **how),
+            r"2,000 members of 5 points.*mean\.T or member_axis=1.*member_axis=0",
+        ),
+        (lambda **how: gaussian(mean=WIDE[:, 0], scale=1.0, **how), r"2,000 members of 1 point;.*mean\[None\] for one model"),
+        (lambda **how: gaussian(mean=WIDE[:, :, None], scale=1.0, **how), "member_axis="),
+        (lambda **how: up.EnsemblePrediction.laplace(location=WIDE, scale=1.0, **how), r"location\.T"),
+        (lambda **how: up.EnsemblePrediction.natural(eta1=WIDE, eta2=-1.0, **how), r"eta1\.T"),
+        (lambda **how: up.EnsemblePrediction.samples(WIDE[:, None], **how), "2,000 members of 5 points"),
+        (lambda **how: up.from_draws(WIDE, **how), "2,000 members of 1 point"),
+    ],
+)
+def test_more_members_than_points_is_doubted_until_the_axis_is_given(call, message: str) -> None:
+    with pytest.warns(up.errors.UqprismWarning, match=message) as caught:
+        call()
+    assert caught[0].filename == __file__  # the line of the user
+    call(member_axis=0)
+
+
+def test_few_members_or_enough_points_are_not_doubted() -> None:
+    gaussian(mean=np.zeros((100, 2)), scale=1.0)
+    gaussian(mean=np.zeros((101, 101)), scale=1.0)
+    gaussian(mean=np.zeros((101, 0)), scale=1.0)
+    up.from_posterior(WIDE, scale=1.0)
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-310, 1e154, 1e308])
+def test_numbers_whose_squares_leave_the_range_of_doubles_are_refused(size: float) -> None:
+    with pytest.raises(UqprismError, match=r"scale must lie between .* another unit"):
+        gaussian(mean=MEAN, scale=size)
+    if size > 1.0:
+        with pytest.raises(UqprismError, match=r"mean must lie between .* entry 4"):
+            gaussian(mean=np.array([[0.0, 0.0, 0.0], [0.0, -size, 0.0]]), scale=1.0)
+    if not 1e-306 < size < 1e306:
+        with pytest.raises(UqprismError, match="variance must lie between"):
+            gaussian(mean=MEAN, variance=size)
+
+
+@pytest.mark.parametrize(("mean", "variance"), [(0.0, 1e-306), (1.0, 1e-306), (1e153, 1.0), (0.0, 1e306), (1e153, 1e306)])
+def test_the_largest_and_smallest_numbers_give_numbers_without_warnings(mean: float, variance: float) -> None:
+    table = up.evaluate(gaussian(mean=np.array([[mean, 0.0], [-mean, 0.0]]), variance=variance))
+    assert not any(np.isnan(values).any() for values in table.values())
+    with pytest.raises(UqprismError, match="variance at every point"):  # both at once are too far apart
+        up.evaluate(gaussian(mean=[[1e153], [-1e153]], variance=1e-306))
+
+
+def _masked(where: object) -> np.ma.MaskedArray:
+    return np.ma.masked_array(MEAN, mask=where)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: gaussian(mean=x, scale=1.0),
+        lambda x: gaussian(mean=list(x), scale=1.0),
+        lambda x: gaussian(mean=MEAN, scale=x + 1.0),
+        lambda x: up.EnsemblePrediction.natural(eta1=x, eta2=-1.0),
+        lambda x: up.from_draws(x[None]),
+        lambda x: up.from_posterior(x, scale=1.0),
+        lambda x: up.EvidentialPrediction(gamma=x, nu=1.0, alpha=2.0, beta=1.0),
+        lambda x: up.Gaussian(mean=x, scale=1.0),
+        lambda x: gaussian(mean=MEAN, scale=1.0, weights=np.ma.masked_array([0.5, 0.5], mask=[False, x.mask.any()])),
+    ],
+)
+def test_masked_entries_are_never_unmasked(call) -> None:
+    with pytest.raises(UqprismError, match="must not be masked"):
+        call(_masked(MEAN > 1.0))
+    call(_masked(False))
+
+
+@pytest.mark.parametrize("kind", [">f8", "<f4", "i2", "?", "f2"])
+def test_arrays_of_unusual_layout_give_the_same_numbers(kind: str) -> None:
+    mean = MEAN.astype(kind)
+    plain = up.decompose(gaussian(mean=np.ascontiguousarray(mean, dtype=mean.dtype.newbyteorder("=")), scale=1.0)).total
+    backwards = mean[:, ::-1].copy()[:, ::-1]
+    backwards.setflags(write=False)
+    for given in (mean, backwards, np.asfortranarray(mean), [*mean], [pd.Series(row) for row in mean]):
+        found = up.decompose(gaussian(mean=given, scale=1.0)).total
+        assert found.dtype.isnative
+        assert_allclose(found.astype(float), plain.astype(float), rtol=1e-3 if kind == "f2" else 1e-6)
+
+
+def test_unusual_tensors_are_named() -> None:
+    import torch
+
+    whole = torch.zeros(2, 3)
+    for given, message in (
+        (whole.to_sparse(), r"layout torch.sparse_coo; pass x.to_dense\(\)"),
+        (whole.to("meta"), "on the device meta"),
+        (whole.to(torch.float8_e4m3fn), r"float8.*\.to\(torch.float32\)"),
+        (whole.to(torch.complex64), "real numbers"),
+    ):
+        with pytest.raises(UqprismError, match=message):
+            gaussian(mean=given, scale=1.0)

@@ -229,3 +229,13 @@ def test_a_minimal_family_works_by_quadrature() -> None:
     risks = up.decompose(ens, rule="crps")
     assert_allclose(risks.total, risks.bayes + risks.excess, rtol=1e-12)
     assert (risks.excess > 0).all()
+
+
+def test_blurred_distributions_move_with_their_noise() -> None:
+    from uqprism.families.smoothed import Smoothed
+
+    blurred = Smoothed(up.Laplace(location=np.array([1.0, -2.0]), scale=np.array([1.0, 0.5])), 4.0)
+    moved, y = blurred.relative_to(np.array(3.0), np.array(2.0)), np.array([0.5, -1.0])
+    assert_allclose(moved.variance, blurred.variance / 4.0)
+    assert_allclose(moved.density(y), 2.0 * blurred.density(3.0 + 2.0 * y), rtol=1e-7)
+    assert_allclose(moved.affine(np.array(3.0), np.array(2.0)).noise, blurred.noise)

@@ -206,8 +206,8 @@ def test_scale_ratios_of_a_million(members: int, rng: np.random.Generator) -> No
 def test_a_thousand_members(rng: np.random.Generator) -> None:
     """M = 1000 runs in bounded memory and agrees with the same members in pairs."""
     mean, scale = rng.normal(size=(500, 2)), np.exp(0.3 * rng.normal(size=(500, 2)))
-    table = up.evaluate(up.EnsemblePrediction.gaussian(mean=np.tile(mean, (2, 1)), scale=np.tile(scale, (2, 1))))
-    half = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale))
+    table = up.evaluate(up.EnsemblePrediction.gaussian(mean=np.tile(mean, (2, 1)), scale=np.tile(scale, (2, 1)), member_axis=0))
+    half = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale, member_axis=0))
     close(half, table, 1e-9)
 
 
@@ -272,3 +272,18 @@ def test_infinite_variance_is_said_where_it_matters() -> None:
     assert np.isfinite(up.decompose(ens, rule="crps").total).all()
     with pytest.raises(up.UqprismError, match="matched needs a positive, finite variance"):
         up.decompose(ens, rule="crps", prediction="matched")
+
+
+class LogWithTotals(up.rules.Log):
+    """The log score with its totals by definition rather than as sums."""
+
+    name = "log_with_totals"
+    entropy_cancels = True
+
+
+def test_totals_of_an_additive_rule_have_the_unit_in_them_however_they_are_computed(rng: np.random.Generator) -> None:
+    mean, scale = 1e3 * rng.normal(size=(3, 4)), 1e3 * np.exp(0.3 * rng.normal(size=(3, 4)))
+    ens = up.EnsemblePrediction.gaussian(mean=mean, scale=scale)
+    table, other = up.evaluate(ens, up.catalogue(["log"])), up.evaluate(ens, up.catalogue([LogWithTotals()]))
+    for name in table:
+        assert_allclose(other[name.replace("log", "log_with_totals", 1)], table[name], rtol=1e-8, atol=1e-8, err_msg=name)

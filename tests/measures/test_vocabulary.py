@@ -38,7 +38,7 @@ def test_risks_are_in_units_that_follow_from_the_rule(rule: str, named: str, com
 
 def test_an_own_rule_has_words() -> None:
     """Those it gives, and for the rest what follows from its name and its degree."""
-    plain = rule_words(up.rules.from_score("fourth_moment", lambda d, y: (y - d.mean) ** 4))
+    plain = rule_words(up.rules.from_score("fourth_moment", lambda d, y: y**4 - d.mean**4 - 4.0 * d.mean**3 * (y - d.mean)))
     assert (plain.name, plain.title, plain.unit) == ("fourth moment score", "Fourth moment score", "")
 
     class Fourth(up.rules.Rule):

@@ -100,3 +100,11 @@ def test_distributions_are_shares_of_the_points_in_common_bins() -> None:
         assert shares.sum() == pytest.approx(100.0)
     assert axes.get_xlabel() == "squared error, km²"
     assert legend(axes) == ["noise (aleatoric)", "disagreement (epistemic)"]
+
+
+def test_tensors_with_gradients_are_drawn_as_numbers() -> None:
+    import torch
+
+    noise, ignorance = torch.rand(2, 50, requires_grad=True).unbind()
+    for draw in (figures.noise_and_disagreement, figures.distributions, figures.error_against_uncertainty):
+        assert draw(noise, ignorance) is not None

@@ -159,3 +159,15 @@ def test_the_page_of_one_model_advises_nothing_that_takes_several(made) -> None:
     assert "To notice unfamiliar inputs, by total uncertainty" in page.text
     assert "Train several models that differ" in [each.do for each in found.advice]
     assert not re.search(r"\b1 ways", page.text)
+
+
+def test_an_ensemble_with_gradients_gives_the_page_of_its_numbers(tmp_path: Path) -> None:
+    import torch
+
+    rng = np.random.default_rng(0)
+    mean, target = rng.normal(size=(3, 40)), rng.normal(size=40)
+    pages = []
+    for given, y in ((mean, target), (torch.tensor(mean, requires_grad=True), torch.tensor(target, requires_grad=True))):
+        ens = up.EnsemblePrediction.gaussian(mean=given, scale=1.0)
+        pages.append(up.write_report(ens, tmp_path / "page.html", target=y).path.read_text())
+    assert pages[0] == pages[1]

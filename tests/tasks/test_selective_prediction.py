@@ -133,11 +133,30 @@ def test_negative_errors_such_as_log_scores_are_taken_by_the_papers_ratio_only()
     ens, target = ensemble(500)
     error = tasks.prediction_error(ens, target, "nll") - 10.0
     table = up.evaluate(ens, ["log.total.members.members"])
-    result = tasks.selective_prediction(table, error=error)
+    result = tasks.selective_prediction(table, error=error, may_be_negative=True)
     assert 0.0 < result["log.total.members.members"] < 1.0
     assert set(result.metrics) == {"aurc", "error_at_80", "error_at_90", "error_at_95"}
     with pytest.raises(up.UqprismError, match=r"'prr'.*not negative.*metric='prr_paper'"):
-        tasks.selective_prediction(table, error=error, metric="prr")
+        tasks.selective_prediction(table, error=error, metric="prr", may_be_negative=True)
+
+
+SIGNED = np.array([0.5, -0.25, 1.0, -2.0] * 10)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda table, error: tasks.selective_prediction(table, error=error),
+        lambda table, error: tasks.select_measure(table, error=error),
+        lambda table, error: tasks.retention_curve(error, table["mine"]),
+    ],
+)
+def test_signed_errors_are_refused(call) -> None:
+    table = {"mine": np.arange(40.0)}
+    with pytest.raises(up.UqprismError, match=r"point 1 is -0\.25 \(20 in all\); pass squared or absolute errors"):
+        call(table, SIGNED)
+    call(table, SIGNED**2)
+    call(table, np.append(SIGNED[:-1] ** 2, -1e-15))  # a difference, rounded below zero
 
 
 def test_resamples_without_the_one_large_error_say_nothing() -> None:

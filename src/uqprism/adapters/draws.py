@@ -15,7 +15,7 @@ SAMPLE_NAMES = ("chain", "draw", "sample")
 
 
 def from_draws(
-    draws: Array, *, weights: Array = None, member_axis: int = 0, draw_axis: int = 1, check: bool = True
+    draws: Array, *, weights: Array = None, member_axis: int | None = None, draw_axis: int = 1, check: bool = True
 ) -> EnsemblePrediction:
     """Members that are known only by draws of the target, such as posterior predictive samples.
 
@@ -27,12 +27,12 @@ def from_draws(
             has the draws along the dimension `draw` or `sample` and the members along `member` or `chain`, wherever those are;
             without a dimension of members it is one member.
         weights: one per member, summing to one; None means equal.
-        member_axis: the axis of the members.
+        member_axis: the axis of the members, by default the first; say 0 if more members than points are meant.
         draw_axis: the axis of the draws.
         check: whether to check the values.
     """
     if _is_labelled(draws):
-        draws = _with_draws_second(draws)
+        draws, member_axis = _with_draws_second(draws), 0
     return EnsemblePrediction.samples(draws, weights=weights, member_axis=member_axis, draw_axis=draw_axis, check=check)
 
 
@@ -78,7 +78,7 @@ def from_posterior(
             raise ArgumentError("n_members thins draws of equal weight; leave weights out, or resample the draws by weight first")
         kept = _evenly(len(members["mean"]), n_members)
         members = {name: x[kept] for name, x in members.items()}
-    return EnsemblePrediction.gaussian(**members, weights=weights)
+    return EnsemblePrediction.gaussian(**members, weights=weights, member_axis=0)
 
 
 def _flat(weights: Array) -> Array:

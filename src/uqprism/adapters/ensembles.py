@@ -50,6 +50,13 @@ class ModelList(Adapter):
         """The members in the order of the list."""
         if not model:
             raise ArgumentError("the list must hold at least one fitted model, got none")
+        networks = [is_a(each, "torch", "Module") for each in model]
+        if any(networks) and not all(networks):
+            first, other = model[networks.index(True)], model[networks.index(False)]
+            raise ArgumentError(
+                f"the list mixes PyTorch modules ({name(first)}) with other models ({name(other)}), which take different inputs; "
+                "predict with each kind and pass all means and variances to EnsemblePrediction.gaussian"
+            )
         return join(((f"model {i} of the list", each, lambda rows: rows) for i, each in enumerate(model)), X, options)
 
 

@@ -48,7 +48,7 @@ class GaussianProcess(Adapter):
         # Midpoints leave out the tails, so that their variance is a little below one.
         draws = draws / np.sqrt(np.mean(draws * draws))
         variance = np.broadcast_to(noise * unit, (n_members, len(mean)))
-        return EnsemblePrediction.gaussian(mean=mean + draws[:, None] * latent, variance=variance)
+        return EnsemblePrediction.gaussian(mean=mean + draws[:, None] * latent, variance=variance, member_axis=0)
 
     def predict_member(self, model: Any, X: Array) -> EnsemblePrediction:
         """One Gaussian for new observations, with latent uncertainty and noise together."""

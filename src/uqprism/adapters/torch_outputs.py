@@ -80,7 +80,7 @@ class Outputs:
                 raise ShapeError(f"variance must be a number or one for each of the {len(mean)} members, got shape {shape}")
             values = {"mean": mean, "variance": _wide(noise, mean)}
         if family == "natural":
-            return EnsemblePrediction.natural(**values)
+            return EnsemblePrediction.natural(**values, member_axis=0)
         return EnsemblePrediction(families.get(family)(**values))
 
     def _one(self, output: Any) -> tuple[str, Parameters]:

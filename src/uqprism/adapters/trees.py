@@ -32,7 +32,7 @@ class Forest(Adapter):
         for i, tree in enumerate(model.estimators_):
             label = f"tree {i} of the {name(model)}"
             mean[i], variance[i] = leaf_moments(tree, leaves[:, i], min_samples=min_samples, label=label)
-        return EnsemblePrediction.gaussian(mean=mean, variance=variance)
+        return EnsemblePrediction.gaussian(mean=mean, variance=variance, member_axis=0)
 
 
 @adapters.register("tree")

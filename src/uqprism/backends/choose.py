@@ -7,7 +7,6 @@ cover, and the points that it declines.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -18,7 +17,7 @@ import numpy as np
 from uqprism.arrays import Array, is_torch, is_transformed
 from uqprism.backends.reference import Computed, Reference, fits_one_part, put
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.errors import ArgumentError, MissingExtraError, install_command
+from uqprism.errors import ArgumentError, MissingExtraError, install_command, warn
 from uqprism.families.gaussian import Gaussian
 from uqprism.measures import Measure
 
@@ -117,5 +116,4 @@ def _installed(package: str) -> bool:
 @cache
 def _hint(package: str, extra: str) -> None:
     """Warn once that another package would make this faster."""
-    # The level counts the calls between the user's and this one: evaluate, compute, choose.
-    warnings.warn(f"{package} is not installed, so this is slow; {install_command(extra)}", stacklevel=5)
+    warn(f"{package} is not installed, so this is slow; {install_command(extra)}")

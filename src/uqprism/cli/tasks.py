@@ -63,6 +63,7 @@ READS["error?"] = READS["error"]  # whether an error is given is seen from its o
 # Every other argument that a task may have; the defaults are those of its function.
 OPTIONS: dict[str, Any] = {
     "metric": Annotated[str | None, typer.Option(metavar="NAME", help="What to rank by. By default the task's own.")],
+    "may_be_negative": Annotated[bool, typer.Option("--may-be-negative", help="Errors may be negative, as log scores are.")],
     "margin": Annotated[float, typer.Option(min=0.0, help="Differences up to this do not count, however certain.")],
     "resamples": Resamples,
     "seed": Seed,
@@ -91,6 +92,9 @@ def _add(task: Task, reads: Mapping[str, Kind]) -> None:
             # Otherwise a missing number is an error, which the reader or the task raises.
             arguments = _complete(arguments, reads) if given["on_bad"] == "drop" else arguments
             arguments |= {name: given[name] for name in ("metric", *task.options) if name in given}
+            # A log score may be negative; any other negative error is a difference whose sign was left in.
+            if "may_be_negative" in task.options and given["target"] and given["error"] == "nll":
+                arguments["may_be_negative"] = True
             _announce(next(arguments[name] for name, kind in reads.items() if kind == "table"))
             result = task.function(**{name: value for name, value in arguments.items() if value is not None})
             draw(result, given["plot"])

@@ -117,7 +117,7 @@ class EvidentialPrediction:
         scale = unit * np.concatenate([scale[:pairs], scale[:pairs], middle])
         if self.networks:
             mean, scale = (np.moveaxis(x, 1, 0).reshape(-1, *x.shape[2:]) for x in (mean, scale))
-        return EnsemblePrediction.gaussian(mean=mean, scale=scale)
+        return EnsemblePrediction.gaussian(mean=mean, scale=scale, member_axis=0)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz file with a JSON header; `load` reads it back. A failed write leaves no file."""

@@ -6,22 +6,38 @@ import json
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from uqprism.arrays import Array, coerce, is_traced, is_wrapped, namespace, to_numpy, working
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.ensemble.columns import NO_COLUMNS, column_name
-from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
+from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError, warn
 from uqprism.families import Draws, Family, Gaussian, Laplace, Logistic, Mixture, StudentT, families
-from uqprism.families.base import as_weights, check_values, check_weights, mixing_weights, prepare
+from uqprism.families.base import as_weights, check_weights, mixing_weights, prepare
 from uqprism.support.optional import require
 from uqprism.support.reading import loading
 from uqprism.support.storage import write_npz
 from uqprism.support.tables import data_frame
+from uqprism.synonyms import CENTRES, DEVIATIONS, VARIANCES, named_arguments, no_attribute
 
 FORMAT = "uqprism.EnsemblePrediction"
+MANY_MEMBERS = 100  # so many models for fewer points are rather points for few models
+
+
+BUILD = "for arrays use EnsemblePrediction.gaussian(mean=, variance=) or another constructor"
+HINTS = {  # what is tried on an ensemble, and the line to type
+    **dict.fromkeys(CENTRES, "ensemble.mixture.mean (of each point) or ensemble.members.mean"),
+    **dict.fromkeys((*DEVIATIONS, "scale"), "ensemble.matched.scale (of each point) or ensemble.members.scale"),
+    **dict.fromkeys((*VARIANCES, "variance"), "ensemble.mixture.variance (of each point) or ensemble.members.variance"),
+    **dict.fromkeys(("aleatoric", "epistemic", "bayes", "excess", "total"), "up.decompose(ensemble), which has it"),
+    **dict.fromkeys(("decompose", "evaluate"), "up.decompose(ensemble) or up.evaluate(ensemble)"),
+    **dict.fromkeys(("shape", "size", "ndim"), "n_members, points_shape or n_points"),
+    **dict.fromkeys(("quantile", "cdf", "score", "log_density"), "those of ensemble.mixture"),
+    "plot": "up.write_report(ensemble, 'report.html')",
+    "to_csv": "ensemble.to_pandas().to_csv(path)",
+}
 
 
 class EnsemblePrediction:
@@ -37,7 +53,11 @@ class EnsemblePrediction:
         weights: one weight per member, summing to one; None means equal.
     """
 
+    @named_arguments(instead=f"EnsemblePrediction takes distributions; {BUILD}")
     def __init__(self, members: Family, weights: Array = None, *, check: bool = True) -> None:
+        given: object = members  # so that mypy does not call the check below unreachable
+        if not isinstance(given, Family):
+            raise ArrayTypeError(f"members must be distributions, got {type(given).__name__}; {BUILD}")
         shape = members.batch_shape
         if not shape:
             raise ShapeError("a prediction needs a first axis of members, got a single number; axes are (members, *points)")
@@ -49,6 +69,7 @@ class EnsemblePrediction:
     # Constructors -----------------------------------------------------------------------------------------------------
 
     @classmethod
+    @named_arguments()
     def gaussian(
         cls,
         *,
@@ -56,7 +77,7 @@ class EnsemblePrediction:
         variance: Array = None,
         scale: Array = None,
         weights: Array = None,
-        member_axis: int = 0,
+        member_axis: int | None = None,
         check: bool = True,
     ) -> EnsemblePrediction:
         """Gaussian members with this mean and either variance or scale (standard deviation)."""
@@ -64,34 +85,34 @@ class EnsemblePrediction:
         return cls(Gaussian(**given, check=check), weights, check=check)
 
     @classmethod
+    @named_arguments()
     def natural(
-        cls, *, eta1: Array, eta2: Array, weights: Array = None, member_axis: int = 0, check: bool = True
+        cls, *, eta1: Array, eta2: Array, weights: Array = None, member_axis: int | None = None, check: bool = True
     ) -> EnsemblePrediction:
         """Gaussian members by natural parameters: eta1 = mean / variance and eta2 = -1 / (2 variance), which is negative."""
         given = _arrays(member_axis, eta1=eta1, eta2=eta2)
-        if given["eta1"].shape != given["eta2"].shape:
-            raise ShapeError(f"eta2 must match eta1 {tuple(given['eta1'].shape)}, got {tuple(given['eta2'].shape)}")
-        if check:
-            check_values("eta1", given["eta1"], "location")
-            check_values("eta2", given["eta2"], "negative")
+        given = prepare({"eta1": "location", "eta2": "negative"}, check, **given)
         variance = -0.5 / given["eta2"]
         return cls(Gaussian(mean=given["eta1"] * variance, variance=variance, check=check), weights, check=check)
 
     @classmethod
+    @named_arguments(deviation="the standard deviation divided by sqrt(2)")
     def laplace(
-        cls, *, location: Array, scale: Array, weights: Array = None, member_axis: int = 0, check: bool = True
+        cls, *, location: Array, scale: Array, weights: Array = None, member_axis: int | None = None, check: bool = True
     ) -> EnsemblePrediction:
         """Laplace members; the scale is the mean absolute deviation, not the standard deviation."""
         return cls(Laplace(**_arrays(member_axis, location=location, scale=scale), check=check), weights, check=check)
 
     @classmethod
+    @named_arguments(deviation="the standard deviation times sqrt(3) / pi")
     def logistic(
-        cls, *, location: Array, scale: Array, weights: Array = None, member_axis: int = 0, check: bool = True
+        cls, *, location: Array, scale: Array, weights: Array = None, member_axis: int | None = None, check: bool = True
     ) -> EnsemblePrediction:
         """Logistic members."""
         return cls(Logistic(**_arrays(member_axis, location=location, scale=scale), check=check), weights, check=check)
 
     @classmethod
+    @named_arguments(deviation="the standard deviation times sqrt(1 - 2 / df)")
     def student_t(
         cls,
         *,
@@ -99,7 +120,7 @@ class EnsemblePrediction:
         scale: Array,
         df: Array = None,
         weights: Array = None,
-        member_axis: int = 0,
+        member_axis: int | None = None,
         check: bool = True,
     ) -> EnsemblePrediction:
         """Student t members; `df` are their degrees of freedom, one number or an array like the others."""
@@ -109,8 +130,9 @@ class EnsemblePrediction:
         return cls(StudentT(**given, check=check), weights, check=check)
 
     @classmethod
+    @named_arguments()
     def samples(
-        cls, draws: Array, *, weights: Array = None, member_axis: int = 0, draw_axis: int = 1, check: bool = True
+        cls, draws: Array, *, weights: Array = None, member_axis: int | None = None, draw_axis: int = 1, check: bool = True
     ) -> EnsemblePrediction:
         """Members given by draws of the target, (members, draws, *points), or with other axes for members and draws.
 
@@ -118,15 +140,22 @@ class EnsemblePrediction:
         use `uqprism.from_posterior`.
         """
         draws = coerce(draws=draws)["draws"]
+        first = member_axis or 0
         if draws.ndim < 2:
             raise ShapeError(f"draws must have axes (members, draws, *points), got shape {tuple(draws.shape)}")
-        for name, axis in (("member_axis", member_axis), ("draw_axis", draw_axis)):
+        for name, axis in (("member_axis", first), ("draw_axis", draw_axis)):
             if not -draws.ndim <= axis < draws.ndim:
                 raise ShapeError(f"{name} {axis} is not an axis of draws with shape {tuple(draws.shape)}")
-        if member_axis % draws.ndim == draw_axis % draws.ndim:
-            raise ShapeError(f"member_axis and draw_axis must differ, both are {member_axis}")
-        draws = namespace(draws).moveaxis(draws, (draw_axis, member_axis), (0, 1))
+        if first % draws.ndim == draw_axis % draws.ndim:
+            raise ShapeError(f"member_axis and draw_axis must differ, both are {first}")
+        draws = namespace(draws).moveaxis(draws, (draw_axis, first), (0, 1))
+        _check_orientation("draws", (draws.shape[1], draws.shape[0], *draws.shape[2:]), member_axis, depth=2)
         return cls(Draws(draws, check=check), weights, check=check)
+
+    if not TYPE_CHECKING:  # a type checker would take every attribute for known
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name, HINTS)
 
     # Shape ------------------------------------------------------------------------------------------------------------
 
@@ -325,22 +354,54 @@ def _restored(family: type[Family], arrays: dict[str, Array], *, check: bool = F
     return members
 
 
-def _arrays(member_axis: int, **given: Array) -> dict[str, Array]:
+def _arrays(member_axis: int | None, **given: Array) -> dict[str, Array]:
     """The arguments that were given, as arrays with the members first."""
     required = next(iter(given))
     if given[required] is None:
         raise ArgumentError(f"{required} must be given, got None; axes are (members, *points)")
     for name, x in given.items():
-        if hasattr(x, "columns") and member_axis == 0:  # the rows of a table are points, not members
+        if hasattr(x, "columns") and not member_axis:  # the rows of a table are points, not members
             raise ArrayTypeError(
                 f"{name} must be an array with the members first, got a {type(x).__name__}; up.from_frame reads a table "
                 f"with all columns; else give {name}.to_numpy().T"
             )
     arrays = coerce(**{name: x for name, x in given.items() if x is not None})
-    for name, x in arrays.items():
-        if x.ndim and not -x.ndim <= member_axis < x.ndim:
-            raise ShapeError(f"member_axis {member_axis} is not an axis of {name} with shape {tuple(x.shape)}")
-    return {n: namespace(x).moveaxis(x, member_axis, 0) if x.ndim and member_axis else x for n, x in arrays.items()}
+    first = arrays[required]
+    if first.ndim and not -first.ndim <= (member_axis or 0) < first.ndim:
+        raise ShapeError(f"member_axis {member_axis} is not an axis of {required} with shape {tuple(first.shape)}")
+    moved = {
+        n: namespace(x).moveaxis(x, member_axis, 0) if member_axis and x.ndim == first.ndim else x for n, x in arrays.items()
+    }
+    shape = tuple(moved[required].shape)
+    _check_orientation(required, shape, member_axis, depth=1)
+    return {name: _with_all_axes(name, x, shape) for name, x in moved.items()}
+
+
+def _with_all_axes(name: str, x: Array, shape: tuple[int, ...]) -> Array:
+    """Refuse an array with fewer axes, unless it holds one number: it may be meant for the members or for the points."""
+    own = tuple(x.shape)
+    if len(own) >= len(shape):
+        return x
+    if any(length != 1 for length in own):
+        raise ShapeError(
+            f"{name} must match the shape {shape}, got {own}; give ({shape[0]}, {', '.join('1' for _ in shape[1:])}) for a value "
+            f"per member, (1, {', '.join(map(str, shape[1:]))}) for one per point"
+        )
+    return namespace(x).reshape(x, ())
+
+
+def _check_orientation(name: str, shape: tuple[int, ...], member_axis: int | None, *, depth: int) -> None:
+    """Warn of what looks like points where members should be, unless the axis was said; `depth` axes are not of points."""
+    points = int(np.prod(shape[depth:], dtype=np.int64))
+    if member_axis is not None or not shape or not shape[0] > max(MANY_MEMBERS, points) or points == 0:
+        return
+    way_out = f"pass {name}[None] for one model" if len(shape) == depth else "pass the axis of the models as member_axis="
+    if (len(shape), depth) == (2, 1):
+        way_out = f"pass {name}.T or member_axis=1"
+    warn(
+        f"{name} of shape {shape} is read as {shape[0]:,} members of {points:,} point{'s' if points > 1 else ''}; if the points "
+        f"come first, {way_out}; if they do not, member_axis=0 says so"
+    )
 
 
 def _member_weights(weights: Array, members: Family, check: bool) -> Array:

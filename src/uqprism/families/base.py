@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from uqprism.arrays import Array, coerce, constant, expand, is_traced, namespace, working
+from uqprism.arrays import Array, coerce, constant, expand, is_jax, is_traced, namespace, to_numpy, working
 from uqprism.errors import InvalidValueError, ShapeError, UnsupportedError
 from uqprism.families.elementwise import StandardForm
 from uqprism.families.panels import Landmarks, Places
@@ -21,6 +21,11 @@ families: Registry[type[Family]] = Registry("family", "uqprism.families")
 
 POWERS = {"location": 1, "scale": 1, "variance": 2, "shape": 0}
 """The power of the unit by which a parameter of each kind is multiplied when y becomes centre + unit * y; locations also move."""
+
+
+LARGEST = 1e153
+BOUNDS = {"location": (-LARGEST, LARGEST), "scale": (1 / LARGEST, LARGEST), "variance": (LARGEST**-2, LARGEST**2)}
+"""What parameters of each kind may be, so that squares of them and sums of those neither overflow nor lose digits."""
 
 
 class Family(ABC):
@@ -317,17 +322,23 @@ def refuse_long_reach(d: Family, width: Array, reach: list[Array]) -> None:
 
 
 def prepare(kinds: dict[str, str], check: bool, **given: Array) -> dict[str, Array]:
-    """Parameters as floating arrays of one shape; numbers stretch to it, other shapes must already agree."""
+    """Parameters as floating arrays of one shape, that of the first which is no number; see `fits`."""
     arrays = coerce(**given)
-    shape = next((x.shape for x in arrays.values() if x.ndim), ())
+    shape = next((tuple(x.shape) for x in arrays.values() if x.ndim), ())
     for name, x in arrays.items():
-        if x.ndim and x.shape != shape:
+        if not fits(tuple(x.shape), shape):
             first = next(iter(arrays))
-            shapes = f"{first} {tuple(shape)}, got {tuple(x.shape)}"
+            shapes = f"{first} {shape}, got {tuple(x.shape)}"
             raise ShapeError(f"{name} must match {shapes}; axes are (members, *points), transpose or broadcast it")
         if check:
             check_values(name, x, kinds[name])
     return {name: x if x.shape == shape else namespace(x).broadcast_to(x, shape) for name, x in arrays.items()}
+
+
+def fits(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    """Whether an array stretches to this shape in one way only: a number, or all axes there, each alike or of length one."""
+    # Fewer axes would be matched from the right, where (members,) can be mistaken for (points,).
+    return not shape or (len(shape) == len(whole) and all(a in (1, b) for a, b in zip(shape, whole, strict=True)))
 
 
 def check_values(name: str, x: Array, kind: str) -> None:
@@ -338,6 +349,7 @@ def check_values(name: str, x: Array, kind: str) -> None:
     """
     if is_traced(x):
         return
+    x = to_numpy(x) if is_jax(x) else x  # within `jit` even a comparison of known values would be traced
     xp = namespace(x)
     sign = {"location": xp.ones_like(x, dtype=xp.bool), "negative": x < 0}.get(kind, x > 0)
     bad = ~(xp.isfinite(x) & sign)
@@ -350,6 +362,17 @@ def check_values(name: str, x: Array, kind: str) -> None:
         more = f" ({len(flat)} such values)" if len(flat) > 1 else ""
         raise InvalidValueError(
             f"{name} must be {wanted}, got {value}{place}{more}; drop or repair these entries before building the prediction"
+        )
+    if str(x.dtype).endswith(("float16", "float32")):
+        return  # which are computed in double precision, where none is too large
+    low, high = BOUNDS.get(kind, (-math.inf, math.inf))
+    outside = (x < low) | (x > high)
+    if bool(xp.any(outside)):
+        at = int(xp.argmax(xp.astype(xp.reshape(outside, (-1,)), xp.int32)))
+        value = float(xp.reshape(constant(x), (-1,))[at])
+        raise InvalidValueError(
+            f"{name} must lie between {low:g} and {high:g}, got {value:g} in entry {at}: squares of such numbers leave the range "
+            "of double precision; give the target in another unit, or drop these entries"
         )
 
 
@@ -364,16 +387,16 @@ def bisect(distribution: Family, level: Array, low: Array, high: Array) -> Array
         middle = 0.5 * (low + high)
         below = constant(distribution.cdf(centre + spread * xp.sinh(middle))) < level
         low, high = xp.where(below, middle, low), xp.where(below, high, middle)
-    return with_gradient(distribution, centre + spread * xp.sinh(0.5 * (low + high)))
+    return with_gradient(distribution, centre + spread * xp.sinh(0.5 * (low + high)), level)
 
 
-def with_gradient(distribution: Family, quantile: Array) -> Array:
+def with_gradient(distribution: Family, quantile: Array, level: Array) -> Array:
     """A quantile that was found as a constant, plus a zero that has its gradient, by the implicit function theorem."""
     probability, density = distribution.cdf(quantile), constant(distribution.density(quantile))
     xp = namespace(density)
     # The density is a constant too, so only first derivatives are right.
     safe = xp.where(density > 0.0, density, xp.ones_like(density))
-    return quantile - (probability - constant(probability)) / safe
+    return quantile - (probability - constant(probability)) / safe + (level - constant(level)) / safe
 
 
 def no_density(family: Family) -> UnsupportedError:
@@ -419,6 +442,7 @@ def check_weights(weights: Array) -> None:
     """Refuse weights (members, ...) that are no probability distribution over the members."""
     if is_traced(weights):
         return
+    weights = to_numpy(weights) if is_jax(weights) else weights  # as in `check_values`
     xp = namespace(weights)
     good = xp.isfinite(weights) & (weights >= 0.0)
     if not bool(xp.all(good)):

@@ -26,6 +26,7 @@ from uqprism.families.functionals import (
     smooth,
 )
 from uqprism.families.panels import Landmarks
+from uqprism.synonyms import named_arguments
 
 
 def _log_shape(z: Array) -> Array:
@@ -53,6 +54,7 @@ class Gaussian(Family):
     given_variance: Array | None
     deviation: Array | None  # variance minus the mean variance of the ensemble it came from
 
+    @named_arguments()
     def __init__(self, *, mean: Array, variance: Array = None, scale: Array = None, check: bool = True) -> None:
         if (variance is None) == (scale is None):
             got = "neither" if variance is None else "both"

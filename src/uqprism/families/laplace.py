@@ -26,6 +26,7 @@ from uqprism.families.functionals import (
 from uqprism.families.gaussian import Gaussian
 from uqprism.families.panels import Landmarks
 from uqprism.families.quadrature import gauss_legendre
+from uqprism.synonyms import named_arguments
 
 
 def _log_shape(z: Array) -> Array:
@@ -50,6 +51,7 @@ class Laplace(Family):
     location: Array
     scale: Array
 
+    @named_arguments(deviation="the standard deviation divided by sqrt(2)")
     def __init__(self, *, location: Array, scale: Array, check: bool = True) -> None:
         super().__init__(check=check, location=location, scale=scale)
 

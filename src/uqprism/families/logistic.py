@@ -9,6 +9,7 @@ from uqprism.arrays import Array, namespace
 from uqprism.families.base import Family, families
 from uqprism.families.elementwise import StandardForm, absolute, exp, log1p
 from uqprism.families.panels import Landmarks
+from uqprism.synonyms import named_arguments
 
 LOG_2 = math.log(2.0)
 
@@ -38,6 +39,7 @@ class Logistic(Family):
     location: Array
     scale: Array
 
+    @named_arguments(deviation="the standard deviation times sqrt(3) / pi")
     def __init__(self, *, location: Array, scale: Array, check: bool = True) -> None:
         super().__init__(check=check, location=location, scale=scale)
 

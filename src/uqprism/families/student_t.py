@@ -25,6 +25,7 @@ from uqprism.families.elementwise import StandardForm, log1p
 from uqprism.families.functionals import absolute_gap, closed_form
 from uqprism.families.panels import Landmarks
 from uqprism.families.quadrature import gauss_legendre
+from uqprism.synonyms import named_arguments
 
 
 def _log_shape(z: Array, n: Array) -> Array:
@@ -50,6 +51,7 @@ class StudentT(Family):
     scale: Array
     df: Array
 
+    @named_arguments(deviation="the standard deviation times sqrt(1 - 2 / df)")
     def __init__(self, *, location: Array, scale: Array, df: Array, check: bool = True) -> None:
         super().__init__(check=check, location=location, scale=scale, df=df)
 
@@ -112,7 +114,7 @@ class StudentT(Family):
 
         z = from_numpy(scipy.special.stdtrit(to_numpy(self.df), to_numpy(level)), self.scale)
         quantile = constant(self.location) + constant(self.scale) * z
-        return with_gradient(self, quantile) if is_torch(z) or is_jax(z) else quantile
+        return with_gradient(self, quantile, level) if is_torch(z) or is_jax(z) else quantile
 
     def absolute_deviation(self, y: Array) -> Array:
         """The mean of |Y - y|; infinite for one or fewer degrees of freedom."""

@@ -95,7 +95,7 @@ class _How:
         if good is not None:
             mean, spread = mean[:, good], spread[:, good]
         try:
-            ensemble = EnsemblePrediction.gaussian(mean=mean, **{kind: spread}, weights=self.weights)
+            ensemble = EnsemblePrediction.gaussian(mean=mean, **{kind: spread}, weights=self.weights, member_axis=0)
         except InvalidValueError as error:
             raise InvalidValueError(f"{error}, or pass on_bad='null', which gives NaN at such points") from None
         found = [np.asarray(x) for x in core.evaluate(ensemble, self.wanted).values()]

@@ -229,7 +229,7 @@ class Points:
         """The ensemble of the good rows."""
         mean, spread = (array[:, self.good] for array in self.members)
         arrays: dict[str, Any] = {"mean": mean, self.layout.kind: spread}
-        return EnsemblePrediction.gaussian(**arrays, weights=self.weights)
+        return EnsemblePrediction.gaussian(**arrays, weights=self.weights, member_axis=0)
 
     def _in_all_rows(self, values: np.ndarray) -> np.ndarray:
         found = np.full(len(self.good), np.nan)  # so that measures stay beside the other columns of their rows

@@ -62,7 +62,7 @@ class Scorer:
         point = np.ones((len(self.layout.mean), 1))
         try:
             # Number and sum of the weights are refused before any row is read.
-            EnsemblePrediction.gaussian(mean=point, scale=point, weights=self.weights)
+            EnsemblePrediction.gaussian(mean=point, scale=point, weights=self.weights, member_axis=0)
         except (ShapeError, InvalidValueError) as error:
             wrong = InvalidValueError if self.options.weights is None else ArgumentError  # the file's, or the user's
             raise wrong(f"{self.path}: {error}") from None
@@ -92,7 +92,9 @@ class Scorer:
         if good is not None:
             mean, spread = mean[:, good], spread[:, good]
         given: dict[str, Any] = {"mean": mean, self.layout.kind: spread}
-        ensemble = EnsemblePrediction.gaussian(**given, weights=self.weights, check=False)  # `good_rows` has checked the values
+        ensemble = EnsemblePrediction.gaussian(
+            **given, weights=self.weights, member_axis=0, check=False
+        )  # `good_rows` has checked the values
         with limited_to(1):  # batches are computed side by side
             table = evaluate(ensemble, self.options.measures)
         kept = self._passed_on(batch)

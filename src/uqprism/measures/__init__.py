@@ -1,6 +1,7 @@
 """What is computed: every (rule, risk, prediction, truth) by one name, the risks behind them, and tables of them."""
 
 from uqprism.measures.catalogue import MeasuresLike, catalogue, is_measure, select_measures
+from uqprism.measures.meaning import unknown_measure
 from uqprism.measures.measure import (
     ORDERS,
     RISKS,
@@ -27,4 +28,5 @@ __all__ = [
     "resolve_approximation",
     "resolve_rule",
     "select_measures",
+    "unknown_measure",
 ]

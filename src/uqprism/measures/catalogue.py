@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 from uqprism.ensemble.approximations import approximations
 from uqprism.errors import ArgumentError, UnknownNameError
+from uqprism.measures.meaning import meanings, unknown_measure
 from uqprism.measures.measure import RISKS, Measure, RuleLike, resolve_rule
 from uqprism.rules import PAPER, Rule, rules
 
@@ -90,8 +91,18 @@ def _named(text: object) -> list[Measure]:
         elif WILDCARD.search(name):
             found += _matching(name)
         else:
-            found.append(Measure.parse(name))
+            found.append(_parsed(name))
     return found
+
+
+def _parsed(name: str) -> Measure:
+    """The measure of this name; another text raises with the measures that it may mean."""
+    rule, *rest = name.split(".")
+    if len(rest) != (2 if rest[:1] == ["bayes"] else 3):
+        known = [m.name for m in catalogue([rule] if rule in rules else PAPER)]
+        if meanings(name, known):
+            raise unknown_measure("", name, known)
+    return Measure.parse(name)
 
 
 def _matching(pattern: str) -> list[Measure]:

@@ -7,9 +7,10 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from uqprism.ensemble.approximations import Approximation, approximations
-from uqprism.errors import ArgumentError, InvalidValueError, UnknownNameError
+from uqprism.errors import ArgumentError, UnknownNameError
 from uqprism.registry import unknown
 from uqprism.rules import Rule, rules
+from uqprism.rules.base import check
 
 RISKS = ("total", "bayes", "excess")
 
@@ -24,18 +25,18 @@ def resolve_rule(rule: RuleLike) -> Rule:
     if isinstance(rule, type) and issubclass(rule, Rule):
         rule = rule()
     if isinstance(rule, Rule):
-        # Dots separate the parts of a measure's name.
-        if "." in rule.name:
-            raise InvalidValueError(f"rule names must have no dots, got {rule.name!r}; pass another name=")
+        check(rule)
         return rule
-    return rules.get(rule)()
+    found = rules.get(rule)()
+    check(found)
+    return found
 
 
 def resolve_approximation(approximation: ApproximationLike) -> str:
     """The name under which this approximation is registered."""
-    if isinstance(approximation, str):
-        approximations.get(approximation)
-        return approximation
+    if isinstance(approximation, str | int):  # the paper's indices are numbers
+        approximations.get(str(approximation))
+        return str(approximation)
     name = approximations.name_of(approximation)
     if name is None:
         raise ArgumentError(f"{approximation!r} is no approximation; register the function with @approximation(name)")

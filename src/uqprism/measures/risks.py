@@ -116,14 +116,15 @@ class Risks:
 
     def _compute(self, risk: str, *roles: str) -> Array:
         candidates = [self._candidates(role) for role in roles]
-        if risk == "bayes":
-            # Excesses are differences of scores, so the logarithm of the unit drops out of them.
-            return self._restore(bayes(self.rule, *candidates)) + self._log_unit()
-        if risk == "excess":
+        if risk == "excess":  # a difference of scores, of which the logarithm of the unit drops out
             return self._restore(self._excess(*roles))
-        if roles == ("members", "members") and isinstance(self.rule, KernelRule):
-            return self._restore(_total_of_members(self.rule, *candidates[:1]))
-        return self._restore(total(self.rule, *candidates))
+        if risk == "bayes":
+            value = bayes(self.rule, *candidates)
+        elif roles == ("members", "members") and isinstance(self.rule, KernelRule):
+            value = _total_of_members(self.rule, *candidates[:1])
+        else:
+            value = total(self.rule, *candidates)
+        return self._restore(value) + self._log_unit()
 
     def _excess(self, *roles: str) -> Array:
         """The excess, by way of members that agree less where they nearly agree and it would cancel."""

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uqprism.arrays import Array, to_numpy
 from uqprism.errors import InvalidValueError
 from uqprism.families.quadrature import Exactness
-from uqprism.measures.measure import RISKS, Measure
-from uqprism.registry import unknown
+from uqprism.measures.meaning import unknown_measure
+from uqprism.measures.measure import Measure
 from uqprism.support.optional import require
 from uqprism.support.reading import loading
 from uqprism.support.storage import write_npz
 from uqprism.support.tables import data_frame
+from uqprism.synonyms import no_attribute
 
 FORMAT = "uqprism.MeasureTable"
+HINTS = {  # what is tried on a table, and the line to type
+    **dict.fromkeys(("aleatoric", "noise", "bayes"), "table['crps.bayes.members'], or up.decompose(ensemble).aleatoric"),
+    **dict.fromkeys(
+        ("epistemic", "disagreement", "excess"), "table['crps.excess.members.members'], or up.decompose(ensemble).epistemic"
+    ),
+    **dict.fromkeys(("total", "uncertainty"), "table['crps.total.members.members'], or up.decompose(ensemble).total"),
+    "columns": "list(table), which are the names of the measures",
+    "shape": "len(table) measures, and the shape of any of them",
+    "to_csv": "table.to_pandas().to_csv(path)",
+    "plot": "up.write_report(table, 'report.html')",
+}
 
 
 class MeasureTable(Mapping[str, Array]):
@@ -39,7 +51,7 @@ class MeasureTable(Mapping[str, Array]):
     def __getitem__(self, measure: str | Measure) -> Array:
         name = str(measure)
         if name not in self._values:
-            raise unknown("measure in this table", name, _near(name, list(self._values)))
+            raise unknown_measure("in this table", name, self._values)
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -71,6 +83,11 @@ class MeasureTable(Mapping[str, Array]):
         with loading(path, FORMAT) as (header, arrays):
             return cls(_numbers(arrays), restored_exactness(header["exactness"], arrays))
 
+    if not TYPE_CHECKING:  # a type checker would take every attribute for known
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name, HINTS)
+
     def __repr__(self) -> str:
         shape = next((tuple(x.shape) for x in self._values.values()), ())
         return f"<MeasureTable: {len(self)} measures, points {shape}>"
@@ -95,15 +112,3 @@ def _named(name: str) -> Measure:
     rule, risk, *roles = name.split(".")
     # Not `Measure.parse`: a loaded table may hold measures of rules that are not registered here.
     return Measure(rule, risk, None if risk == "bayes" else roles[0], roles[-1])
-
-
-def _near(name: str, known: list[str]) -> list[str]:
-    """The known names that may be meant: those of the same rule and risk if there are any, otherwise all."""
-    rule, _, rest = name.lower().partition(".")
-    risk, *roles = rest.split(".")
-    if risk in RISKS:
-        # A single role of a total or excess is taken for both; more than two are cut off.
-        meant = ".".join([rule, risk, *roles[-1:]] if risk == "bayes" else [rule, risk, *roles, *roles][:4])
-        same = [each for each in known if each.startswith(f"{rule}.{risk}.")]
-        return [meant] if meant in known else same or known
-    return known

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from uqprism.arrays import to_numpy
 from uqprism.errors import InvalidValueError, ShapeError
 from uqprism.plots.style import BLUE, GREY, axes_or_new, scaled
 from uqprism.plots.words import ErrorWords
@@ -83,7 +84,7 @@ def error_against_uncertainty(
         bins: how many groups; fewer where there are fewer than 20 points for each.
         ax: axes to draw on; None for a new figure.
     """
-    doubt, wrong = (np.asarray(values, dtype=np.float64).reshape(-1) for values in (uncertainty, error))
+    doubt, wrong = (to_numpy(values).astype(np.float64).reshape(-1) for values in (uncertainty, error))
     if doubt.shape != wrong.shape:
         raise ShapeError(f"uncertainty and error must be of the same points, got {doubt.shape} and {wrong.shape}")
     if bins < 1 or not len(doubt):

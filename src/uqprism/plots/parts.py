@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from uqprism.arrays import to_numpy
 from uqprism.errors import ShapeError
 from uqprism.measures.vocabulary import has_shares
 from uqprism.plots.style import BLACK, BLUE, GREY, PURPLE, RISK_COLOURS, SKY, axes_or_new, edges, scaled
@@ -115,7 +116,7 @@ def sample(aleatoric: Any, epistemic: Any, most: int = DRAWN, *, seed: int = 0) 
 
 
 def _both(aleatoric: Any, epistemic: Any) -> tuple[np.ndarray, np.ndarray]:
-    noise, disagreement = (np.asarray(values, dtype=np.float64).reshape(-1) for values in (aleatoric, epistemic))
+    noise, disagreement = (to_numpy(values).astype(np.float64).reshape(-1) for values in (aleatoric, epistemic))
     if noise.shape != disagreement.shape:
         raise ShapeError(f"aleatoric and epistemic must be of the same points, got {noise.shape} and {disagreement.shape}")
     return noise, disagreement

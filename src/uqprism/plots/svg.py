@@ -12,8 +12,6 @@ import numpy as np
 from uqprism.plots.style import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, RED, SKY, STYLE
 from uqprism.support.optional import require
 
-matplotlib = require("matplotlib", extra="report")
-
 POINTS_PER_INCH = 72.0  # the unit of matplotlib's SVG
 # The colours of figures, and the variables that replace them: a drawing then follows the page from light to dark.
 VARIABLES = {
@@ -48,6 +46,7 @@ def render(draw: Callable[[Any], Any], *, name: str, width: float, height: float
         width: in inches, of 96 pixels on a screen.
         height: in the same inches.
     """
+    matplotlib = require("matplotlib", extra="report")
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(ON_A_PAGE):

@@ -12,6 +12,7 @@ from uqprism.arrays import to_numpy
 from uqprism.errors import InvalidValueError
 from uqprism.evaluation import evaluate
 from uqprism.measures.vocabulary import has_shares, is_square, risk_unit
+from uqprism.plots.words import ErrorWords
 from uqprism.report.subject import Rows, Subject
 from uqprism.tasks.calibration import Calibration, calibration
 from uqprism.tasks.flagging import Flagged, flag
@@ -298,9 +299,13 @@ def _check(subject: Subject) -> None:
     if subject.n_rows > 1:
         scores = as_scores(subject.measures)
         if subject.error is not None:
-            errors_of(subject.error, scores)
+            errors_of(subject.error, scores, may_be_negative=_is_log_score(subject))
     elif not np.isfinite([column[0] for column in subject.measures.values()]).all():
         raise InvalidValueError(f"{subject.title}: the only row has no finite measures")
+
+
+def _is_log_score(subject: Subject) -> bool:
+    return subject.error_words == ErrorWords.of("nll")
 
 
 def _results(
@@ -315,6 +320,8 @@ def _results(
             continue
         progress(task.title.lower())
         arguments |= {name: value for name, value in (("resamples", resamples), ("seed", seed)) if name in task.options}
+        if "may_be_negative" in task.options:
+            arguments["may_be_negative"] = _is_log_score(subject)
         try:
             results[task.name] = task.function(**arguments)
         except InvalidValueError as error:  # such as too few rows: the page says so and goes on

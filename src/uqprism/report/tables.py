@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from uqprism.arrays import to_numpy
 from uqprism.measures.vocabulary import is_square, measure_in_words, risk_unit
 from uqprism.plots.words import ErrorWords, from_set
 from uqprism.report.findings import OOD, SELECTIVE, count_equal, mean_of
@@ -149,7 +150,7 @@ def details(subject: Subject, places: np.ndarray, *, in_columns: bool = True) ->
     if in_columns and subject.ensemble is not None:
         # Only of the rows shown: quantiles of a mixture are found by bisection.
         mixture = subject.ensemble[places].mixture
-        ends = same_decimals(np.concatenate([np.asarray(mixture.quantile(level)) for level in (0.05, 0.95)]).tolist())
+        ends = same_decimals(np.concatenate([to_numpy(mixture.quantile(level)) for level in (0.05, 0.95)]).tolist())
         pairs = zip(ends[: len(places)], ends[len(places) :], strict=True)
         found[head.replace("{}", f"90{SPACE}% interval")] = [f"{low} to {high}" for low, high in pairs]
     if subject.target is not None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from uqprism.arrays import Array, namespace
-from uqprism.errors import ArgumentError
+from uqprism.arrays import Array, is_array, is_traced, is_wrapped, namespace
+from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.families.base import Family
 from uqprism.registry import Registry
+from uqprism.rules.properness import check_proper
 
 if TYPE_CHECKING:
     from uqprism.families.centring import Centring
@@ -89,17 +90,39 @@ class Rule(ABC):
         return f"<rule {self.name}>"
 
 
-def number(argument: str, value: object) -> float:
-    """The value as a float."""
+def check(rule: Rule) -> None:
+    """Refuse a rule under the name of another, and a score that is not proper.
+
+    Raises:
+        InvalidValueError: the name is no text, has dots or is taken; a prediction beats the truth.
+    """
+    name: object = rule.name
+    if not isinstance(name, str) or not name:
+        raise InvalidValueError(f"a rule's name must be text, got {rule.name!r}; the name comes first")
+    if "." in rule.name:  # dots separate the parts of a measure's name
+        raise InvalidValueError(f"rule names must have no dots, got {rule.name!r}; pass another name=")
+    owner = rules.get(rule.name) if rule.name in rules else None
+    if isinstance(owner, type) and not isinstance(rule, owner):
+        raise InvalidValueError(f"the rule name {rule.name!r} is taken by {owner.__name__}; choose another")
+    # The rules of this package are proper, but for functions that a user gives them.
+    if not type(rule).__module__.startswith("uqprism.") or isinstance(rule, ByFunctions):
+        check_proper(rule)
+
+
+def number(argument: str, value: object) -> Any:
+    """The value as a float; an array of one number as it is if it has gradients or its value is not known yet."""
+    given: Any = value
+    if is_array(given) and given.ndim == 0 and (is_traced(value) or is_wrapped(value) or getattr(value, "requires_grad", False)):
+        return value
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise ArgumentError(f"{argument} must be one number, got {value!r}; make one rule for each value") from None
 
 
-def default_name(name: str, value: float, usual: float) -> str:
+def default_name(name: str, value: Any, usual: float) -> str:
     """The plain name for the usual parameter, otherwise a name that includes the value, without dots: quantile_0_9."""
-    return name if value == usual else f"{name}_{value:g}".replace(".", "_")
+    return name if is_array(value) or value == usual else f"{name}_{value:g}".replace(".", "_")
 
 
 def at_least_zero(x: Array) -> Array:
@@ -109,22 +132,28 @@ def at_least_zero(x: Array) -> Array:
     return xp.where(x > 0.0, x, 0.0 * xp.where(x > 0.0, xp.zeros_like(x), x))
 
 
-class ScoreRule(Rule):
-    """A rule given by nothing but its score."""
+class ByFunctions(Rule):
+    """A rule that is made of a user's functions, and is checked when it is made."""
+
+
+class ScoreRule(ByFunctions):
+    """A rule given by nothing but its score, of which lower is better; it is checked to be proper."""
 
     def __init__(self, name: str, score: Callable[[Family, Array], Array]) -> None:
         self.name, self._score = name, score
+        check(self)
 
     def score(self, distribution: Family, y: Array) -> Array:
         """The penalty for predicting `distribution` when `y` happens."""
         return self._score(distribution, y)
 
 
-class EntropyRule(Rule):
+class EntropyRule(ByFunctions):
     """A rule given by a concave entropy H(P) and its supergradient h(P, y): S(P, y) = H(P) + h(P, y) - E_P h(P, Y)."""
 
     def __init__(self, name: str, entropy: Callable[[Family], Array], supergradient: Callable[[Family, Array], Array]) -> None:
         self.name, self._entropy, self._supergradient = name, entropy, supergradient
+        check(self)
 
     def score(self, distribution: Family, y: Array) -> Array:
         """H(P) + h(P, y) - E_P h(P, Y)."""

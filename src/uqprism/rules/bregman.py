@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uqprism.arrays import Array, namespace
 from uqprism.families.base import Family
 from uqprism.families.quadrature import TOLERANCE, gauss_legendre, record
-from uqprism.rules.base import Rule, at_least_zero, rules
+from uqprism.rules.base import ByFunctions, Rule, at_least_zero, check, rules
 
 if TYPE_CHECKING:
     from uqprism.families.centring import Centring
@@ -17,7 +17,7 @@ Function = Callable[[Array], Array]
 
 
 @rules.register("bregman")
-class Bregman(Rule):
+class Bregman(ByFunctions):
     """phi(y) - phi(m) - phi'(m)(y - m) with m the predicted mean; phi = t**2 gives the squared error.
 
     Args:
@@ -39,6 +39,8 @@ class Bregman(Rule):
         name: str = "bregman",
     ) -> None:
         self.phi, self.derivative, self.curvature, self.name = phi, derivative, curvature, name
+        if type(self) is Bregman:  # not again for centred coordinates
+            check(self)
 
     def score(self, distribution: Family, y: Array) -> Array:
         """phi(y) - phi(m) - phi'(m)(y - m)."""

@@ -11,7 +11,7 @@ import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from uqprism.arrays import SQRT_2, Array, namespace
+from uqprism.arrays import SQRT_2, Array, is_array, namespace
 from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family
 from uqprism.families.draws import Draws
@@ -87,7 +87,7 @@ class GaussianKernel(KernelRule):
 
     def __init__(self, bandwidth: float = 1.0, *, name: str | None = None) -> None:
         self.bandwidth: Array = number("bandwidth", bandwidth)
-        if not 0.0 < self.bandwidth < math.inf:
+        if not is_array(self.bandwidth) and not 0.0 < self.bandwidth < math.inf:
             raise InvalidValueError(f"bandwidth must be finite and greater than zero, got {bandwidth}")
         self.name = name or default_name("gaussian_kernel", self.bandwidth, 1.0)
 

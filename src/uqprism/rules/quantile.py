@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uqprism.arrays import Array, constant, namespace
+from uqprism.arrays import Array, constant, is_array, namespace
 from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family
 from uqprism.families.draws import Draws
@@ -25,7 +25,7 @@ class Quantile(Rule):
 
     def __init__(self, level: float = 0.5, *, name: str | None = None) -> None:
         self.level = number("level", level)
-        if not 0.0 < self.level < 1.0:
+        if not is_array(self.level) and not 0.0 < self.level < 1.0:
             raise InvalidValueError(f"level must lie strictly between 0 and 1, got {level}")
         self.name = name or default_name("quantile", self.level, 0.5)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import ArgumentError, InvalidValueError
-from uqprism.registry import unknown
+from uqprism.measures import unknown_measure
 from uqprism.tasks.scores import as_scores
 from uqprism.tasks.task import recommend
 
@@ -85,7 +85,7 @@ def flag(table: Any, share: float = 0.1, *, measure: object = None) -> Flagged:
     if name not in columns:
         if measure is None:
             raise ArgumentError(f"measure= must say which of {len(columns)} columns to go by, since {advised!r} is not there")
-        raise unknown("measure in this table", name, columns)
+        raise unknown_measure("in this table", name, columns)
     values = columns[name]
     count = _whole_rows(share, len(values))
     last = np.partition(values, -count)[-count]  # the whole order is not needed

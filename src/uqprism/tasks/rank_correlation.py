@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
-from uqprism.measures import Measure
-from uqprism.registry import unknown
+from uqprism.measures import Measure, unknown_measure
 from uqprism.support.optional import require
 from uqprism.support.reading import loading
 from uqprism.support.storage import check_ending, write_npz, write_text
@@ -67,7 +66,7 @@ class RankCorrelation:
         wanted = [str(name) for name in names]
         for name in wanted:
             if name not in self._at:
-                raise unknown("measure in this correlation", name, self.names)
+                raise unknown_measure("in this correlation", name, self.names)
         return [self._at[name] for name in wanted]
 
     def order(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import ArgumentError, InvalidValueError
-from uqprism.registry import unknown
+from uqprism.measures import unknown_measure
 from uqprism.support.optional import require
 from uqprism.support.reading import loading
 from uqprism.support.storage import check_ending, write_npz, write_text
@@ -63,7 +63,7 @@ class TaskResult(Mapping[str, float]):
 
     def __getitem__(self, measure: object) -> float:
         if str(measure) not in self.measured:
-            raise unknown("measure in this result", measure, self.measured)
+            raise unknown_measure("in this result", measure, self.measured)
         return self.measured[str(measure)]
 
     def __iter__(self) -> Iterator[str]:

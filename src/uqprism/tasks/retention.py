@@ -250,18 +250,19 @@ class RetentionCurve:
     random: np.ndarray
 
 
-def retention_curve(error: Any, uncertainty: Any, retentions: Any = None) -> RetentionCurve:
+def retention_curve(error: Any, uncertainty: Any, retentions: Any = None, *, may_be_negative: bool = False) -> RetentionCurve:
     """The mean error of the points kept as the most uncertain ones are rejected, with that of the best possible order.
 
     Args:
         error: of each point.
         uncertainty: of each point; equal ones count with their mean error.
         retentions: shares to keep, by default 1 %, 2 %, ... 100 %.
+        may_be_negative: whether errors may be, as log scores are; otherwise a negative one is refused.
     """
     scores = as_scores(uncertainty, "uncertainty")
     if len(scores.names) > 1:
         raise ArgumentError(f"uncertainty must be of one measure, got {len(scores.names)}; selective_prediction takes tables")
-    errors = errors_of(error, scores)
+    errors = errors_of(error, scores, may_be_negative=may_be_negative)
     grid = GRID if retentions is None else resolve_retentions(retentions)
     course = Course.of(errors)
     (column,) = scores.columns.values()

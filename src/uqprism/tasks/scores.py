@@ -9,12 +9,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from uqprism.arrays import is_array, to_numpy
+from uqprism.arrays import check_unmasked, is_array, to_numpy
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
+from uqprism.evaluation import Decomposition, evaluate
+from uqprism.families import Draws
+from uqprism.measures import RISKS, Measure, select_measures
 from uqprism.support.parallel import threads
 
 T = TypeVar("T")
+ROUNDING = 1e-9  # of the largest error: an error that is a difference, such as a CRPS, may be rounded below zero
+WITHOUT_DENSITY = ("crps", "squared_error")
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,14 @@ class Scores:
 
 
 def as_scores(table: Any, argument: str = "table", *, fewest: int = 2) -> Scores:
-    """Columns out of a `MeasureTable`, a mapping of names to arrays, a data frame, or one array of uncertainties."""
+    """Columns out of a `MeasureTable`, a mapping of names to arrays, a data frame, or one array of uncertainties.
+
+    An ensemble stands for its usual measures, and a `Decomposition` for its three risks.
+    """
+    if isinstance(table, EnsemblePrediction):
+        table = evaluate(table, _usual(table))
+    elif isinstance(table, Decomposition):
+        table = {risk: getattr(table, risk) for risk in RISKS}
     given = list(_columns(table, argument))
     # Columns with equal names would replace each other unnoticed; the next lines count them.
     columns = {name: real_numbers(column, title, fewest=fewest) for name, title, column in given}
@@ -67,8 +79,7 @@ def as_scores(table: Any, argument: str = "table", *, fewest: int = 2) -> Scores
 
 def real_numbers(values: Any, argument: str, *, finite: bool = False, fewest: int = 2) -> np.ndarray:
     """Real numbers, at least so many and none NaN, as a flat array."""
-    if np.ma.isMaskedArray(values):
-        raise ArrayTypeError(f"{argument} must not be masked; drop the masked points, everywhere alike")
+    check_unmasked(values, argument)
     if not is_array(values):
         values = np.asarray(values)
     found = to_numpy(values).reshape(-1)
@@ -88,9 +99,16 @@ def real_numbers(values: Any, argument: str, *, finite: bool = False, fewest: in
     return found
 
 
-def errors_of(error: Any, scores: Scores, argument: str = "error") -> np.ndarray:
-    """The error of each point of these scores, finite."""
+def errors_of(error: Any, scores: Scores, argument: str = "error", *, may_be_negative: bool = False) -> np.ndarray:
+    """The error of each point of these scores, finite and, unless it may be, not negative."""
     found = real_numbers(error, argument, finite=True)
+    negative = found < -ROUNDING * np.abs(found).max()
+    if negative.any() and not may_be_negative:
+        first = int(np.argmax(negative))
+        raise InvalidValueError(
+            f"{argument} must not be negative, point {first} is {found[first]:g} ({int(negative.sum())} in all); pass squared or "
+            f"absolute errors, as of up.prediction_error(ensemble, y); for log scores pass may_be_negative=True"
+        )
     if len(found) != scores.n_points:
         raise ShapeError(
             f"{argument} must have one value for each of the table's {scores.n_points} points, got {len(found)}; "
@@ -114,6 +132,12 @@ def with_targets(ensemble: EnsemblePrediction, target: Any) -> tuple[EnsemblePre
     return ensemble.flat(), real_numbers(target, "target", finite=True)
 
 
+def _usual(ensemble: EnsemblePrediction) -> list[Measure]:
+    """The usual measures, for draws those that need no density."""
+    measures = select_measures("usual")
+    return [m for m in measures if not isinstance(ensemble.members, Draws) or m.rule in WITHOUT_DENSITY]
+
+
 def _columns(table: Any, argument: str) -> Iterable[tuple[str, str, Any]]:
     """Names, their titles in an error, and values."""
     if isinstance(table, str):
@@ -122,10 +146,10 @@ def _columns(table: Any, argument: str) -> Iterable[tuple[str, str, Any]]:
         pairs = hasattr(table, "items")  # Arrow and polars tables have none
         columns = table.items() if pairs else [(name, table[name]) for name in getattr(table, "column_names", table.columns)]
         return [(str(name), f"{argument}[{str(name)!r}]", column) for name, column in columns]
-    if hasattr(table, "members"):
-        raise ArgumentError(f"{argument} must be a table of measures, got an ensemble; pass evaluate(ensemble)")
     if isinstance(table, list | tuple) and any(is_table(each) or np.ndim(each) > 0 for each in table):
         raise ArgumentError(f"{argument} must be one table, got a {type(table).__name__} of several; name them in a mapping")
+    if table is None or np.ndim(table) == 0:
+        raise ArgumentError(f"{argument} must be a table of measures, got {table!r}; up.evaluate(ensemble) makes one")
     if np.ndim(table) > 1:
         raise ShapeError(
             f"{argument} must have one axis as uncertainties, got shape {np.shape(table)}; name columns in a mapping"

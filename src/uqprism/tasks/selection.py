@@ -96,6 +96,7 @@ def select_measure(
     same: float = SAME,
     level: float = 0.95,
     margin: float = 0.0,
+    may_be_negative: bool = False,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> ChosenMeasure:
@@ -114,6 +115,7 @@ def select_measure(
         same: measures whose rankings agree to this Kendall tau-b count as one.
         level: of the comparison: how often the truly best measure stays a candidate.
         margin: leads up to this do not count, however certain; with many points any lead is significant.
+        may_be_negative: whether errors may be, as log scores are; otherwise a negative one is refused.
         resamples: of the points, 20 or more.
         seed: of the resamples.
     """
@@ -129,7 +131,7 @@ def select_measure(
             raise InvalidValueError(f"choosing among measures needs {least} {name} or more, got {given_number}")
     how: dict[str, Any] = {"resamples": resamples, "seed": seed} | ({} if metric is None else {"metric": metric})
     if error is not None:
-        result = selective_prediction(scores.columns, error=error, **how)
+        result = selective_prediction(scores.columns, error=error, may_be_negative=may_be_negative, **how)
     else:
         result = ood_detection(scores.columns, ood, **how)
     return choose_among(scores, result, ood=ood, same=same, level=level, margin=margin, seed=seed)
@@ -215,7 +217,7 @@ register(
         title="Choose a measure",
         summary="Choose a measure by your own validation data.",
         reads={"table": "table", "error": "error?", "ood": "tables?"},
-        options=("metric", "margin", "resamples", "seed"),
+        options=("metric", "margin", "may_be_negative", "resamples", "seed"),
         page="choose.md#ask-your-own-data",
         place=0,
     )

@@ -30,6 +30,7 @@ def selective_prediction(
     error: Any,
     metric: str = "prr_paper",
     retentions: Any = None,
+    may_be_negative: bool = False,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> TaskResult:
@@ -50,14 +51,16 @@ def selective_prediction(
         error: of each point, such as `tasks.prediction_error(ensemble, y)`; any numbers of which lower is better.
         metric: the one that counts; the others are in `result.metrics`.
         retentions: for `prr_paper`: shares to average over, by default 0.5, 0.51, ... 1.
+        may_be_negative: whether errors may be, as log scores are; otherwise a negative one is refused.
         resamples: of the points, for spreads and paired comparisons; 0 for none.
         seed: of the resamples.
 
     Raises:
-        InvalidValueError: all errors are equal, so that there is nothing to find; NaN among errors or uncertainties.
+        InvalidValueError: all errors are equal, so that there is nothing to find; NaN among errors or uncertainties; negative
+            errors.
     """
     scores = as_scores(table)
-    errors = errors_of(error, scores)
+    errors = errors_of(error, scores, may_be_negative=may_be_negative)
     chosen = resolve_metric(metric, retentions)
     _check_errors(errors, chosen)
     # Metrics that these errors leave undefined are left out, unless asked for, which is an error.
@@ -121,7 +124,7 @@ register(
         reads={"table": "table", "error": "error"},
         metrics=tuple(METRICS[name] for name in ("prr_paper", "prr", "aurc", "ause", "error_at_90")),
         metric_of=resolve_metric,
-        options=("resamples", "seed"),
+        options=("may_be_negative", "resamples", "seed"),
         section=ReportSection(
             "Does the uncertainty find the errors?",
             "Keep the rows that a measure of uncertainty is sure of and hand the rest to a person or a better model: how much "

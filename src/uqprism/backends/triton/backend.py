@@ -196,7 +196,7 @@ class _Rebuild:
 
     def ensemble(self, mean: torch.Tensor, given: torch.Tensor) -> EnsemblePrediction:
         """The ensemble with these parameters."""
-        return EnsemblePrediction.gaussian(mean=mean, weights=self.weights, check=False, **{self.name: given})
+        return EnsemblePrediction.gaussian(mean=mean, weights=self.weights, member_axis=0, check=False, **{self.name: given})
 
     def values(self, mean: torch.Tensor, given: torch.Tensor) -> list[torch.Tensor]:
         """The measures of one chunk by the reference."""

@@ -65,7 +65,7 @@ class Head(ABC):
 
     def ensemble(self, parameters: dict[str, Tensor]) -> EnsemblePrediction:
         """The ensemble prediction for parameters (members, *points) in the user's units."""
-        return getattr(EnsemblePrediction, self.family)(**parameters)
+        return getattr(EnsemblePrediction, self.family)(**parameters, member_axis=0)
 
 
 def resolve(head: str | Head) -> Head:

@@ -74,7 +74,7 @@ class Evidential(Head):
             return found
         # `as_ensemble` computes in NumPy; tensors go back to the device of the inputs.
         arrays = (torch.from_numpy(x).to(parameters["gamma"].device) for x in (found.members.mean, found.members.scale))
-        return EnsemblePrediction.gaussian(**dict(zip(("mean", "scale"), arrays, strict=True)))
+        return EnsemblePrediction.gaussian(**dict(zip(("mean", "scale"), arrays, strict=True)), member_axis=0)
 
 
 def student_nll(gamma: Tensor, nu: Tensor, alpha: Tensor, beta: Tensor, target: Tensor) -> Tensor:
