@@ -112,8 +112,11 @@ class Places:
     @property
     def narrow(self) -> Flags:
         """Which places (places, points) are too narrow for nodes that are rounded to doubles."""
-        xp = namespace(self.width)
-        return (self.width > 0.0) & (self.width < NARROW * xp.abs(self.location)) & xp.isfinite(self.low)
+        return self.narrow_within(namespace(self.location).abs(self.location))
+
+    def narrow_within(self, distance: Floats) -> Flags:
+        """Which places are too narrow for nodes that are rounded as numbers of this size are."""
+        return (self.width > 0.0) & (self.width < NARROW * distance) & namespace(self.width).isfinite(self.low)
 
 
 def plan(distributions: list[Family], places: Places, low: Floats | None = None, high: Floats | None = None) -> Floats:
@@ -131,7 +134,8 @@ def zones(places: Places) -> list[tuple[Floats, Floats | None, Floats | None]]:
     """The line in zones around narrow places, from left to right: (origin, low, high), relative to the origin."""
     xp = namespace(places.location)
     low, high = xp.min(places.low, axis=0), xp.max(places.high, axis=0)
-    narrow = places.location[xp.any(places.narrow, axis=1)]
+    # Also a narrow place near zero is far from the origin of another zone.
+    narrow = places.location[xp.any(places.narrow_within(high - low), axis=1)]
     origins = xp.sort(xp.minimum(xp.maximum(narrow, low), high), axis=0)
     half = 0.5 * (origins[1:] - origins[:-1])
     # The outer ends are those of what is seen from the origin, where no bound is rounded.
