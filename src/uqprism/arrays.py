@@ -78,10 +78,14 @@ def coerce(**named: Array) -> dict[str, Array]:
     Integers become floats; numbers and lists follow the library of the arrays beside them; of two precisions the wider counts.
 
     Raises:
-        ArrayTypeError: complex or object dtype, masked or sparse arrays, arrays of two libraries, or two devices.
+        ArrayTypeError: complex or object dtype, masked or sparse arrays, arrays of two libraries, two devices, or two orders
+            of named axes.
     """
     for name, x in named.items():
         _check_readable(name, x)
+    orders = {name: tuple(x.dims) for name, x in named.items() if hasattr(x, "dims") and hasattr(x, "coords")}
+    if len(set(orders.values())) > 1:
+        raise ArrayTypeError(f"arguments with named axes must have them in one order, got {orders}; transpose one of them")
     named = {name: _stacked(x) for name, x in named.items()}
     arrays = {name: x for name, x in named.items() if is_array(x)}
     libraries = {name: "torch" if is_torch(x) else "jax" if is_jax(x) else "numpy" for name, x in arrays.items()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -85,6 +87,48 @@ def test_xarray_datasets(chunks: dict[str, int] | None, kind: str, dim: str) -> 
     for name, wanted in expected(given, FEW).items():
         assert found[name].dims == ("lat", "lon")
         np.testing.assert_allclose(found[name].values, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("chunks", [None, {"lat": 2}])
+def test_any_order_of_named_axes_gives_the_same_numbers(chunks: dict[str, int] | None) -> None:
+    """As a Dataset and as arrays, one of which may lack a dimension; land stays NaN, and units and attributes are kept."""
+    given = {name: x.reshape(-1, 4, 5) for name, x in members(20).items()}
+    given["mean"][1, 2, 3] = np.nan
+    mean = xr.DataArray(
+        given["mean"], dims=("member", "lat", "lon"), attrs={"units": "K", "grid_mapping": "crs", "standard_name": "x"}
+    )
+    mean = mean.assign_coords(lat=("lat", np.arange(4.0), {"units": "degrees_north"}))
+    variances = xr.DataArray(given["variance"], dims=mean.dims)
+    for variance in (variances, variances[:, 0, 0]):
+        wide = variance.broadcast_like(mean).values
+        good = {name: np.delete(x.reshape(3, -1), 13, axis=1) for name, x in (("mean", given["mean"]), ("variance", wide))}
+        for order in itertools.permutations(mean.dims):
+            turned = mean.transpose(*order), variance.transpose(*(dim for dim in order[::-1] if dim in variance.dims))
+            pair = turned if chunks is None else tuple(x.chunk({d: n for d, n in chunks.items() if d in x.dims}) for x in turned)
+            data = xr.Dataset({"mean": pair[0], "variance": pair[1]}, attrs={"title": "sea"})
+            for found in (
+                files.evaluate(data, FEW, on_bad="null"),
+                files.evaluate(measures=FEW, mean=pair[0], variance=pair[1], on_bad="null"),
+            ):
+                assert set(found[FEW[0]].dims) == {"lat", "lon"}
+                assert found["lat"].attrs == {"units": "degrees_north"}
+                for name, wanted in expected(good, FEW).items():
+                    values = found[name].transpose("lat", "lon").values
+                    assert np.flatnonzero(np.isnan(values)).tolist() == [13]
+                    np.testing.assert_allclose(np.delete(values.ravel(), 13), wanted, rtol=1e-12)
+            assert found.attrs == {}
+            assert files.evaluate(data, FEW, on_bad="null").attrs == {"title": "sea"}
+    assert found["crps.excess.members.members"].attrs["units"] == "K"
+    squares = files.evaluate(data, "squared_error.bayes.members", on_bad="null")["squared_error.bayes.members"]
+    assert squares.attrs == {"grid_mapping": "crs", "long_name": "noise, squared error", "units": "K²"}
+
+
+def test_arrays_with_named_axes_must_agree() -> None:
+    mean = xr.DataArray(np.ones((2, 3)), dims=("member", "lat"), coords={"lat": [1, 2, 3]})
+    with pytest.raises(InvalidValueError, match="mean and scale must have the same coordinates"):
+        files.evaluate(mean=mean, scale=mean.assign_coords(lat=[1, 2, 4]))
+    with pytest.raises(ArgumentError, match="scale is ndarray"):
+        files.evaluate(mean=mean, scale=mean.values)
 
 
 X = np.ones((2, 3))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 
 from uqprism.arrays import Array, coerce, is_array, namespace
 from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.labelled import by_name, is_labelled
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 
 SAMPLE_NAMES = ("chain", "draw", "sample")
@@ -31,8 +31,6 @@ def from_draws(
         draw_axis: the axis of the draws.
         check: whether to check the values.
     """
-    if _is_labelled(draws):
-        draws, member_axis = _with_draws_second(draws), 0
     return EnsemblePrediction.samples(draws, weights=weights, member_axis=member_axis, draw_axis=draw_axis, check=check)
 
 
@@ -66,10 +64,13 @@ def from_posterior(
             f"give exactly one of scale and variance, the noise of each draw; got {'both' if noise else 'neither'}"
         )
     named = {"mean": mean, **noise}
-    if any(_is_labelled(x) for x in named.values()):
+    if any(is_labelled(x) for x in named.values()):
         if sample_dims is not None:
             raise ArgumentError(f"sample_dims is for arrays without names; a DataArray names its draws {', '.join(SAMPLE_NAMES)}")
-        named, sample_dims = _unlabelled(named)
+        drawn = [dim for dim in SAMPLE_NAMES if dim in getattr(mean, "dims", ())]
+        if is_labelled(mean) and not drawn:
+            raise ShapeError(f"mean must have a dimension called {' or '.join(SAMPLE_NAMES)}, got {tuple(mean.dims)}; rename one")
+        named, sample_dims = by_name(named, drawn), len(drawn)
     members = _members(coerce(**named), 1 if sample_dims is None else sample_dims)
     if weights is not None:
         weights = _flat(weights)
@@ -83,7 +84,7 @@ def from_posterior(
 
 def _flat(weights: Array) -> Array:
     """One weight for each draw, chain after chain."""
-    if _is_labelled(weights):
+    if is_labelled(weights):
         # In the order in which `_members` joins chains.
         weights = weights.transpose(*(name for name in SAMPLE_NAMES if name in weights.dims)).values
     return weights.reshape(-1) if is_array(weights) else np.ravel(weights)
@@ -112,49 +113,3 @@ def _members(named: dict[str, Array], sample_dims: int) -> dict[str, Array]:
         wide = x if x.ndim == len(shape) or not x.ndim else xp.reshape(x, (*samples, *(1,) * len(points)))
         members[name] = xp.reshape(xp.broadcast_to(wide, shape), (-1, *points))
     return members
-
-
-def _with_draws_second(draws: Any) -> Array:
-    """The values of a DataArray as (members, draws, *points)."""
-    drawn = [name for name in ("draw", "sample") if name in draws.dims]
-    members = [name for name in ("member", "chain") if name in draws.dims]
-    if len(drawn) != 1 or len(members) > 1:
-        raise ShapeError(
-            "draws must have one dimension called draw or sample, and at most one called member or chain, got "
-            f"{tuple(draws.dims)}; rename or stack them"
-        )
-    values = draws.transpose(*members, *drawn, ...).values
-    return values if members else values[None]
-
-
-def _is_labelled(x: Any) -> bool:
-    # Only a program that has imported xarray can pass a DataArray, so the import is not paid here.
-    xarray = sys.modules.get("xarray")
-    return xarray is not None and isinstance(x, xarray.DataArray)
-
-
-def _unlabelled(named: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """Plain arrays with the axes of the draws first, and how many those are."""
-    import xarray
-
-    mean = named["mean"]
-    if not _is_labelled(mean) or not all(_is_labelled(x) or np.ndim(x) == 0 for x in named.values()):
-        kinds = ", ".join(f"{name} is {type(x).__name__}" for name, x in named.items())
-        raise ArgumentError(f"next to a DataArray, the other must be one too, or a number: {kinds}")
-    draws = [name for name in SAMPLE_NAMES if name in mean.dims]
-    if not draws:
-        raise ShapeError(f"mean must have a dimension called {' or '.join(SAMPLE_NAMES)}, got {tuple(mean.dims)}; rename one")
-    order = (*draws, *(dim for dim in mean.dims if dim not in draws))
-    values = {}
-    for name, x in named.items():
-        if not _is_labelled(x):
-            values[name] = x
-            continue
-        if not set(x.dims) <= set(order):
-            raise ShapeError(f"{name} must have no other dimensions than mean, {order}, got {tuple(x.dims)}")
-        try:
-            aligned = xarray.align(mean, x, join="exact", copy=False)[1]  # any other join would drop points silently
-        except ValueError as error:
-            raise ShapeError(f"{name} must have the coordinates of mean; {error}") from None
-        values[name] = aligned.broadcast_like(mean).transpose(*order).values
-    return values, len(draws)

@@ -13,6 +13,7 @@ import numpy as np
 from uqprism.arrays import Array, coerce, is_traced, is_wrapped, namespace, to_numpy, working
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.ensemble.columns import NO_COLUMNS, column_name
+from uqprism.ensemble.labelled import draws_second, is_labelled, members_first
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError, warn
 from uqprism.families import Draws, Family, Gaussian, Laplace, Logistic, Mixture, StudentT, families
 from uqprism.families.base import as_weights, check_weights, mixing_weights, prepare
@@ -46,7 +47,8 @@ class EnsemblePrediction:
     Build it with `gaussian`, `natural`, `laplace`, `logistic`, `student_t` or `samples`; the functions `uqprism.from_frame`,
     `from_model`, `from_torch`, `from_draws` and `from_posterior` build it from tables and from other libraries' models and
     draws. Arrays are (members, *points), or have the members along `member_axis`; NumPy, PyTorch and JAX arrays are kept as they
-    are, lists and tables become NumPy. Values are checked once, here; `check=False` skips that.
+    are, lists and tables become NumPy. Of an `xarray.DataArray` the dimensions decide, in any order: the members are along
+    `member`, or the dimension that `member_axis` names. Values are checked once, here; `check=False` skips that.
 
     Attributes:
         members: the distributions, with a batch of (members, *points).
@@ -77,7 +79,7 @@ class EnsemblePrediction:
         variance: Array = None,
         scale: Array = None,
         weights: Array = None,
-        member_axis: int | None = None,
+        member_axis: int | str | None = None,
         check: bool = True,
     ) -> EnsemblePrediction:
         """Gaussian members with this mean and either variance or scale (standard deviation)."""
@@ -87,7 +89,7 @@ class EnsemblePrediction:
     @classmethod
     @named_arguments()
     def natural(
-        cls, *, eta1: Array, eta2: Array, weights: Array = None, member_axis: int | None = None, check: bool = True
+        cls, *, eta1: Array, eta2: Array, weights: Array = None, member_axis: int | str | None = None, check: bool = True
     ) -> EnsemblePrediction:
         """Gaussian members by natural parameters: eta1 = mean / variance and eta2 = -1 / (2 variance), which is negative."""
         given = _arrays(member_axis, eta1=eta1, eta2=eta2)
@@ -98,7 +100,7 @@ class EnsemblePrediction:
     @classmethod
     @named_arguments(deviation="the standard deviation divided by sqrt(2)")
     def laplace(
-        cls, *, location: Array, scale: Array, weights: Array = None, member_axis: int | None = None, check: bool = True
+        cls, *, location: Array, scale: Array, weights: Array = None, member_axis: int | str | None = None, check: bool = True
     ) -> EnsemblePrediction:
         """Laplace members; the scale is the mean absolute deviation, not the standard deviation."""
         return cls(Laplace(**_arrays(member_axis, location=location, scale=scale), check=check), weights, check=check)
@@ -106,7 +108,7 @@ class EnsemblePrediction:
     @classmethod
     @named_arguments(deviation="the standard deviation times sqrt(3) / pi")
     def logistic(
-        cls, *, location: Array, scale: Array, weights: Array = None, member_axis: int | None = None, check: bool = True
+        cls, *, location: Array, scale: Array, weights: Array = None, member_axis: int | str | None = None, check: bool = True
     ) -> EnsemblePrediction:
         """Logistic members."""
         return cls(Logistic(**_arrays(member_axis, location=location, scale=scale), check=check), weights, check=check)
@@ -120,7 +122,7 @@ class EnsemblePrediction:
         scale: Array,
         df: Array = None,
         weights: Array = None,
-        member_axis: int | None = None,
+        member_axis: int | str | None = None,
         check: bool = True,
     ) -> EnsemblePrediction:
         """Student t members; `df` are their degrees of freedom, one number or an array like the others."""
@@ -132,14 +134,16 @@ class EnsemblePrediction:
     @classmethod
     @named_arguments()
     def samples(
-        cls, draws: Array, *, weights: Array = None, member_axis: int | None = None, draw_axis: int = 1, check: bool = True
+        cls, draws: Array, *, weights: Array = None, member_axis: int | str | None = None, draw_axis: int = 1, check: bool = True
     ) -> EnsemblePrediction:
         """Members given by draws of the target, (members, draws, *points), or with other axes for members and draws.
 
         Each draw is a value that the target might take. For draws of a model's parameters, each of which gives a distribution,
         use `uqprism.from_posterior`.
         """
-        draws = coerce(draws=draws)["draws"]
+        if is_labelled(draws):
+            draws, member_axis, draw_axis = draws_second(draws), 0, 1
+        member_axis, draws = _number(member_axis), coerce(draws=draws)["draws"]
         first = member_axis or 0
         if draws.ndim < 2:
             raise ShapeError(f"draws must have axes (members, draws, *points), got shape {tuple(draws.shape)}")
@@ -354,7 +358,7 @@ def _restored(family: type[Family], arrays: dict[str, Array], *, check: bool = F
     return members
 
 
-def _arrays(member_axis: int | None, **given: Array) -> dict[str, Array]:
+def _arrays(member_axis: int | str | None, **given: Array) -> dict[str, Array]:
     """The arguments that were given, as arrays with the members first."""
     required = next(iter(given))
     if given[required] is None:
@@ -365,7 +369,10 @@ def _arrays(member_axis: int | None, **given: Array) -> dict[str, Array]:
                 f"{name} must be an array with the members first, got a {type(x).__name__}; up.from_frame reads a table "
                 f"with all columns; else give {name}.to_numpy().T"
             )
-    arrays = coerce(**{name: x for name, x in given.items() if x is not None})
+    given = {name: x for name, x in given.items() if x is not None}
+    if any(is_labelled(x) for x in given.values()):
+        given, member_axis = members_first(given, member_axis), 0
+    member_axis, arrays = _number(member_axis), coerce(**given)
     first = arrays[required]
     if first.ndim and not -first.ndim <= (member_axis or 0) < first.ndim:
         raise ShapeError(f"member_axis {member_axis} is not an axis of {required} with shape {tuple(first.shape)}")
@@ -375,6 +382,13 @@ def _arrays(member_axis: int | None, **given: Array) -> dict[str, Array]:
     shape = tuple(moved[required].shape)
     _check_orientation(required, shape, member_axis, depth=1)
     return {name: _with_all_axes(name, x, shape) for name, x in moved.items()}
+
+
+def _number(member_axis: int | str | None) -> int | None:
+    """The axis of arrays without names."""
+    if isinstance(member_axis, str):
+        raise ArgumentError(f"member_axis {member_axis!r} is for arrays with named axes; give the number of the axis")
+    return member_axis
 
 
 def _with_all_axes(name: str, x: Array, shape: tuple[int, ...]) -> Array:

@@ -12,9 +12,11 @@ import numpy as np
 from uqprism import evaluation as core
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.columns import Columns, ColumnsLike, Layout, resolve
+from uqprism.ensemble.labelled import is_labelled
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
 from uqprism.files.values import good_rows
 from uqprism.measures import Measure, MeasuresLike, select_measures
+from uqprism.measures.vocabulary import measure_in_words, risk_unit
 from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.support.parallel import limited_to
@@ -38,10 +40,12 @@ def evaluate(
 
     Args:
         data: a Dask or pandas DataFrame with member columns; the result has a column per measure in their place. Or an
-            `xarray.Dataset` with variables mean and variance or scale; the result is a Dataset with a variable per measure and
-            the same coordinates.
+            `xarray.Dataset` with variables mean and variance or scale, whose dimensions may have any order; the result is a
+            Dataset with a variable per measure, the same coordinates and attributes. If the mean has the attribute `units`, each
+            measure has its own.
         measures: as for `score`; all of them are computed in one pass over a chunk.
-        mean: without `data`: a Dask array (members, *points); the result is a dict of Dask arrays (*points).
+        mean: without `data`: a Dask array (members, *points); the result is a dict of Dask arrays (*points). Or DataArrays,
+            which count as a Dataset.
         variance: the variances, an array like `mean`; or pass `scale`.
         scale: the standard deviations, an array like `mean`.
         weights: one per member, with sum one; by default equal.
@@ -59,6 +63,9 @@ def evaluate(
         raise ArgumentError(str(unknown("on_bad", on_bad, ("error", "null"))))
     shared = None if weights is None else tuple(float(weight) for weight in weights)
     how = _How(tuple(select_measures(measures, default="usual")), shared, on_bad)
+    if any(is_labelled(x) for x in (mean, variance, scale)) and data is None:
+        given = {name: x for name, x in (("mean", mean), ("variance", variance), ("scale", scale)) if x is not None}
+        return _dataset(_one_dataset(given), how, member_dim)
     if data is None:
         return _arrays(mean, variance, scale, how)
     if mean is not None or variance is not None or scale is not None:
@@ -197,4 +204,26 @@ def _dataset(data: Any, how: _How, member_dim: str) -> Any:
         found = how.measures(mean.data, spread.data, kinds[0])
         values = {measure.name: x for measure, x in zip(how.wanted, found, strict=True)}
     like = mean.isel({member_dim: 0}, drop=True)
-    return xarray.Dataset({name: (like.dims, x) for name, x in values.items()}, coords=like.coords, attrs=data.attrs)
+    variables = {measure.name: (like.dims, values[measure.name], _attributes(measure, mean.attrs)) for measure in how.wanted}
+    return xarray.Dataset(variables, coords=like.coords, attrs=data.attrs)
+
+
+def _one_dataset(given: dict[str, Any]) -> Any:
+    """A Dataset of arrays with named axes, whose coordinates must be equal."""
+    xarray = require("xarray", extra="scale")
+    if not all(is_labelled(x) for x in given.values()):
+        kinds = ", ".join(f"{name} is {type(x).__name__}" for name, x in given.items())
+        raise ArgumentError(f"next to a DataArray, the other must be one too: {kinds}")
+    try:
+        aligned = xarray.align(*given.values(), join="exact", copy=False)  # any other join would leave points without values
+    except ValueError as error:
+        raise InvalidValueError(f"{' and '.join(given)} must have the same coordinates; {error}") from None
+    return xarray.Dataset(dict(zip(given, aligned, strict=True)))
+
+
+def _attributes(measure: Measure, given: dict[str, Any]) -> dict[str, Any]:
+    """What describes a measure of a mean with these attributes."""
+    words = {"long_name": measure_in_words(measure.name), "units": risk_unit(measure.rule, str(given.get("units", "")))}
+    # Where the grid is described stays true; the mean's names and valid ranges do not.
+    kept = {name: given[name] for name in ("grid_mapping",) if name in given}
+    return {**kept, **{name: text for name, text in words.items() if text and ("units" in given or name != "units")}}
