@@ -9,7 +9,7 @@ from uqprism.ensemble import EnsemblePrediction, approximations
 from uqprism.ensemble.evidential import EvidentialPrediction
 from uqprism.errors import UqprismError
 from uqprism.evaluation import Decomposition, decompose, evaluate
-from uqprism.families import Draws, Gaussian, Laplace, Logistic, Mixture, StudentT
+from uqprism.families import Draws, Gaussian, Histogram, Laplace, Logistic, Mixture, Quantiles, StudentT
 from uqprism.families.quadrature import Exactness
 from uqprism.measures import Measure, MeasureTable, catalogue
 from uqprism.support.versions import __version__
@@ -89,11 +89,13 @@ __all__ = [
     "Exactness",
     "Flagged",
     "Gaussian",
+    "Histogram",
     "Laplace",
     "Logistic",
     "Measure",
     "MeasureTable",
     "Mixture",
+    "Quantiles",
     "RankCorrelation",
     "StudentT",
     "TaskResult",

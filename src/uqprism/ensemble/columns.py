@@ -18,12 +18,18 @@ ColumnsLike = str | Sequence[str] | None
 
 PATTERN = "{parameter}_{{i}}"  # the default columns of a parameter, one per member
 LONGEST_NUMBER = 18  # digits of the number of a member
-NO_COLUMNS = "members given by draws have no table form; use EnsemblePrediction.save and load"
+IN_LISTS = {"draws", "histogram", "quantiles"}  # families of more than one number per parameter, member and point
 LIKELY = {  # usual names of members' columns
     "mean": ("mean", "mu", "pred", "prediction", "loc", "yhat"),
     "variance": ("variance", "var", "sigma2", "sigma_squared"),
     "scale": ("scale", "std", "sigma", "sd", "stdev", "standard_deviation"),
 }
+
+
+def no_columns(family: str) -> ArgumentError:
+    """The error for members of a family that no columns hold."""
+    given = {"histogram": "bars"}.get(family, family)
+    return ArgumentError(f"members given by {given} have no table form; use EnsemblePrediction.save and load")
 
 
 class NoMembersError(InvalidValueError):
@@ -73,14 +79,14 @@ def member_columns(
     """
     check_unique(names, where)
     # Gaussian members may have columns of any name, and draws have no table form.
-    known = {name: each.parameters for name, each in families.items() if name not in {"gaussian", "draws"}}
+    known = {name: each.parameters for name, each in families.items() if name not in {"gaussian", *IN_LISTS}}
     if family is None:
         family = "gaussian" if columns != Columns() else _recognised(known, names, where)
     if family == "gaussian":
         layout = resolve(columns, names, where)
         return family, {"mean": layout.mean, layout.kind: layout.spread}
     if family not in known:
-        raise unknown("family", family, ["gaussian", *known]) if family != "draws" else ArgumentError(NO_COLUMNS)
+        raise unknown("family", family, ["gaussian", *known]) if family not in IN_LISTS else no_columns(family)
     if columns != Columns():
         raise ArgumentError(
             f"mean_columns, variance_columns and scale_columns are for Gaussian members, not {family} ones, whose columns are "

@@ -60,14 +60,15 @@ def members_first(named: Mapping[str, Any], member_axis: int | str | None) -> di
     return by_name(named, [str(dim)])
 
 
-def draws_second(draws: Any) -> Any:
-    """The values of a DataArray of draws of the target as (members, draws, *points)."""
-    drawn = [name for name in ("draw", "sample") if name in draws.dims]
-    members = [name for name in (MEMBERS, "chain") if name in draws.dims]
-    if len(drawn) != 1 or len(members) > 1:
+def inner_second(name: str, x: Any, inner: Sequence[str], member_axis: int | str | None) -> Any:
+    """The values of a DataArray as (members, draws, *points), or with bars or levels, which `inner` may be called, for draws."""
+    found = [dim for dim in inner if dim in x.dims]
+    wanted = (member_axis,) if isinstance(member_axis, str) else (MEMBERS, *(["chain"] if name == "draws" else []))
+    members = [dim for dim in wanted if dim in x.dims]
+    if len(found) != 1 or len(members) > 1 or (isinstance(member_axis, str) and not members):
         raise ShapeError(
-            "draws must have one dimension called draw or sample, and at most one called member or chain, got "
-            f"{tuple(draws.dims)}; rename or stack them"
+            f"{name} must have one dimension called {' or '.join(inner)}, and at most one called {' or '.join(wanted)}, got "
+            f"{tuple(x.dims)}; rename or stack them"
         )
-    values = draws.transpose(*members, *drawn, ...).values
+    values = x.transpose(*members, *found, ...).values
     return values if members else values[None]

@@ -12,11 +12,13 @@ import numpy as np
 
 from uqprism.arrays import Array, coerce, is_traced, is_wrapped, namespace, to_numpy, working
 from uqprism.ensemble.approximations import CentredEnsemble
-from uqprism.ensemble.columns import NO_COLUMNS, column_name
-from uqprism.ensemble.labelled import draws_second, is_labelled, members_first
-from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError, warn
-from uqprism.families import Draws, Family, Gaussian, Laplace, Logistic, Mixture, StudentT, families
+from uqprism.ensemble.columns import IN_LISTS, column_name, no_columns
+from uqprism.ensemble.given import with_inner_second, with_members_first
+from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
+from uqprism.families import Draws, Family, Gaussian, Histogram, Laplace, Logistic, Mixture, Quantiles, StudentT, families
 from uqprism.families.base import as_weights, check_weights, mixing_weights, prepare
+from uqprism.families.histogram import Outer
+from uqprism.families.quantiles import Tails
 from uqprism.support.optional import require
 from uqprism.support.reading import loading
 from uqprism.support.storage import write_npz
@@ -24,7 +26,6 @@ from uqprism.support.tables import data_frame
 from uqprism.synonyms import CENTRES, DEVIATIONS, VARIANCES, named_arguments, no_attribute
 
 FORMAT = "uqprism.EnsemblePrediction"
-MANY_MEMBERS = 100  # so many models for fewer points are rather points for few models
 
 
 BUILD = "for arrays use EnsemblePrediction.gaussian(mean=, variance=) or another constructor"
@@ -44,11 +45,12 @@ HINTS = {  # what is tried on an ensemble, and the line to type
 class EnsemblePrediction:
     """The predictions of several models for the same points, as distributions of one family.
 
-    Build it with `gaussian`, `natural`, `laplace`, `logistic`, `student_t` or `samples`; the functions `uqprism.from_frame`,
-    `from_model`, `from_torch`, `from_draws` and `from_posterior` build it from tables and from other libraries' models and
-    draws. Arrays are (members, *points), or have the members along `member_axis`; NumPy, PyTorch and JAX arrays are kept as they
-    are, lists and tables become NumPy. Of an `xarray.DataArray` the dimensions decide, in any order: the members are along
-    `member`, or the dimension that `member_axis` names. Values are checked once, here; `check=False` skips that.
+    Build it with `gaussian`, `natural`, `laplace`, `logistic`, `student_t`, `samples`, `histogram` or `quantiles`; the functions
+    `uqprism.from_frame`, `from_model`, `from_torch`, `from_draws` and `from_posterior` build it from tables and from other
+    libraries' models and draws. Arrays are (members, *points), or have the members along `member_axis`; NumPy, PyTorch and JAX
+    arrays are kept as they are, lists and tables become NumPy. Of an `xarray.DataArray` the dimensions decide, in any order: the
+    members are along `member`, or the dimension that `member_axis` names. Values are checked once, here; `check=False` skips
+    that.
 
     Attributes:
         members: the distributions, with a batch of (members, *points).
@@ -83,7 +85,7 @@ class EnsemblePrediction:
         check: bool = True,
     ) -> EnsemblePrediction:
         """Gaussian members with this mean and either variance or scale (standard deviation)."""
-        given = _arrays(member_axis, mean=mean, variance=variance, scale=scale)
+        given = with_members_first(member_axis, mean=mean, variance=variance, scale=scale)
         return cls(Gaussian(**given, check=check), weights, check=check)
 
     @classmethod
@@ -92,7 +94,7 @@ class EnsemblePrediction:
         cls, *, eta1: Array, eta2: Array, weights: Array = None, member_axis: int | str | None = None, check: bool = True
     ) -> EnsemblePrediction:
         """Gaussian members by natural parameters: eta1 = mean / variance and eta2 = -1 / (2 variance), which is negative."""
-        given = _arrays(member_axis, eta1=eta1, eta2=eta2)
+        given = with_members_first(member_axis, eta1=eta1, eta2=eta2)
         given = prepare({"eta1": "location", "eta2": "negative"}, check, **given)
         variance = -0.5 / given["eta2"]
         return cls(Gaussian(mean=given["eta1"] * variance, variance=variance, check=check), weights, check=check)
@@ -103,7 +105,7 @@ class EnsemblePrediction:
         cls, *, location: Array, scale: Array, weights: Array = None, member_axis: int | str | None = None, check: bool = True
     ) -> EnsemblePrediction:
         """Laplace members; the scale is the mean absolute deviation, not the standard deviation."""
-        return cls(Laplace(**_arrays(member_axis, location=location, scale=scale), check=check), weights, check=check)
+        return cls(Laplace(**with_members_first(member_axis, location=location, scale=scale), check=check), weights, check=check)
 
     @classmethod
     @named_arguments(deviation="the standard deviation times sqrt(3) / pi")
@@ -111,7 +113,7 @@ class EnsemblePrediction:
         cls, *, location: Array, scale: Array, weights: Array = None, member_axis: int | str | None = None, check: bool = True
     ) -> EnsemblePrediction:
         """Logistic members."""
-        return cls(Logistic(**_arrays(member_axis, location=location, scale=scale), check=check), weights, check=check)
+        return cls(Logistic(**with_members_first(member_axis, location=location, scale=scale), check=check), weights, check=check)
 
     @classmethod
     @named_arguments(deviation="the standard deviation times sqrt(1 - 2 / df)")
@@ -128,7 +130,7 @@ class EnsemblePrediction:
         """Student t members; `df` are their degrees of freedom, one number or an array like the others."""
         if df is None:
             raise ArgumentError("df, the degrees of freedom, must be given")
-        given = _arrays(member_axis, location=location, scale=scale, df=df)
+        given = with_members_first(member_axis, location=location, scale=scale, df=df)
         return cls(StudentT(**given, check=check), weights, check=check)
 
     @classmethod
@@ -141,20 +143,53 @@ class EnsemblePrediction:
         Each draw is a value that the target might take. For draws of a model's parameters, each of which gives a distribution,
         use `uqprism.from_posterior`.
         """
-        if is_labelled(draws):
-            draws, member_axis, draw_axis = draws_second(draws), 0, 1
-        member_axis, draws = _number(member_axis), coerce(draws=draws)["draws"]
-        first = member_axis or 0
-        if draws.ndim < 2:
-            raise ShapeError(f"draws must have axes (members, draws, *points), got shape {tuple(draws.shape)}")
-        for name, axis in (("member_axis", first), ("draw_axis", draw_axis)):
-            if not -draws.ndim <= axis < draws.ndim:
-                raise ShapeError(f"{name} {axis} is not an axis of draws with shape {tuple(draws.shape)}")
-        if first % draws.ndim == draw_axis % draws.ndim:
-            raise ShapeError(f"member_axis and draw_axis must differ, both are {first}")
-        draws = namespace(draws).moveaxis(draws, (draw_axis, first), (0, 1))
-        _check_orientation("draws", (draws.shape[1], draws.shape[0], *draws.shape[2:]), member_axis, depth=2)
+        draws, _ = with_inner_second("draws", draws, member_axis, ("draw_axis", draw_axis))
         return cls(Draws(draws, check=check), weights, check=check)
+
+    @classmethod
+    def histogram(
+        cls,
+        *,
+        edges: Array,
+        probabilities: Array,
+        outer: Outer | None = None,
+        weights: Array = None,
+        member_axis: int | str | None = None,
+        bar_axis: int = 1,
+        check: bool = True,
+    ) -> EnsemblePrediction:
+        """Members given by bars: probabilities (members, bars, *points), or with other axes for members and bars.
+
+        The edges are (bars + 1,), (bars + 1, *points), or with as many axes as the probabilities where members have their own.
+        `outer` makes tails without end of the two outermost bars, see `uqprism.families.Histogram`.
+        """
+        bars, first = with_inner_second("probabilities", probabilities, member_axis, ("bar_axis", bar_axis))
+        edges = coerce(edges=edges, probabilities=bars)["edges"]
+        if edges.ndim == bars.ndim:
+            edges = namespace(edges).moveaxis(edges, (bar_axis, first), (0, 1))
+        elif edges.ndim > 1:
+            edges = edges[:, None]
+        return cls(Histogram(edges, bars, outer=outer, check=check), weights, check=check)
+
+    @classmethod
+    def quantiles(
+        cls,
+        *,
+        levels: Array,
+        values: Array,
+        tails: Tails = "exponential",
+        weights: Array = None,
+        member_axis: int | str | None = None,
+        level_axis: int = 1,
+        check: bool = True,
+    ) -> EnsemblePrediction:
+        """Members given by quantiles: values (members, levels, *points), or with other axes for members and levels.
+
+        `levels` are the probabilities of values up to these. Between the values the distribution function is linear; what lies
+        outside them follows from `tails`, see `uqprism.families.Quantiles`. Values that cross are sorted, with a warning.
+        """
+        values, _ = with_inner_second("values", values, member_axis, ("level_axis", level_axis))
+        return cls(Quantiles(levels, values, tails=tails, check=check), weights, check=check)
 
     if not TYPE_CHECKING:  # a type checker would take every attribute for known
 
@@ -226,7 +261,7 @@ class EnsemblePrediction:
         if not predictions:
             raise ArgumentError("predictions must hold at least one EnsemblePrediction, got none")
         first = predictions[0]
-        names = _stored_parameters(first.members)
+        _storable(first.members)
         if not -len(first.points_shape) <= axis < len(first.points_shape):
             raise ShapeError(f"axis {axis} is not an axis of the points, whose shape is {first.points_shape}")
         axis %= len(first.points_shape)
@@ -235,18 +270,10 @@ class EnsemblePrediction:
                 raise ShapeError(f"predictions must agree in family and members: {first!r} and {other!r} do not")
             if not _same_weights(first.weights, other.weights):
                 raise InvalidValueError("predictions must have the same member weights")
-            if _stored_parameters(other.members) != names:
-                raise ArgumentError("predictions must all be given by variance, or all by scale")
             around = [shape[:axis] + shape[axis + 1 :] for shape in (first.points_shape, other.points_shape)]
             if around[0] != around[1]:
                 raise ShapeError(f"points must agree but for axis {axis}, got {first.points_shape} and {other.points_shape}")
-        depth = len(first.members.batch_shape)
-
-        def joined(name: str) -> Array:
-            parts = [getattr(p.members, name) for p in predictions]
-            return namespace(parts[0]).concat(parts, axis=parts[0].ndim - depth + 1 + axis)
-
-        members = _restored(type(first.members), {name: joined(name) for name in names})
+        members = type(first.members).joined([p.members for p in predictions], 1 + axis)
         return EnsemblePrediction(members, first.weights, check=False)
 
     # Approximations ---------------------------------------------------------------------------------------------------
@@ -287,12 +314,14 @@ class EnsemblePrediction:
     # Files ------------------------------------------------------------------------------------------------------------
 
     def _header(self) -> dict[str, Any]:
-        return {"family": self.members.name, "parameters": _stored_parameters(self.members)}
+        members = _storable(self.members)
+        header = {"family": members.name, "parameters": list(members.stored())}
+        return {**header, "options": members.options()} if members.options() else header
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz file with a JSON header; `load` reads it back. A failed write leaves no file."""
         header = self._header()
-        arrays = {n: to_numpy(getattr(self.members, n)) for n in header["parameters"]}
+        arrays = {name: to_numpy(x) for name, x in self.members.stored().items()}
         if self.weights is not None:
             arrays["member_weights"] = to_numpy(self.weights)
         write_npz(path, FORMAT, header, arrays)
@@ -302,7 +331,8 @@ class EnsemblePrediction:
         """Read what `save` wrote, as NumPy arrays. Values are checked as when an ensemble is made; `check=False` skips that."""
         with loading(path, FORMAT) as (header, arrays):
             weights = arrays.pop("member_weights", None)
-            return cls(_restored(families.get(header["family"]), arrays, check=check), weights, check=check)
+            family, options = families.get(header["family"]), header.get("options", {})
+            return cls(family.restored(arrays, options, check=check), weights, check=check)
 
     def to_pandas(self, index: Any = None) -> Any:
         """A `pandas.DataFrame` with a column per parameter and member (`mean_0`, `scale_0`, ...) and a row per point.
@@ -319,10 +349,10 @@ class EnsemblePrediction:
         return pyarrow.table(self._columns()).replace_schema_metadata({FORMAT: json.dumps(header)})
 
     def _columns(self) -> dict[str, Array]:
-        if isinstance(self.members, Draws):
-            raise ArgumentError(NO_COLUMNS)
+        if self.members.name in IN_LISTS:
+            raise no_columns(self.members.name)
         flat = self.flat().members
-        columns = {"variance" if n == "given_variance" else n: getattr(flat, n) for n in _stored_parameters(self.members)}
+        columns = {name.removeprefix("given_"): x for name, x in _storable(flat).stored().items()}
         return {column_name(n, i): to_numpy(x)[i] for n, x in columns.items() for i in range(self.n_members)}
 
     def __repr__(self) -> str:
@@ -330,92 +360,10 @@ class EnsemblePrediction:
         return f"<EnsemblePrediction: {self.n_members} {self.members.name} members, {points} points>"
 
 
-def _stored_parameters(members: Family) -> list[str]:
-    """The parameters that define the members; of scale and variance, the one that was given."""
+def _storable(members: Family) -> Family:
     if members.name not in families:
         raise ArgumentError(f"{members.name} members cannot be stored or joined; the families that can are {families.names()}")
-    # `deviation` belongs to a centred ensemble and is formed anew from these.
-    given = [n for n in members.parameters if n != "deviation" and getattr(members, n) is not None]
-    return [n for n in given if not (n == "scale" and "given_variance" in given)]
-
-
-def _restored(family: type[Family], arrays: dict[str, Array], *, check: bool = False) -> Family:
-    """Members with exactly these stored parameters."""
-    spread = {"scale", "given_variance"} if family is Gaussian else set()
-    needed = {*family.parameters} - {"deviation"} - spread
-    if not needed <= arrays.keys() <= needed | spread or len(spread & arrays.keys()) != bool(spread):
-        raise InvalidValueError(f"{family.name} members need the arrays {', '.join(family.parameters)}, got {', '.join(arrays)}")
-    kinds = {name: "location" if family is Draws else kind for name, kind in family.parameters.items()}  # a weight may be 0
-    shapes = {name: x.shape for name, x in prepare(kinds, check, **arrays).items()}
-    if any(x.shape != shapes[name] for name, x in arrays.items()):
-        raise ShapeError(f"parameters must have one shape, got {', '.join(f'{name} {x.shape}' for name, x in arrays.items())}")
-    members = object.__new__(family)
-    for name in family.parameters:
-        setattr(members, name, arrays.get(name))
-    # As the constructor does, so that nothing differs from what was saved or joined.
-    if "given_variance" in arrays:
-        members.scale = namespace(arrays["given_variance"]).sqrt(arrays["given_variance"])  # type: ignore[attr-defined]
     return members
-
-
-def _arrays(member_axis: int | str | None, **given: Array) -> dict[str, Array]:
-    """The arguments that were given, as arrays with the members first."""
-    required = next(iter(given))
-    if given[required] is None:
-        raise ArgumentError(f"{required} must be given, got None; axes are (members, *points)")
-    for name, x in given.items():
-        if hasattr(x, "columns") and not member_axis:  # the rows of a table are points, not members
-            raise ArrayTypeError(
-                f"{name} must be an array with the members first, got a {type(x).__name__}; up.from_frame reads a table "
-                f"with all columns; else give {name}.to_numpy().T"
-            )
-    given = {name: x for name, x in given.items() if x is not None}
-    if any(is_labelled(x) for x in given.values()):
-        given, member_axis = members_first(given, member_axis), 0
-    member_axis, arrays = _number(member_axis), coerce(**given)
-    first = arrays[required]
-    if first.ndim and not -first.ndim <= (member_axis or 0) < first.ndim:
-        raise ShapeError(f"member_axis {member_axis} is not an axis of {required} with shape {tuple(first.shape)}")
-    moved = {
-        n: namespace(x).moveaxis(x, member_axis, 0) if member_axis and x.ndim == first.ndim else x for n, x in arrays.items()
-    }
-    shape = tuple(moved[required].shape)
-    _check_orientation(required, shape, member_axis, depth=1)
-    return {name: _with_all_axes(name, x, shape) for name, x in moved.items()}
-
-
-def _number(member_axis: int | str | None) -> int | None:
-    """The axis of arrays without names."""
-    if isinstance(member_axis, str):
-        raise ArgumentError(f"member_axis {member_axis!r} is for arrays with named axes; give the number of the axis")
-    return member_axis
-
-
-def _with_all_axes(name: str, x: Array, shape: tuple[int, ...]) -> Array:
-    """Refuse an array with fewer axes, unless it holds one number: it may be meant for the members or for the points."""
-    own = tuple(x.shape)
-    if len(own) >= len(shape):
-        return x
-    if any(length != 1 for length in own):
-        raise ShapeError(
-            f"{name} must match the shape {shape}, got {own}; give ({shape[0]}, {', '.join('1' for _ in shape[1:])}) for a value "
-            f"per member, (1, {', '.join(map(str, shape[1:]))}) for one per point"
-        )
-    return namespace(x).reshape(x, ())
-
-
-def _check_orientation(name: str, shape: tuple[int, ...], member_axis: int | None, *, depth: int) -> None:
-    """Warn of what looks like points where members should be, unless the axis was said; `depth` axes are not of points."""
-    points = int(np.prod(shape[depth:], dtype=np.int64))
-    if member_axis is not None or not shape or not shape[0] > max(MANY_MEMBERS, points) or points == 0:
-        return
-    way_out = f"pass {name}[None] for one model" if len(shape) == depth else "pass the axis of the models as member_axis="
-    if (len(shape), depth) == (2, 1):
-        way_out = f"pass {name}.T or member_axis=1"
-    warn(
-        f"{name} of shape {shape} is read as {shape[0]:,} members of {points:,} point{'s' if points > 1 else ''}; if the points "
-        f"come first, {way_out}; if they do not, member_axis=0 says so"
-    )
 
 
 def _member_weights(weights: Array, members: Family, check: bool) -> Array:

@@ -14,6 +14,7 @@ from uqprism.errors import InvalidValueError, ShapeError, UnsupportedError
 from uqprism.families.elementwise import StandardForm
 from uqprism.families.panels import Landmarks, Places
 from uqprism.families.quadrature import TOLERANCE, SharedGrid, integrate
+from uqprism.families.stored import Stored
 from uqprism.registry import Registry
 
 families: Registry[type[Family]] = Registry("family", "uqprism.families")
@@ -28,7 +29,7 @@ BOUNDS = {"location": (-LARGEST, LARGEST), "scale": (1 / LARGEST, LARGEST), "var
 """What parameters of each kind may be, so that squares of them and sums of those neither overflow nor lose digits."""
 
 
-class Family(ABC):
+class Family(Stored, ABC):
     """A batch of distributions on the real line.
 
     A family names its parameters, its density, distribution function and moments; every rule then works by quadrature.
@@ -39,12 +40,16 @@ class Family(ABC):
         parameters: the kind of each parameter, one of `POWERS`, which says how it moves when y becomes centre + unit * y.
         tolerance: the relative error that integrals over the density may have, larger only for densities with poles.
         standard: what fused kernels are compiled from; None for a family that only the reference computes.
+        constants: names of attributes that are no arrays and stay as they are when parameters change.
+        bends: whether the log density of a mixture may bend where its leading component changes, other than at landmarks.
     """
 
     name: ClassVar[str]
     parameters: ClassVar[dict[str, str]]
     tolerance: ClassVar[float] = TOLERANCE
     standard: ClassVar[StandardForm | None] = None
+    constants: ClassVar[tuple[str, ...]] = ()
+    bends: ClassVar[bool] = True
     components: Family | None = None  # only mixtures have some
     shared_grid: SharedGrid | None = None  # the ensemble whose grid resolves this distribution, if it came from one
 
@@ -60,10 +65,17 @@ class Family(ABC):
     def map(self, function: Callable[[Array], Array]) -> Self:
         """The same family with `function` applied to every parameter array, as for indexing, reshaping or casting."""
         # Not by the constructor: the values are checked already, and some parameters are no arguments of it.
-        clone = object.__new__(type(self))
+        clone = self._bare()
         for name in self.parameters:
             value = getattr(self, name)
             setattr(clone, name, None if value is None else function(value))
+        return clone
+
+    def _bare(self) -> Self:
+        """The same without parameters."""
+        clone = object.__new__(type(self))
+        for name in self.constants:
+            setattr(clone, name, getattr(self, name))
         return clone
 
     def arrays(self) -> list[Array]:
@@ -95,7 +107,7 @@ class Family(ABC):
         after: Callable[[Array], Array],
         before: Callable[[Array], Array] = lambda x: x,
     ) -> Self:
-        clone = object.__new__(type(self))
+        clone = self._bare()
         for name, kind in self.parameters.items():
             x = getattr(self, name)
             if x is not None and kind == "location":

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from uqprism.arrays import Array, expand, is_torch, namespace
+from uqprism.arrays import Array, expand, namespace
 from uqprism.errors import ShapeError
 from uqprism.families.base import Family, families, mixing_weights, no_density, prepare
 from uqprism.families.functionals import absolute_gap, closed_form, cramer_distance, smooth
@@ -15,6 +15,8 @@ from uqprism.families.gaussian import Gaussian
 from uqprism.families.mixture import Mixture
 from uqprism.families.panels import Landmarks
 from uqprism.families.quadrature import record
+from uqprism.families.searching import take_along
+from uqprism.families.stored import require
 
 
 @families.register("draws")
@@ -39,6 +41,17 @@ class Draws(Family):
     def batch_shape(self) -> tuple[int, ...]:
         """The shape of the batch, without the axis of the draws."""
         return tuple(self.draws.shape[1:])
+
+    @classmethod
+    def restored(cls, arrays: Mapping[str, Array], options: Mapping[str, Any], *, check: bool = False) -> Self:  # noqa: ARG003 (others have some)
+        """What these arrays define; the weights are taken as they are."""
+        require(cls.name, arrays, cls.parameters)
+        if arrays["draws"].shape != arrays["weights"].shape:
+            raise ShapeError(f"parameters must have one shape, got {arrays['draws'].shape} and {arrays['weights'].shape}")
+        prepare(dict.fromkeys(arrays, "location"), check, **arrays)  # a weight may be 0
+        draws = object.__new__(cls)
+        draws.draws, draws.weights = arrays["draws"], arrays["weights"]
+        return draws
 
     @property
     def mean(self) -> Array:
@@ -86,7 +99,7 @@ class Draws(Family):
         """The smallest draw that at least this share of the draws does not exceed."""
         xp = namespace(self.draws)
         order = xp.argsort(self.draws, axis=0)
-        draws, share = _take(self.draws, order), xp.cumulative_sum(_take(self.weights, order), axis=0)
+        draws, share = take_along(self.draws, order), xp.cumulative_sum(take_along(self.weights, order), axis=0)
         reached = share >= level - 1e-12  # ten times 0.1 sums to less than 1 in floating point
         return xp.min(xp.where(reached, draws, xp.full_like(draws, np.inf)), axis=0)
 
@@ -108,18 +121,12 @@ def _merge(p: Draws, q: Draws) -> tuple[Array, Array, Array]:
 
     both = xp.concat([wide(p.draws), wide(q.draws)], axis=0)
     order = xp.argsort(both, axis=0)
-    both = _take(both, order)
+    both = take_along(both, order)
     mass = [wide(p.weights), wide(q.weights)]
-    f = xp.cumulative_sum(_take(xp.concat([mass[0], 0.0 * mass[1]], axis=0), order), axis=0)
-    g = xp.cumulative_sum(_take(xp.concat([0.0 * mass[0], mass[1]], axis=0), order), axis=0)
+    f = xp.cumulative_sum(take_along(xp.concat([mass[0], 0.0 * mass[1]], axis=0), order), axis=0)
+    g = xp.cumulative_sum(take_along(xp.concat([0.0 * mass[0], mass[1]], axis=0), order), axis=0)
     # Both functions are constant between neighbouring draws, so an integral over y is a sum over these lengths.
     return both[1:] - both[:-1], f[:-1], g[:-1]
-
-
-def _take(x: Array, order: Array) -> Array:
-    if is_torch(x):
-        return x.take_along_dim(order, dim=0)
-    return namespace(x).take_along_axis(x, order, axis=0)
 
 
 @closed_form(absolute_gap, Draws, Draws)
@@ -127,7 +134,7 @@ def _absolute_gap(p: Draws, q: Draws) -> Array:
     if p is q:
         xp = namespace(p.draws)
         order = xp.argsort(p.draws, axis=0)
-        draws, share = _take(p.draws, order), xp.cumulative_sum(_take(p.weights, order), axis=0)[:-1]
+        draws, share = take_along(p.draws, order), xp.cumulative_sum(take_along(p.weights, order), axis=0)[:-1]
         return 2.0 * xp.sum((draws[1:] - draws[:-1]) * share * (1.0 - share), axis=0)
     length, f, g = _merge(p, q)
     return namespace(length).sum(length * (f * (1.0 - g) + g * (1.0 - f)), axis=0)

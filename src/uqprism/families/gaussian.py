@@ -9,10 +9,11 @@ squares.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 from uqprism.arrays import LOG_2PI, SQRT_2, SQRT_PI, Array, erf, log_gap, namespace, normal_cdf, normal_quantile
-from uqprism.errors import ArgumentError
+from uqprism.errors import ArgumentError, ShapeError
 from uqprism.families.base import Family, families, prepare
 from uqprism.families.elementwise import StandardForm, normal_tail
 from uqprism.families.functionals import (
@@ -26,6 +27,7 @@ from uqprism.families.functionals import (
     smooth,
 )
 from uqprism.families.panels import Landmarks
+from uqprism.families.stored import require
 from uqprism.synonyms import named_arguments
 
 
@@ -68,6 +70,21 @@ class Gaussian(Family):
             arrays = prepare(kinds, check, mean=mean, scale=scale)
             self.given_variance, self.scale = None, arrays["scale"]
         self.mean, self.deviation = arrays["mean"], None
+
+    def stored(self) -> dict[str, Array]:
+        """The mean, and of scale and variance the one that was given."""
+        # `deviation` belongs to a centred ensemble and is formed anew from these.
+        spread = "scale" if self.given_variance is None else "given_variance"
+        return {"mean": self.mean, spread: getattr(self, spread)}
+
+    @classmethod
+    def restored(cls, arrays: Mapping[str, Array], options: Mapping[str, Any], *, check: bool = False) -> Self:  # noqa: ARG003 (others have some)
+        """What these arrays define."""
+        spread = "given_variance" if "given_variance" in arrays else "scale"
+        require(cls.name, arrays, ("mean", spread))
+        if arrays["mean"].shape != arrays[spread].shape:
+            raise ShapeError(f"parameters must have one shape, got {arrays['mean'].shape} and {arrays[spread].shape}")
+        return cls(mean=arrays["mean"], **{spread.removeprefix("given_"): arrays[spread]}, check=check)
 
     @property
     def variance(self) -> Array:
