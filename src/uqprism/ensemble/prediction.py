@@ -147,6 +147,7 @@ class EnsemblePrediction:
         return cls(Draws(draws, check=check), weights, check=check)
 
     @classmethod
+    @named_arguments()
     def histogram(
         cls,
         *,
@@ -172,6 +173,7 @@ class EnsemblePrediction:
         return cls(Histogram(edges, bars, outer=outer, check=check), weights, check=check)
 
     @classmethod
+    @named_arguments()
     def quantiles(
         cls,
         *,
