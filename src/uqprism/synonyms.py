@@ -14,8 +14,10 @@ T = TypeVar("T")
 
 # The word used here, a comma, and what else must be known; by the words that others use.
 RULES = {
-    **dict.fromkeys(("nll", "logs", "logscore", "log_score", "logarithmic", "likelihood", "log_likelihood", "ignorance"), "log"),
-    **dict.fromkeys(("kl", "kl_divergence", "entropy", "cross_entropy", "mutual_information"), "log"),
+    **dict.fromkeys(
+        ("nll", "nlpd", "nlp", "logs", "logscore", "log_score", "logarithmic", "likelihood", "log_likelihood", "ignorance"), "log"
+    ),
+    **dict.fromkeys(("kl", "kl_divergence", "entropy", "cross_entropy", "mutual_information", "mi", "bald"), "log"),
     **dict.fromkeys(("mse", "se", "l2", "variance", "squared"), "squared_error"),
     "rmse": "squared_error, its square",
     **dict.fromkeys(("mae", "l1", "absolute", "absolute_error"), "quantile, which at its default level 0.5 is half of it"),
@@ -40,10 +42,10 @@ RISKS = {
     **dict.fromkeys(("uncertainty", "predictive", "expected_score", "risk"), "total"),
 }
 ERRORS = {
-    **dict.fromkeys(("mse", "se", "l2", "squared_error"), "squared"),
+    **dict.fromkeys(("mse", "se", "sq", "l2", "squared_error"), "squared"),
     "rmse": "squared, its square",
     **dict.fromkeys(("mae", "l1", "absolute_error"), "absolute"),
-    **dict.fromkeys(("log", "logs", "log_score", "likelihood"), "nll"),
+    **dict.fromkeys(("log", "logs", "log_score", "likelihood", "nlpd"), "nll"),
 }
 NAMES: Mapping[str, Mapping[str, str]] = {
     "rule": RULES,

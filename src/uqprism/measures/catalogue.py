@@ -55,7 +55,7 @@ def select_measures(measures: MeasuresLike = None, *, default: str = "all") -> l
         return SETS[default]()
     found: dict[str, Measure] = {}
     known: dict[str, Rule] = {}
-    for item in [measures] if isinstance(measures, str | Measure) else measures:
+    for item in measures if isinstance(measures, Iterable) and not isinstance(measures, str) else [measures]:
         for measure in [item] if isinstance(item, Measure) else _named(item):
             found.setdefault(measure.name, measure)
             rule = measure.resolved()
@@ -83,7 +83,8 @@ def _check_same(first: Rule, second: Rule) -> None:
 def _named(text: object) -> list[Measure]:
     """The measures that one string asks for."""
     if not isinstance(text, str):
-        raise ArgumentError(f"measures must be names or Measures, got {text!r}; catalogue() lists them")
+        those = "catalogue([rule]) lists a rule's" if isinstance(text, Rule) else "catalogue() lists them"
+        raise ArgumentError(f"measures must be names or Measures, got {text!r}; {those}")
     found: list[Measure] = []
     for name in filter(None, (part.strip() for part in text.split(","))):
         if name.lower() in SETS:

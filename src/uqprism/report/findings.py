@@ -290,7 +290,7 @@ def _example(subject: Subject, place: int) -> Example | None:
     if subject.ensemble is None or subject.prediction is None:
         return None
     mixture = subject.ensemble[place : place + 1].mixture
-    low, high = (float(np.asarray(mixture.quantile(level))[0]) for level in (0.05, 0.95))
+    low, high = (float(to_numpy(mixture.quantile(level))[0]) for level in (0.05, 0.95))
     return Example(subject.called([place]), float(subject.prediction[place]), low, high)
 
 
