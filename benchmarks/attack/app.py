@@ -1,7 +1,8 @@
 """Upload random, damaged and crafted files to the page of `uqprism app`, give it hostile names, and call it by other hosts.
 
-The page runs as Streamlit's `AppTest` runs it, in a process of its own. What it shows of a file that it accepts is compared with
-numbers that are computed here from the file's bytes. A page that asks to look into the terminal counts as a traceback.
+The page runs as Streamlit's `AppTest` runs it, in a process of its own; its processor time counts. What it shows of a file
+that it accepts is compared with numbers that are computed here from the file's bytes. A page that asks to look into the terminal
+counts as a traceback.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 SLOW, LARGE = 5.0, 500e6  # seconds, bytes
+PATIENCE = 600  # seconds on the clock after which a try is ended; the machine may be busy
 ROWS, MEMBERS = 30, 3
 
 
@@ -310,11 +312,11 @@ def uploads(connection: Any) -> None:
     page = str(Path(uqprism.__file__).parent / "app" / "page.py")
 
     def drop(file: File) -> Seen:
-        app = AppTest.from_file(page, default_timeout=120).run()
+        app = AppTest.from_file(page, default_timeout=PATIENCE).run()
         _forget_peak()
-        before, start = _memory("VmRSS"), time.perf_counter()
+        before, start = _memory("VmRSS"), time.process_time()
         app.file_uploader(key="file").set_value((file.name, file.content, "text/plain")).run()
-        seconds, memory = time.perf_counter() - start, _memory("VmHWM") - before
+        seconds, memory = time.process_time() - start, _memory("VmHWM") - before
         bodies = [each.proto.body for each in app.get("html")]
         said = [html.unescape(re.sub("<[^>]+>", " ", body)).replace("\xa0", " ") for body in bodies if "<style" not in body]
         formatted = [each.value for kind in ("markdown", "caption", "error", "warning", "info") for each in app.get(kind)]
@@ -358,7 +360,11 @@ class Page:
             if not self.process.is_alive():
                 self.process = None
                 return None
-        return Seen(*self.end.recv())
+        try:
+            return Seen(*self.end.recv())
+        except EOFError:  # the process died instead of answering
+            self.process = None
+            return None
 
     def close(self) -> None:
         """End the process."""
