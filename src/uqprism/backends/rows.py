@@ -26,11 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from uqprism.arrays import Array, namespace
 from uqprism.ensemble.approximations import NEAR, CentredEnsemble
 from uqprism.families.base import Family
-from uqprism.families.quadrature import record
+from uqprism.families.quadrature import gauss_legendre, record
 from uqprism.measures import Measure
 from uqprism.measures.risks import AT_BOUNDS, Primitive, recipe
 from uqprism.rules import CRPS, Log, Quadratic, Rule
@@ -101,6 +104,19 @@ def _sums() -> dict[tuple[str, Primitive], dict[str, float]]:
 
 
 SUMS = _sums()
+
+
+def cumulative_rule(count: int) -> np.ndarray[Any, Any]:
+    """The matrix (nodes, nodes) that takes values at the nodes on (0, 1) to the integrals from 0 to each node."""
+    nodes, weights = gauss_legendre(count)
+    # Legendre polynomials are orthogonal on the nodes, so that their coefficients are sums; their integrals are known.
+    legendre = np.polynomial.legendre.legvander(2.0 * nodes - 1.0, count)
+    degrees = np.arange(count)
+    coefficients = legendre[:, :-1].T * weights * (2.0 * degrees[:, None] + 1.0)
+    integrals = np.empty((count, count))
+    integrals[:, 0] = 2.0 * nodes
+    integrals[:, 1:] = (legendre[:, 2:] - legendre[:, :-2]) / (2.0 * degrees[1:] + 1.0)
+    return 0.5 * integrals @ coefficients
 
 
 @dataclass(frozen=True)
