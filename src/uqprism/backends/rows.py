@@ -121,12 +121,19 @@ def cumulative_rule(count: int) -> np.ndarray[Any, Any]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The rows that some measures need, by kind."""
+    """The rows that some measures need, by kind; `members` says whether log rows of single members are among them."""
 
     crps: bool = False
     quadratic: bool = False
     log: bool = False
     surrogates: bool = False
+    members: bool = True
+
+    def against_mixture(self) -> list[int]:
+        """The rows among them that vanish where a Gaussian mixture is its surrogate."""
+        pairs = [f"{rule}.excess.{name}.mixture" for rule in ("crps", "quadratic") if getattr(self, rule) for name in SURROGATES]
+        logs = ["log.excess.matched.mixture", "log.excess.mixture.matched", "log.excess.mixture.pooled"]
+        return [ROW[name] for name in pairs + logs * self.log]
 
     @staticmethod
     def by(measures: Iterable[Measure], members: type[Family]) -> Wanted:
@@ -167,17 +174,15 @@ def near_agreement(centred: CentredEnsemble, rows: Array, one_pass: Callable[[Ce
 
     Args:
         centred: the ensemble.
-        rows: (rows, points).
+        rows: its rows (rows, points), which are changed.
         one_pass: from an ensemble of some points, and their positions, to its rows.
     """
     gap = centred.disagreement(spikes=True)
-    xp = namespace(gap)
-    vanishing = list(CANCELLING)
+    xp, vanishing = namespace(gap), list(CANCELLING)
     rows[vanishing] = xp.where(gap > 0.0, rows[vanishing], xp.zeros_like(gap))
     at = xp.nonzero((gap > 0.0) & (gap < NEAR))[0]
     if len(at):
-        part = centred.at(at)
-        mended = part.along_ray(lambda other: one_pass(other, at)[vanishing], rows[vanishing][:, at])
+        mended = centred.at(at).along_ray(lambda other: one_pass(other, at)[vanishing], rows[vanishing][:, at])
         for row, values in zip(vanishing, mended, strict=True):
             rows[row, at] = values
     return rows

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numpy as np
 import triton
 import triton.language as tl
 from triton.language.extra import libdevice
@@ -24,17 +25,22 @@ from uqprism.families.panels import FAR, KINK
 
 MAX_PANELS, MAX_KINKS, ROUNDS = 320, 64, 4
 TILE = 16  # nodes of a panel: a power of two, and more than on a processor, so that panels may be longer
-# Widths of a panel near a place, and its length as a part of the distance to a place ahead and behind: for 16 nodes what two widths,
-# a third and a half are for 12.
+# Widths of a panel near a place, and its length as a part of the distance to a place ahead and behind: for 16 nodes what two
+# widths, a third and a half are for 12.
 NEAR, AHEAD, BEHIND, LONGER = 3.0, 0.5, 1.0, 1.5
+FAR_AHEAD, FAR_BEHIND = 0.8, 4.0  # the same where all that is left are power laws, for two thirds and two
 PLAIN = 1e-6  # nats above which a relative entropy keeps nine digits as a plain difference of integrals
 FAINT = 1e-290  # a density below which its logarithm is taken from the levels
 
 _FAR, _KINK, _STEEP = tl.constexpr(FAR), tl.constexpr(LONGER * KINK), tl.constexpr(STEEP)
-_NEAR, _AHEAD, _BEHIND, _PLAIN, _FAINT = (tl.constexpr(x) for x in (NEAR, AHEAD, BEHIND, PLAIN, FAINT))
+_NEAR, _AHEAD, _BEHIND, _FAR_AHEAD, _FAR_BEHIND, _PLAIN, _FAINT = (
+    tl.constexpr(x) for x in (NEAR, AHEAD, BEHIND, FAR_AHEAD, FAR_BEHIND, PLAIN, FAINT)
+)
 _MAX_PANELS, _MAX_KINKS, _ROUNDS, _TILE = (tl.constexpr(x) for x in (MAX_PANELS, MAX_KINKS, ROUNDS, TILE))
 _LOWEST, _NEVER, _WIDE_APART = tl.constexpr(-1e30), tl.constexpr(1e20), tl.constexpr(40.0)
 _LOG_SQRT_2PI, _INVERSE_SQRT_4PI = tl.constexpr(0.5 * math.log(2.0 * math.pi)), tl.constexpr(1.0 / math.sqrt(4.0 * math.pi))
+_LN_2, _LOG_FITS = tl.constexpr(math.log(2.0)), tl.constexpr(FITS.log)
+_ROOT_HALF = tl.constexpr(int(np.array(math.sqrt(0.5)).view(np.int64)) >> 32)
 _TAIL_ABOVE, _TAIL_BELOW = tl.constexpr(FITS.tail_above), tl.constexpr(FITS.tail_below)
 _ROWS = tl.constexpr(len(ROWS))
 
@@ -71,7 +77,19 @@ def _log(x):
 
 @triton.jit
 def _log1p(x):
-    return libdevice.log1p(x)
+    """log(1 + x) for ordinary x >= 0, as in `numba.special`, with the exponent from the upper half of the number."""
+    bits = (1.0 + x).to(tl.int64, bitcast=True)
+    upper = (bits >> 32).to(tl.int32)
+    exponent = ((upper - _ROOT_HALF + (1023 << 20)) >> 20) - 1023
+    mantissa = (((upper - (exponent << 20)).to(tl.int64) << 32) | (bits & 0xFFFFFFFF)).to(tl.float64, bitcast=True)
+    near = exponent == 0  # where the sum would round x
+    below = tl.where(near, 2.0 + x, mantissa + 1.0)
+    inverse = (1.0 / below.to(tl.float32)).to(tl.float64)
+    inverse = inverse * (2.0 - below * inverse)  # two steps of Newton's method take less than a division
+    inverse = inverse * (2.0 - below * inverse)
+    q = tl.where(near, x, mantissa - 1.0) * inverse
+    square = q * q
+    return exponent.to(tl.float64) * _LN_2 + (2.0 * q + q * square * polynomial(square, _LOG_FITS, 8))
 
 
 @triton.jit
@@ -134,6 +152,7 @@ def _march(places, kinks, edges, low, high, count, found, corners, at, mask, str
     y = low
     panels = tl.zeros_like(at)
     tl.store(edges + at, y, mask=mask)
+    found = tl.minimum(found, _MAX_KINKS)
     most = tl.max(found, axis=0)
     step_count = 0
     while (tl.max((y < high).to(tl.int32), axis=0) > 0) & (step_count < _MAX_PANELS):
@@ -143,7 +162,7 @@ def _march(places, kinks, edges, low, high, count, found, corners, at, mask, str
             wide = tl.load(width + i * stride + at, mask=mask, other=1.0)
             away = tl.maximum(gap * _AHEAD, gap * -_BEHIND)
             if HEAVY:
-                away = tl.where(tl.abs(gap) > _FAR * wide, tl.maximum(gap * (1.0 / 1.5), gap * -2.0), away)
+                away = tl.where(tl.abs(gap) > _FAR * wide, tl.maximum(gap * _FAR_AHEAD, gap * -_FAR_BEHIND), away)
             step = tl.minimum(step, tl.maximum(_NEAR * wide, away))
             if SHARP:
                 corner = tl.load(corners + i) != 0
@@ -296,7 +315,7 @@ def _upper_tail(z):
 
 
 @triton.jit
-def integrate(
+def integrate(  # noqa: PLR0915 (what a function would be called with is what it would be for)
     out,
     status,
     edges,
@@ -321,6 +340,7 @@ def integrate(
     SURROGATES: tl.constexpr,
     HEAVY: tl.constexpr,
     EXACT: tl.constexpr,
+    MEMBERS: tl.constexpr,
     LOG: tl.constexpr,
     COUNT: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -328,7 +348,7 @@ def integrate(
     """Fill the rows (rows, points), and the status: one where they mean nothing, two where the log rows must be EXACT.
 
     Relative entropies that are not small are plain differences, which need one exponential for each member and node. Others need
-    the exact form, whose integrand is nowhere negative.
+    the exact form, whose integrand is nowhere negative. Without MEMBERS, log rows of single members are left out.
 
     `reached` (2, members, points) is working memory: the probability below and above of what was done. The rule's matrices are
     padded to TILE; padded nodes have no weight.
@@ -442,7 +462,7 @@ def integrate(
                     density_sum += weight * gap
                     density_squares += weight * gap * gap
                     own_squares += weight * density * density
-                if LOGS:
+                if LOGS and MEMBERS:
                     own_level += weight * density * level
                     if EXACT:
                         one, other = _entropies(level, mixture_level, tl.maximum(density, p))
@@ -464,13 +484,16 @@ def integrate(
                 sum_q_own += own_squares * measure
                 sum_q += (density_squares - density_sum * density_sum) * measure
             if LOGS:
-                sum_l_own += own_level * measure
                 if not EXACT:
                     mixture_level = tl.log(tl.maximum(p, _FAINT))
+                    if SURROGATES:
+                        faint += tl.where((p <= _FAINT) & (tl.maximum(g, h) > _FAINT), 1.0, 0.0)
+                if MEMBERS:
+                    sum_l_own += own_level * measure
+                if MEMBERS and not EXACT:
                     sum_l += (own_level - p * mixture_level) * measure
                     sum_back += p * (mixture_level - mean_level) * measure
                     if SURROGATES:
-                        faint += tl.where((p <= _FAINT) & (tl.maximum(g, h) > _FAINT), 1.0, 0.0)
                         sum_m_a += (g * (g_level - mean_level) - g + p) * measure
                         sum_m_v += (h * (h_level - mean_level) - h + p) * measure
             if SURROGATES:
@@ -542,7 +565,10 @@ def integrate(
     good = (panels >= 0) & (tl.abs(mass - 1.0) <= mass_bound)
     close = tl.zeros_like(good)
     if LOGS and not EXACT:
-        close = (l_between < _PLAIN) | (l_back < _PLAIN)
+        if MEMBERS:
+            close = (l_between < _PLAIN) | (l_back < _PLAIN)
         if SURROGATES:
-            close = close | (m_matched < _PLAIN) | (m_pooled < _PLAIN) | (tl.max(faint, axis=1) > 0.0)
+            close = close | (tl.max(faint, axis=1) > 0.0)
+            if MEMBERS:
+                close = close | (m_matched < _PLAIN) | (m_pooled < _PLAIN)
     tl.store(status + at, tl.where(good, tl.where(close, 2, 0), 1).to(tl.int8), mask=mask)
