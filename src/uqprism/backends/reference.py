@@ -61,13 +61,18 @@ class Reference:
         return Computed(table, done[-1].exactness)  # the same in all parts: it does not depend on the data
 
 
-def compute_part(part: EnsemblePrediction, measures: Sequence[Measure], integrate: Integrate | None = None) -> Computed:
-    """The measures of points that are few enough to be taken at once; `integrate` takes integrals in one pass."""
+def compute_part(
+    part: EnsemblePrediction, measures: Sequence[Measure], integrate: Integrate | None = None, dtype: Any = None
+) -> Computed:
+    """The measures of points that are few enough to be taken at once, by default in the precision of the ensemble.
+
+    `integrate` takes integrals in one pass.
+    """
     centred = CentredEnsemble(part.members, part.member_weights())
     integrals = None if integrate is None else integrate(centred)
     known: dict[str, Risks] = {}
     values, exactness = {}, {}
-    dtype = part.members.centre.dtype
+    dtype = dtype or part.members.centre.dtype
     for measure in measures:
         if measure.rule not in known:
             known[measure.rule] = Risks(centred, measure.resolved(), integrals)

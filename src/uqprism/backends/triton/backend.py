@@ -61,8 +61,7 @@ class TritonBackend:
         single = gaussian.mean.dtype == torch.float32
         with torch.no_grad(), torch.cuda.device(gaussian.mean.device):
             inputs = gaussian.mean.detach(), given.detach(), by_variance, ensemble.weights
-            plain = EnsemblePrediction(gaussian.map(torch.Tensor.detach), ensemble.weights, check=False)
-            rows, undone = _log_integrals(plain) if with_log else (None, None)
+            rows, undone = _log_integrals(ensemble) if with_log else (None, None)
             out, flags = _run(*inputs, program, KEEPS_SINGLE if single else KEEPS_DOUBLE, rows)
             if single and with_mixture:
                 _repeat_in_double(*inputs, Program.of([measures[k] for k in with_mixture]), out, with_mixture, flags, rows)
