@@ -27,7 +27,7 @@ from uqprism.families.quadrature import PER_PANEL, gauss_legendre
 DONE, DECLINED = 0, 1
 MAX_PANELS, MAX_KINKS, ROUNDS = 2047, 256, 4
 CROSSING_STEPS, FLAT = 40, 0.02  # to find where two members cross, and the nats between them at which they do
-LOWEST_LEVEL = -1e30  # stands for the logarithm of zero
+LOWEST_LEVEL = -1e200  # stands for the logarithm of zero
 NEVER = 1e20  # a relative entropy above this is infinite: one density is zero where the other is not
 WIDE_APART = 40.0  # nats above which the smaller of two densities is nothing beside the larger
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)

@@ -91,7 +91,7 @@ def _run(
     keeps: float,
     integrals: torch.Tensor | None = None,
 ) -> tuple[list[torch.Tensor], torch.Tensor]:
-    """Every measure of the program, and flags for the points that need the reference; `integrals` (3, points) are `LOG_INTEGRALS`."""
+    """Every measure of the program, and flags for points that need the reference; `integrals` (3, points) are `LOG_INTEGRALS`."""
     (count, points), like = mean.shape, {"dtype": mean.dtype, "device": mean.device}
     # Neighbouring threads read neighbouring points, so these must lie side by side.
     mean, given = (x if x.stride(1) == 1 or points < 2 else x.contiguous() for x in (mean, given))
