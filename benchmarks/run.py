@@ -10,7 +10,7 @@ from pathlib import Path
 
 import results
 
-SECTIONS = ("speed", "members", "files", "training", "tables", "tasks", "forests")
+SECTIONS = ("speed", "families", "members", "files", "training", "tables", "tasks", "forests")
 
 
 def main() -> None:
@@ -57,7 +57,15 @@ def _section(name: str, given: argparse.Namespace) -> tuple[Callable[[], list[st
     import members
     import speed
 
-    return {"speed": speed, "members": members}[name].report, ("uqprism", "numpy", "numba", "torch", "scoringrules")
+    import families
+
+    return {"speed": speed, "families": families, "members": members}[name].report, (
+        "uqprism",
+        "numpy",
+        "numba",
+        "torch",
+        "scoringrules",
+    )
 
 
 if __name__ == "__main__":
