@@ -15,9 +15,11 @@ from typing import Literal, Protocol
 import numpy as np
 
 from uqprism.arrays import Array, is_torch, is_transformed
+from uqprism.backends.draws import DrawsBackend
 from uqprism.backends.reference import Computed, Reference, fits_one_part, put
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, MissingExtraError, install_command, warn
+from uqprism.families.draws import Draws
 from uqprism.families.gaussian import Gaussian
 from uqprism.measures import Measure
 
@@ -58,6 +60,8 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
     With "auto" that is the reference where its time does not matter, where gradients are asked for on a processor, or where
     no kernel fits; "fused" insists on a kernel and says why there is none.
     """
+    if type(ensemble.members) is Draws:
+        return DrawsBackend()
     if name == "reference":
         return Reference()
     obstacle = _obstacle(ensemble)

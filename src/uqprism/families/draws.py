@@ -18,6 +18,8 @@ from uqprism.families.quadrature import record
 from uqprism.families.searching import take_along
 from uqprism.families.stored import require
 
+FROM_DRAWS = 1e-6  # the tolerance of a distance between draws and another family, which is a difference
+
 
 @families.register("draws")
 class Draws(Family):
@@ -62,9 +64,16 @@ class Draws(Family):
     @property
     def variance(self) -> Array:
         """The mean squared deviation of the draws."""
-        deviation = self.draws - self.mean
-        deviation = deviation - self._average(deviation)  # what the rounded mean has left
+        deviation = self.draws - self.draws[0]  # exact where draws are close, far from zero or not
+        for _ in range(2):  # the second pass removes what the first one rounded
+            deviation = deviation - self._average(deviation)
         return self._average(deviation * deviation)
+
+    def widened(self) -> Self:
+        """The same in working precision, with weights that sum to one there."""
+        wide = super().widened()
+        wide.weights = wide.weights / namespace(wide.weights).sum(wide.weights, axis=0)
+        return wide
 
     def _average(self, values: Array) -> Array:
         return namespace(values).sum(self.weights * values, axis=0)
@@ -161,6 +170,6 @@ def _absolute_gap_to(p: Draws, q: Family) -> Array:
 @closed_form(cramer_distance, Draws, Family)
 def _cramer_distance_to(p: Draws, q: Family) -> Array:
     """A step function is never close to a smooth one (n draws: at least 1/n**2 of the scale), so little is lost."""
-    record(1e-6)
+    record(FROM_DRAWS)
     distance = absolute_gap(p, q) - 0.5 * absolute_gap(p, p) - 0.5 * absolute_gap(q, q)
     return namespace(distance).maximum(distance, namespace(distance).zeros_like(distance))

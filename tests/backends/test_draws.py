@@ -1,0 +1,166 @@
+"""CRPS and squared error of draws by one sort, against double sums over pairs of draws in exact arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+from mpmath import erfc, exp, mp, mpf, pi, sqrt
+
+import uqprism as up
+from tests.conftest import as_array
+
+NAMES = [measure.name for measure in up.catalogue(["crps", "squared_error"])]
+
+
+def gap(rule: str, p: list, q: list) -> Fraction:
+    """E|X - Y|, or E(X - Y)^2, of weighted draws [(value, weight)]."""
+    power = 1 if rule == "crps" else 2
+    return sum((a * b * abs(x - y) ** power for x, a in p for y, b in q), Fraction(0))
+
+
+def distance_to_gaussian(p: list, variance: mpf) -> mpf:
+    """E|X - Z| for weighted draws and a Gaussian about zero."""
+    scale, total = sqrt(variance), mpf(0)
+    for x, weight in p:
+        t = mpf(x.numerator) / x.denominator / scale
+        mean = 2 * exp(-t * t / 2) / sqrt(2 * pi) + t * (erfc(-t / sqrt(2)) - 1)
+        total += scale * mean * weight.numerator / weight.denominator
+    return total
+
+
+def oracle(members: list, weights: list) -> dict[str, mpf]:
+    """All measures of one point; members are lists [(value, weight)] of fractions."""
+    mixture = [(x, w * a) for member, w in zip(members, weights, strict=True) for x, a in member]
+    centre = sum(x * w for x, w in mixture)
+    members, mixture = ([[(x - centre, w) for x, w in m] for m in members], [(x - centre, w) for x, w in mixture])
+    roles = {"members": list(zip(members, weights, strict=True)), "mixture": [(mixture, Fraction(1))]}
+    means = [sum(x * w for x, w in m) for m in members]
+    pooled = sum(w * sum(a * (x - c) ** 2 for x, a in m) for m, c, w in zip(members, means, weights, strict=True))
+    variances = {"matched": sum(w * x * x for x, w in mixture), "pooled": pooled}
+    variances = {name: mpf(v.numerator) / v.denominator for name, v in variances.items()}
+
+    def cross(rule: str, p: object, q: object) -> mpf:
+        """E g(X, Y) of draws, or of a surrogate given by its name."""
+        if isinstance(p, str) or isinstance(q, str):
+            p, q = (p, q) if isinstance(q, str) else (q, p)
+            own = variances[q] + (variances[p] if isinstance(p, str) else 0)
+            if rule == "crps":
+                return sqrt(2 * own / pi) if isinstance(p, str) else distance_to_gaussian(p, variances[q])
+            second = 0 if isinstance(p, str) else gap(rule, p, [(Fraction(0), Fraction(1))])
+            return own + (mpf(second.numerator) / second.denominator if second else 0)
+        found = gap(rule, p, q)
+        return mpf(found.numerator) / found.denominator
+
+    def each(role: str) -> list:
+        return [(role, mpf(1))] if role in variances else [(p, mpf(w.numerator) / w.denominator) for p, w in roles[role]]
+
+    found = {}
+    for measure in up.catalogue(["crps", "squared_error"]):
+        if "pooled" in measure.name and not pooled:
+            continue
+        rule, truths = measure.rule, each(measure.truth)
+        bayes = sum(w * cross(rule, q, q) / 2 for q, w in truths)
+        if measure.risk == "bayes":
+            found[measure.name] = bayes
+            continue
+        total = sum(v * w * (cross(rule, p, q) - cross(rule, p, p) / 2) for p, v in each(measure.prediction) for q, w in truths)
+        found[measure.name] = total - bayes if measure.risk == "excess" else total
+    return found
+
+
+@cache
+def truths(kind: str) -> list[dict[str, mpf]]:
+    """The oracle at every point of a case."""
+    return points_of(*CASES[kind])
+
+
+def points_of(draws: np.ndarray, draw_weights: np.ndarray | None, weights: list[float] | None) -> list[dict[str, mpf]]:
+    """The oracle at every point of draws (members, draws, points)."""
+    count, drawn, points = draws.shape
+    outer = [Fraction(w) for w in ([1.0] * count if weights is None else weights)]
+    outer = [w / sum(outer) for w in outer]
+    found = []
+    for point in range(points):
+        members = []
+        for i in range(count):
+            own = [Fraction(1 if draw_weights is None else float(draw_weights[i, k, point])) for k in range(drawn)]
+            members.append([(Fraction(float(draws[i, k, point])), own[k] / sum(own)) for k in range(drawn) if own[k]])
+        with mp.workdps(80):
+            found.append(oracle(members, outer))
+    return found
+
+
+def ensembles() -> dict[str, tuple[np.ndarray, np.ndarray | None, list[float] | None]]:
+    """Draws (members, draws, points) and the weights of draws and of members."""
+    rng = np.random.default_rng(5)
+    normal = rng.normal(size=(3, 6, 3))
+    shifted = normal + rng.normal(size=(3, 1, 3))
+    of_draws = rng.dirichlet(np.ones(6), size=(3, 3)).swapaxes(1, 2)
+    unequal = np.ones((3, 6, 3))
+    unequal[0, 2:], unequal[2, 5:] = 0.0, 0.0
+    near = normal[:1] + 1e-7 * rng.normal(size=(3, 6, 3))
+    return {
+        "ordinary": (shifted, None, None),
+        "ties": (np.round(shifted), None, None),
+        "member weights": (shifted, None, [0.2, 0.5, 0.3]),
+        "draw weights": (shifted, of_draws, None),
+        "both weights and ties": (np.round(2.0 * shifted) / 2.0, of_draws, [0.7, 0.1, 0.2]),
+        "unequal numbers": (shifted, unequal / unequal.sum(axis=1, keepdims=True), [0.2, 0.5, 0.3]),
+        "nearly agreeing": (near, None, None),
+        "nearly agreeing with weights": (1e3 + near, of_draws[:1] + 0.0 * of_draws, [0.2, 0.5, 0.3]),
+        "far offset": (1e12 + np.round(shifted * 2**10) / 2**10, None, None),
+        "separated": (1e-6 * normal + np.array([-1.0, 0.0, 5.0])[:, None, None], of_draws, None),
+        "tiny": (1e-150 * shifted, None, None),
+        "huge": (1e150 * shifted, of_draws, None),
+        "one draw each": (shifted[:, :1], None, None),
+        "two members of two": (shifted[:2, :2], None, None),
+        "one member": (shifted[:1], None, None),
+        "a member without weight": (shifted, None, [0.0, 0.6, 0.4]),
+        "zero and faint weights": (shifted, None, [1e-9, 1.0 - 1e-9, 0.0]),
+    }
+
+
+CASES = ensembles()
+
+
+def build(kind: str, library: str = "numpy", dtype: str = "float64") -> up.EnsemblePrediction:
+    draws, draw_weights, weights = CASES[kind]
+    inner = as_array(library, draws.swapaxes(0, 1), dtype)
+    own = None if draw_weights is None else as_array(library, draw_weights.swapaxes(0, 1), dtype)
+    return up.EnsemblePrediction(up.Draws(inner, own), weights)
+
+
+def check(table: up.MeasureTable, expected: list[dict[str, mpf]]) -> None:
+    """Every value within its stated exactness; where the truth is zero, of the size of what is compared."""
+    wrong = {}
+    for name in table:
+        tolerance, values = table.exactness[name].tolerance, np.asarray(table[name], dtype=np.float64)
+        for point, truth in enumerate(expected):
+            size, whole = abs(truth[name]), truth[f"{name.split('.', maxsplit=1)[0]}.bayes.mixture"]
+            size = size if size > 1e-60 * whole else 1e-5 * whole
+            error = float(abs(mpf(float(values[point])) - truth[name]) / size)
+            if not error <= tolerance:
+                wrong[name, point] = (error, float(values[point]), float(truth[name]))
+    assert wrong == {}
+
+
+def wanted(kind: str) -> list[str]:
+    """A single draw has no variance, so that pooled is no distribution."""
+    return [name for name in NAMES if kind != "one draw each" or "pooled" not in name]
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_double_sums(kind: str, library: str) -> None:
+    check(up.evaluate(build(kind, library), wanted(kind), backend="reference"), truths(kind))
+
+
+@pytest.mark.parametrize("kind", ["ordinary", "both weights and ties", "nearly agreeing", "unequal numbers"])
+def test_single_precision(kind: str) -> None:
+    """Computed in double precision and rounded: what is lost is lost in the draws."""
+    ens = build(kind, dtype="float32")
+    table = up.evaluate(ens, wanted(kind))
+    assert table[NAMES[0]].dtype == np.float32
+    check(table, points_of(ens.members.draws.swapaxes(0, 1), ens.members.weights.swapaxes(0, 1), CASES[kind][2]))
