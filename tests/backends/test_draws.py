@@ -80,7 +80,7 @@ def truths(kind: str) -> list[dict[str, mpf]]:
 def points_of(draws: np.ndarray, draw_weights: np.ndarray | None, weights: list[float] | None) -> list[dict[str, mpf]]:
     """The oracle at every point of draws (members, draws, points)."""
     count, drawn, points = draws.shape
-    outer = [Fraction(w) for w in ([1.0] * count if weights is None else weights)]
+    outer = [Fraction(float(w)) for w in ([1.0] * count if weights is None else weights)]
     outer = [w / sum(outer) for w in outer]
     found = []
     for point in range(points):
@@ -157,10 +157,16 @@ def test_double_sums(kind: str, library: str) -> None:
     check(up.evaluate(build(kind, library), wanted(kind), backend="reference"), truths(kind))
 
 
+@pytest.mark.parametrize("kind", CASES)
+def test_kernel(kind: str) -> None:
+    pytest.importorskip("numba")
+    check(up.evaluate(build(kind), wanted(kind), backend="fused"), truths(kind))
+
+
 @pytest.mark.parametrize("kind", ["ordinary", "both weights and ties", "nearly agreeing", "unequal numbers"])
 def test_single_precision(kind: str) -> None:
     """Computed in double precision and rounded: what is lost is lost in the draws."""
     ens = build(kind, dtype="float32")
     table = up.evaluate(ens, wanted(kind))
     assert table[NAMES[0]].dtype == np.float32
-    check(table, points_of(ens.members.draws.swapaxes(0, 1), ens.members.weights.swapaxes(0, 1), CASES[kind][2]))
+    check(table, points_of(ens.members.draws.swapaxes(0, 1), ens.members.weights.swapaxes(0, 1), ens.weights))

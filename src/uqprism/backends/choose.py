@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from uqprism.arrays import Array, is_torch, is_transformed
-from uqprism.backends.draws import DrawsBackend
+from uqprism.backends.draws import DrawsBackend, is_small, suits_kernel
 from uqprism.backends.reference import Computed, Reference, fits_one_part, put
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, MissingExtraError, install_command, warn
@@ -61,7 +61,7 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
     no kernel fits; "fused" insists on a kernel and says why there is none.
     """
     if type(ensemble.members) is Draws:
-        return DrawsBackend()
+        return _for_draws(ensemble, name)
     if name == "reference":
         return Reference()
     obstacle = _obstacle(ensemble)
@@ -84,6 +84,18 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
     from uqprism.backends.numba.backend import NumbaBackend
 
     return NumbaBackend()
+
+
+def _for_draws(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
+    """One sort of each point everywhere: by a kernel for many draws on a processor, elsewhere in the arrays' own library."""
+    if name == "reference" or not suits_kernel(ensemble) or (name == "auto" and is_small(ensemble)):
+        return DrawsBackend()
+    if not _installed("numba"):
+        if name == "fused":
+            raise MissingExtraError("numba", "fast")
+        _hint("numba", "fast")
+        return DrawsBackend()
+    return DrawsBackend(fused=True)
 
 
 def _obstacle(ensemble: EnsemblePrediction) -> str | None:

@@ -20,7 +20,9 @@ from uqprism.arrays import (
     SQRT_PI,
     Array,
     constant,
+    is_torch,
     is_traced,
+    is_transformed,
     is_wrapped,
     namespace,
     on_device,
@@ -39,10 +41,18 @@ from uqprism.rules import CRPS, SquaredError
 from uqprism.rules.base import at_least_zero
 
 ARRAYS = 4  # as large as all draws of a part that count against the elements of a part
+FEW = 2**17  # draws
 
 
 class DrawsBackend:
-    """CRPS and squared error between members, mixture, matched and pooled, in any array library."""
+    """CRPS and squared error between members, mixture, matched and pooled, in any array library.
+
+    Args:
+        fused: whether to take the kernel, which is for arrays on a processor without gradients.
+    """
+
+    def __init__(self, *, fused: bool = False) -> None:
+        self._fused = fused
 
     def covers(self, measure: Measure) -> bool:
         """True for these two rules and the paper's approximations."""
@@ -50,6 +60,10 @@ class DrawsBackend:
 
     def compute(self, ensemble: EnsemblePrediction, measures: Sequence[Measure]) -> Computed:
         """The measures, for points along one axis."""
+        if self._fused:
+            from uqprism.backends.numba import draws
+
+            return draws.compute(ensemble, measures)
         whole = ensemble.counted()
         done = [compute_part(part, measures) for part in _parts(whole)]
         xp = namespace(draws_of(whole).draws)
@@ -60,6 +74,19 @@ class DrawsBackend:
 def draws_of(ensemble: EnsemblePrediction) -> Draws:
     """The members, which are draws."""
     return cast("Draws", ensemble.members)
+
+
+def is_small(ensemble: EnsemblePrediction) -> bool:
+    """True if all draws together are few, so that a kernel would take longer to load than they take."""
+    return int(np.prod(draws_of(ensemble).draws.shape, dtype=np.int64)) <= FEW
+
+
+def suits_kernel(ensemble: EnsemblePrediction) -> bool:
+    """True for plain values on a processor: NumPy arrays, and tensors without gradients."""
+    arrays = [x for x in (*ensemble.members.arrays(), ensemble.weights) if x is not None]
+    if all(isinstance(x, np.ndarray) for x in arrays):
+        return True
+    return all(is_torch(x) and x.device.type == "cpu" and not x.requires_grad and not is_transformed(x) for x in arrays)
 
 
 def exactness(ensemble: EnsemblePrediction, measures: Sequence[Measure]) -> dict[str, Exactness]:
@@ -168,15 +195,19 @@ class DrawsSums(CentredEnsemble):
         owner, draws, mass = order % count, precise(take_along(draws, order)), take_along(mass, order)
         lengths = (draws[1:] - draws[:-1]) / self.centring.unit
         mixture = _cumulated(mass * take_along(self.weights, owner))
-        bayes = between = spread = 0.0 * draws[0]
+        bayes = between = 0.0 * draws[0]
+        first, shifts = None, []
         for i in range(count):
             share = _cumulated(xp.where(owner == i, mass, 0.0 * mass))
             gap = share - mixture
-            shift = xp.sum(lengths * gap, axis=0)
             bayes = bayes + self.weights[i] * xp.sum(lengths * share * (1.0 - share), axis=0)
             between = between + self.weights[i] * xp.sum(lengths * gap * gap, axis=0)
-            spread = spread + self.weights[i] * shift * shift
-        return bayes, between, spread
+            # The first member's mean less this one's: shares of members that agree differ by exactly nothing.
+            first = share if first is None else first
+            shifts.append(xp.sum(lengths * (share - first), axis=0))
+        shift = xp.stack(shifts)
+        shift = shift - self.average(shift)
+        return bayes, between, self.average(shift * shift)
 
 
 def _has_gradient(x: Array) -> bool:
