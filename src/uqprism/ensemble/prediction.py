@@ -369,7 +369,7 @@ def _storable(members: Family) -> Family:
 
 
 def _member_weights(weights: Array, members: Family, check: bool) -> Array:
-    weights = as_weights(weights, members.centre)
+    weights = as_weights(weights, members.arrays()[0])
     if tuple(weights.shape) != (members.batch_shape[0],):
         count, shape = members.batch_shape[0], tuple(weights.shape)
         raise ShapeError(f"weights must have one entry for each of the {count} members, got shape {shape}; None means equal")

@@ -299,4 +299,15 @@ def _slice(sample: Sample, at: slice, owner: Integers, program: Program, out: Se
             require_variance(terms.reshape(blocks, -1)[:, row : row + LANES].reshape(-1)[: len(draws)], name)
     addresses = np.array([x.ctypes.data for x in out], dtype=np.int64)
     single = out[0].dtype == np.float32
-    write(terms, summaries, program.start, program.row, program.factor, program.degree, program.excess, addresses, single, len(draws))
+    write(
+        terms,
+        summaries,
+        program.start,
+        program.row,
+        program.factor,
+        program.degree,
+        program.excess,
+        addresses,
+        single,
+        len(draws),
+    )
