@@ -170,3 +170,73 @@ def test_single_precision(kind: str) -> None:
     table = up.evaluate(ens, wanted(kind))
     assert table[NAMES[0]].dtype == np.float32
     check(table, points_of(ens.members.draws.swapaxes(0, 1), ens.members.weights.swapaxes(0, 1), ens.weights))
+
+
+def fair(draws: np.ndarray, draw_weights: np.ndarray | None, weights: list[float] | None, point: int) -> dict[str, float]:
+    """Means over pairs of different members and of different draws, as double sums."""
+    members = [draws[i, :, point] for i in range(len(draws))]
+    inner = [np.full(len(x), 1.0 / len(x)) if draw_weights is None else draw_weights[i, :, point] for i, x in enumerate(members)]
+    outer = np.full(len(members), 1.0 / len(members)) if weights is None else np.array(weights) / np.sum(weights)
+    found = {}
+    for rule, power in (("crps", 1), ("squared_error", 2)):
+        own, bayes, excess = [], 0.0, 0.0
+        for x, a in zip(members, inner, strict=True):
+            pairs = np.outer(a, a) * (1.0 - np.eye(len(a)))
+            own.append((pairs * np.abs(x[:, None] - x) ** power).sum() / pairs.sum())
+        for i, j in np.ndindex(len(members), len(members)):
+            bayes += outer[i] * own[i] / 2.0 / len(members)
+            if i != j:
+                across = (np.outer(inner[i], inner[j]) * np.abs(members[i][:, None] - members[j]) ** power).sum()
+                excess += outer[i] * outer[j] * (across - own[i] / 2.0 - own[j] / 2.0) / (1.0 - (outer**2).sum())
+        found |= {f"{rule}.bayes": bayes, f"{rule}.excess": excess, f"{rule}.total": bayes + excess}
+    return found
+
+
+@pytest.mark.parametrize("backend", ["reference", "fused"])
+@pytest.mark.parametrize("kind", ["ordinary", "ties", "draw weights", "both weights and ties", "two members of two"])
+def test_unbiased_over_members_and_draws(kind: str, backend: str) -> None:
+    names = [f"{rule}.{risk}" for rule in ("crps", "squared_error") for risk in ("bayes.members", "excess.members.members")]
+    names += [f"{rule}.total.members.members" for rule in ("crps", "squared_error")]
+    table = up.evaluate(build(kind), names, estimator="unbiased", backend=backend)
+    for point in range(3):
+        expected = fair(*CASES[kind], point)
+        for name in names:
+            rule, risk, *_ = name.split(".")
+            np.testing.assert_allclose(table[name][point], expected[f"{rule}.{risk}"], rtol=1e-10, atol=1e-13, err_msg=name)
+
+
+def test_unbiased_draws_of_one_distribution(rng: np.random.Generator) -> None:
+    """On average members that draw from one distribution do not disagree, and their noise is that distribution's."""
+    ens = up.EnsemblePrediction.samples(rng.normal(size=(5, 4, 20_000)))
+    for rule, noise in (("crps", 1.0 / np.sqrt(np.pi)), ("squared_error", 1.0)):
+        unbiased, plugin = (up.decompose(ens, rule, estimator=e) for e in ("unbiased", "plugin"))
+        spread = unbiased.excess.std() / np.sqrt(20_000)
+        assert abs(unbiased.excess.mean()) < 4.0 * spread
+        assert abs(unbiased.bayes.mean() - noise) < 4.0 * unbiased.bayes.std() / np.sqrt(20_000)
+        assert plugin.excess.mean() > 20.0 * spread
+
+
+def test_unbiased_needs_two_draws() -> None:
+    with pytest.raises(up.UqprismError, match="two draws"):
+        up.decompose(build("one draw each"), estimator="unbiased")
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("shape", [(150, 50, 10), (70, 700, 3), (65, 5, 200), (1, 2, 1)])
+def test_kernel_is_reference(
+    shape: tuple[int, int, int], threads: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More points than lanes, slices of several threads, and other axes than the first, with weights and without."""
+    pytest.importorskip("numba")
+    monkeypatch.setenv("UQPRISM_THREADS", threads)
+    draws = rng.normal(size=shape) + rng.normal(size=(shape[0], 1, shape[2]))
+    of_draws = rng.dirichlet(np.ones(shape[1]), size=shape[::2])
+    plain = up.EnsemblePrediction.samples(draws, member_axis=2, draw_axis=1)
+    weighed = up.Draws(draws.transpose(1, 2, 0), of_draws.transpose(2, 1, 0))
+    for ens in (plain, up.EnsemblePrediction(weighed, rng.dirichlet(np.ones(shape[2])))):
+        fused, reference = (up.evaluate(ens, NAMES, backend=backend) for backend in ("fused", "reference"))
+        assert fused.exactness == reference.exactness
+        for name in NAMES:
+            error = np.abs(fused[name] - reference[name])
+            size = reference[name] + 1e-5 * reference[f"{name.split('.', maxsplit=1)[0]}.bayes.mixture"]
+            assert (error <= fused.exactness[name].tolerance * size).all(), name

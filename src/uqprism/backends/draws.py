@@ -32,16 +32,18 @@ from uqprism.backends.program import covers, terms_of
 from uqprism.backends.reference import ELEMENTS, ON_DEVICE, Computed, exactness_of
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
+from uqprism.errors import InvalidValueError
 from uqprism.families.draws import FROM_DRAWS, Draws
 from uqprism.families.functionals import absolute_gap, cramer_distance
 from uqprism.families.quadrature import Exactness
 from uqprism.families.searching import take_along
 from uqprism.measures import Measure
-from uqprism.rules import CRPS, SquaredError
+from uqprism.rules import CRPS, Rule, SquaredError
 from uqprism.rules.base import at_least_zero
 
 ARRAYS = 4  # as large as all draws of a part that count against the elements of a part
 FEW = 2**17  # draws
+ALONE = 1e-12  # the weight that other draws of a member must have
 
 
 class DrawsBackend:
@@ -131,6 +133,34 @@ def compute_part(part: EnsemblePrediction, measures: Sequence[Measure]) -> dict[
     return found
 
 
+def own_pairs(ensemble: EnsemblePrediction, rule: Rule) -> tuple[Array, Array]:
+    """What pairs of a draw with itself take from the members' entropies, for points along one axis.
+
+    With weights a of a member's draws, they hide the share s = sum a^2 of the entropy of which the rest is the mean over pairs of
+    different draws: s / (1 - s) of what is left. The mean of that over the members, and over pairs of different members.
+
+    Raises:
+        InvalidValueError: a member has only one draw.
+    """
+    found = []
+    for part in _parts(ensemble.counted()):
+        centred = CentredEnsemble(part.members.map(precise), precise(part.member_weights()))
+        draws, xp = cast("Draws", centred.members), namespace(centred.weights)
+        alone = xp.sum(draws.weights**2, axis=0)
+        if not is_traced(alone) and not bool(xp.all(alone < 1.0 - ALONE)):
+            raise InvalidValueError("estimator='unbiased' needs at least two draws with weight of each member; use 'plugin'")
+        local = rule.centred(centred.centring)
+        entropy = (
+            rule.entropy(draws.affine(centred.centring.centre, centred.centring.unit)) if local is None else local.entropy(draws)
+        )
+        hidden = alone / (1.0 - alone) * entropy
+        hidden = hidden if local is None else centred.centring.restore(hidden, rule.degree or 0)
+        found.append((centred.average(hidden), centred.average((1.0 - centred.weights) * hidden)))
+    xp = namespace(*found[0])
+    one, two = (xp.concat(list(parts)) for parts in zip(*found, strict=True))
+    return one, two
+
+
 class DrawsSums(CentredEnsemble):
     """The terms of one ensemble of draws, in centred coordinates, each computed once."""
 
@@ -185,7 +215,7 @@ class DrawsSums(CentredEnsemble):
         """The mean of the members' CRPS entropies, their mean distance to the mixture, and the variance of their means."""
         xp = namespace(self.given.draws)
         flat = (-1, *self.given.draws.shape[2:])
-        draws, mass = (xp.reshape(x, flat) for x in (self.given.draws, self.members.weights))
+        draws, mass = (xp.reshape(x, flat) for x in (self.given.draws, cast("Draws", self.members).weights))
         found = [self._along(order, draws, mass) for order in _orders(constant(draws), differentiable=_has_gradient(draws))]
         return tuple(sum(parts) / len(found) for parts in zip(*found, strict=True))
 

@@ -1,6 +1,6 @@
 """The kernel for members known by draws: slices of points over threads, one sort of each point, then one walk along it.
 
-NumPy sorts: its sorts use vector registers. Where all draws count alike, shares are counts and their sums whole numbers, so that a
+NumPy sorts: its sorts use vector registers. Where all draws count alike, shares are counts and their sums whole numbers, and a
 draw costs the same for any number of members; otherwise each draw takes one pass over the members' shares.
 """
 
@@ -257,7 +257,7 @@ def compute(ensemble: EnsemblePrediction, measures: Sequence[Measure]) -> Comput
     members, program = draws_of(counted), Program.of(measures)
     weights = np.ones(counted.n_members) if counted.weights is None else to_numpy(counted.weights).astype(np.float64)
     sample = Sample(to_numpy(members.draws), to_numpy(members.weights), weights / weights.sum())
-    dtype = np.float32 if sample.draws.dtype == np.float32 else np.float64
+    dtype: Any = np.float32 if sample.draws.dtype == np.float32 else np.float64
     out = [np.empty(counted.n_points, dtype) for _ in measures]
     _run(sample, program, out)
     names = [measure.name for measure in measures]
