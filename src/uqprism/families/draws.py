@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from uqprism.arrays import Array, expand, namespace
+from uqprism.arrays import Array, coerce, expand, namespace
 from uqprism.errors import ShapeError
 from uqprism.families.base import Family, families, mixing_weights, no_density, prepare
 from uqprism.families.functionals import absolute_gap, closed_form, cramer_distance, smooth
@@ -38,6 +38,28 @@ class Draws(Family):
         if self.draws.ndim == 0 or self.draws.shape[0] == 0:
             raise ShapeError(f"draws must have a first axis with at least one draw, got shape {tuple(self.draws.shape)}")
         self.weights = mixing_weights(self.draws, weights, check)
+
+    @classmethod
+    def unequal(cls, parts: Sequence[Array], *, check: bool = True) -> Self:
+        """Distributions known by different numbers of draws, (draws, *batch) each; their axis comes first in the batch."""
+        arrays = list(coerce(**{f"draws[{i}]": x for i, x in enumerate(parts)}).values())
+        if len({tuple(x.shape[1:]) for x in arrays}) > 1 or any(x.ndim == 0 or x.shape[0] == 0 for x in arrays):
+            raise ShapeError(
+                f"each member must have axes (draws, *points), with at least one draw and the same points, got "
+                f"{', '.join(str(tuple(x.shape)) for x in arrays[:5])}"
+            )
+        xp, most = namespace(*arrays), max(x.shape[0] for x in arrays)
+
+        def filled(x: Array, value: Array) -> Array:
+            return xp.concat([x, xp.broadcast_to(value, (most - x.shape[0], *x.shape[1:]))])
+
+        # Shorter ones are filled up with draws of no weight.
+        made = cls(xp.stack([filled(x, x[:1]) for x in arrays], axis=1), check=check)
+        shares = [xp.full_like(xp.reshape(x, (x.shape[0], -1))[:, 0], 1.0 / x.shape[0]) for x in arrays]
+        weights = xp.stack([filled(share, 0.0 * share[:1]) for share in shares], axis=1)
+        weights = expand(weights, 2, made.draws.ndim - 2)
+        made.weights = xp.broadcast_to(weights, tuple(made.draws.shape))
+        return made
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
