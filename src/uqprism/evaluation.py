@@ -10,11 +10,10 @@ import numpy as np
 
 from uqprism.arrays import Array, is_traced, namespace
 from uqprism.backends.choose import BackendName, compute
-from uqprism.backends.draws import own_pairs
+from uqprism.backends.fair import without_own_pairs
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.prediction import BUILD
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
-from uqprism.families.draws import Draws
 from uqprism.families.quadrature import Exactness
 from uqprism.measures import (
     ApproximationLike,
@@ -27,7 +26,6 @@ from uqprism.measures import (
     select_measures,
 )
 from uqprism.registry import unknown
-from uqprism.rules import KernelRule, SquaredError
 from uqprism.support.tables import data_frame
 from uqprism.synonyms import RISKS, no_attribute, word
 
@@ -138,9 +136,8 @@ def evaluate(
         done = compute(ensemble.flat(), wanted if estimator == "plugin" else _parts(wanted), backend)
     values, exactness = done.values, done.exactness
     if estimator == "unbiased":
-        values, exactness = _unbiased(
-            wanted, _fair(ensemble.flat(), wanted, values), exactness, _share_of_distinct_pairs(ensemble)
-        )
+        share = _share_of_distinct_pairs(ensemble)
+        values, exactness = _unbiased(wanted, without_own_pairs(ensemble.flat(), wanted, values, backend), exactness, share)
     shape = ensemble.points_shape
     table = {m.name: values[m.name] for m in wanted}
     if len(shape) != 1:  # backends take points along one axis
@@ -162,23 +159,6 @@ def _parts(wanted: Sequence[Measure]) -> list[Measure]:
         else:
             parts.append(m)
     return list({m.name: m for m in parts}.values())
-
-
-def _fair(ensemble: EnsemblePrediction, wanted: Sequence[Measure], values: Mapping[str, Array]) -> Mapping[str, Array]:
-    """Bayes risks of members and excesses over their pairs, without the pairs of draws with themselves."""
-    fair = dict(values)
-    for rule, scorer in {m.rule: m.resolved() for m in wanted}.items():
-        parts = {f"{rule}.bayes.members": 1.0, f"{rule}.excess.members.members": -2.0}
-        if (
-            not isinstance(ensemble.members, Draws)
-            or not isinstance(scorer, KernelRule | SquaredError)
-            or not parts.keys() & fair
-        ):
-            continue
-        for (name, factor), hidden in zip(parts.items(), own_pairs(ensemble, scorer), strict=True):
-            if name in fair:
-                fair[name] = namespace(hidden).astype(values[name] + factor * hidden, values[name].dtype)
-    return fair
 
 
 def _unbiased(

@@ -32,18 +32,16 @@ from uqprism.backends.program import covers, terms_of
 from uqprism.backends.reference import ELEMENTS, ON_DEVICE, Computed, exactness_of
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
-from uqprism.errors import InvalidValueError
 from uqprism.families.draws import FROM_DRAWS, Draws
 from uqprism.families.functionals import absolute_gap, cramer_distance
 from uqprism.families.quadrature import Exactness
 from uqprism.families.searching import take_along
 from uqprism.measures import Measure
-from uqprism.rules import CRPS, Rule, SquaredError
+from uqprism.rules import CRPS, SquaredError
 from uqprism.rules.base import at_least_zero
 
 ARRAYS = 4  # as large as all draws of a part that count against the elements of a part
 FEW = 2**17  # draws
-ALONE = 1e-12  # the weight that other draws of a member must have
 
 
 class DrawsBackend:
@@ -67,7 +65,7 @@ class DrawsBackend:
 
             return draws.compute(ensemble, measures)
         whole = ensemble.counted()
-        done = [compute_part(part, measures) for part in _parts(whole)]
+        done = [compute_part(part, measures) for part in parts_of(whole)]
         xp = namespace(draws_of(whole).draws)
         values = {m.name: xp.concat([part[m.name] for part in done]) if len(done) > 1 else done[0][m.name] for m in measures}
         return Computed(values, exactness(whole, measures))
@@ -108,7 +106,7 @@ def precise(x: Array) -> Array:
     return x.double() if on_device(x) else working(x)
 
 
-def _parts(ensemble: EnsemblePrediction) -> list[EnsemblePrediction]:
+def parts_of(ensemble: EnsemblePrediction) -> list[EnsemblePrediction]:
     """Parts of so many points that temporaries stay small; traced and wrapped arrays stay whole."""
     draws = draws_of(ensemble).draws
     if any(is_traced(x) or is_wrapped(x) for x in (*ensemble.members.arrays(), ensemble.weights)):
@@ -131,34 +129,6 @@ def compute_part(part: EnsemblePrediction, measures: Sequence[Measure]) -> dict[
         with np.errstate(over="ignore", under="ignore"):  # what a narrow result cannot hold becomes infinite or zero
             found[measure.name] = namespace(value).astype(value, draws_of(part).draws.dtype)
     return found
-
-
-def own_pairs(ensemble: EnsemblePrediction, rule: Rule) -> tuple[Array, Array]:
-    """What pairs of a draw with itself take from the members' entropies, for points along one axis.
-
-    With weights a of a member's draws, they hide the share s = sum a^2 of the entropy of which the rest is the mean over pairs of
-    different draws: s / (1 - s) of what is left. The mean of that over the members, and over pairs of different members.
-
-    Raises:
-        InvalidValueError: a member has only one draw.
-    """
-    found = []
-    for part in _parts(ensemble.counted()):
-        centred = CentredEnsemble(part.members.map(precise), precise(part.member_weights()))
-        draws, xp = cast("Draws", centred.members), namespace(centred.weights)
-        alone = xp.sum(draws.weights**2, axis=0)
-        if not is_traced(alone) and not bool(xp.all(alone < 1.0 - ALONE)):
-            raise InvalidValueError("estimator='unbiased' needs at least two draws with weight of each member; use 'plugin'")
-        local = rule.centred(centred.centring)
-        entropy = (
-            rule.entropy(draws.affine(centred.centring.centre, centred.centring.unit)) if local is None else local.entropy(draws)
-        )
-        hidden = alone / (1.0 - alone) * entropy
-        hidden = hidden if local is None else centred.centring.restore(hidden, rule.degree or 0)
-        found.append((centred.average(hidden), centred.average((1.0 - centred.weights) * hidden)))
-    xp = namespace(*found[0])
-    one, two = (xp.concat(list(parts)) for parts in zip(*found, strict=True))
-    return one, two
 
 
 class DrawsSums(CentredEnsemble):
