@@ -117,8 +117,8 @@ def evaluate(
         measures: names, patterns, sets and `Measure`s as `select_measures` takes them: "crps.*", "usual"; by default "all", the
             144 of the paper's four rules.
         estimator: for measures with members in both roles, see `decompose`.
-        backend: "auto" takes a fused kernel for Gaussian members where it is faster (processors need the extra `fast`);
-            "reference" the readable code that all kernels are tested against; "fused" requires a kernel.
+        backend: "auto" takes a fused kernel for Gaussian members and for draws where it is faster (processors need the extra
+            `fast`); "reference" the readable code that all kernels are tested against; "fused" requires a kernel.
     """
     given: object = ensemble  # so that mypy does not call the check below unreachable
     if not isinstance(given, EnsemblePrediction):
