@@ -32,8 +32,8 @@ from uqprism.backends.program import covers, terms_of
 from uqprism.backends.reference import ELEMENTS, ON_DEVICE, Computed, exactness_of
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
-from uqprism.families.draws import FROM_DRAWS, Draws
-from uqprism.families.functionals import absolute_gap, cramer_distance
+from uqprism.families.draws import STEPS, Draws, from_steps
+from uqprism.families.functionals import cramer_distance
 from uqprism.families.quadrature import Exactness
 from uqprism.families.searching import take_along
 from uqprism.measures import Measure
@@ -90,13 +90,13 @@ def suits_kernel(ensemble: EnsemblePrediction) -> bool:
 
 
 def exactness(ensemble: EnsemblePrediction, measures: Sequence[Measure]) -> dict[str, Exactness]:
-    """How exact each measure is: only distances between draws and Gaussians are differences."""
+    """How exact each measure is: only distances between draws and Gaussians are more than sums of lengths."""
     draws = draws_of(ensemble).draws
     worked = precise(draws[:0]).dtype
-    return {m.name: exactness_of([FROM_DRAWS] if _is_difference(m) else [], worked, draws.dtype) for m in measures}
+    return {m.name: exactness_of([STEPS] if _is_over_steps(m) else [], worked, draws.dtype) for m in measures}
 
 
-def _is_difference(measure: Measure) -> bool:
+def _is_over_steps(measure: Measure) -> bool:
     roles = [set(term.split(".")[2:]) for term, _ in terms_of(measure) if term.startswith("crps.excess.")]
     return any(pair & {"matched", "pooled"} and pair & {"members", "mixture"} for pair in roles)
 
@@ -158,8 +158,8 @@ class DrawsSums(CentredEnsemble):
         return getattr(self, name).scale / SQRT_PI
 
     def _to_mixture(self, name: str) -> Array:
-        gap = absolute_gap(self.mixture, getattr(self, name))
-        return at_least_zero(gap - self._bayes - self._between - self._surrogate_gap(name))
+        surrogate, draws = getattr(self, name), self._flat(cast("Draws", self.members).draws)
+        return sum(from_steps(take_along(draws, order), mixture, surrogate) for order, mixture in self._walks) / len(self._walks)
 
     @property
     def _bayes(self) -> Array:
@@ -180,21 +180,38 @@ class DrawsSums(CentredEnsemble):
         unit = self.centring.unit
         return self.average(self.given.map(precise).widened().relative_to(0.0 * unit, unit).variance)
 
+    def _flat(self, x: Array) -> Array:
+        """The draws of all members along one axis."""
+        return namespace(x).reshape(x, (-1, *x.shape[2:]))
+
     @cached_property
-    def _sums(self) -> tuple[Array, Array, Array]:
+    def _walks(self) -> list[tuple[Array, Array]]:
+        """Orders of all draws, and the mixture's shares along them.
+
+        Equal draws are kinks of the distance between them. With gradients there is a second order with equal draws reversed: the
+        mean over both has the gradient between the two sides.
+        """
+        given, draws = self.given.draws, constant(self._flat(self.given.draws))
+        xp = namespace(draws)
+        if is_traced(given) or is_wrapped(given) or getattr(given, "requires_grad", False):
+            orders = [xp.argsort(draws, axis=0), draws.shape[0] - 1 - xp.argsort(xp.flip(draws, axis=0), axis=0)]
+        else:
+            orders = [xp.argsort(draws, axis=0, stable=False)]
+        mass = self._flat(cast("Draws", self.members).weights * self.weights)
+        return [(order, _cumulated(take_along(mass, order))) for order in orders]
+
+    @cached_property
+    def _sums(self) -> tuple[Array, ...]:
         """The mean of the members' CRPS entropies, their mean distance to the mixture, and the variance of their means."""
-        xp = namespace(self.given.draws)
-        flat = (-1, *self.given.draws.shape[2:])
-        draws, mass = (xp.reshape(x, flat) for x in (self.given.draws, cast("Draws", self.members).weights))
-        found = [self._along(order, draws, mass) for order in _orders(constant(draws), differentiable=_has_gradient(draws))]
+        found = [self._along(order, mixture) for order, mixture in self._walks]
         return tuple(sum(parts) / len(found) for parts in zip(*found, strict=True))
 
-    def _along(self, order: Array, draws: Array, mass: Array) -> tuple[Array, Array, Array]:
+    def _along(self, order: Array, mixture: Array) -> tuple[Array, Array, Array]:
         """The three sums in this order of all draws."""
-        xp, count = namespace(draws), self.given.draws.shape[1]
-        owner, draws, mass = order % count, precise(take_along(draws, order)), take_along(mass, order)
+        xp, count = namespace(order), self.given.draws.shape[1]
+        draws = precise(take_along(self._flat(self.given.draws), order))
+        owner, mass = order % count, take_along(self._flat(cast("Draws", self.members).weights), order)
         lengths = (draws[1:] - draws[:-1]) / self.centring.unit
-        mixture = _cumulated(mass * take_along(self.weights, owner))
         bayes = between = 0.0 * draws[0]
         first, shifts = None, []
         for i in range(count):
@@ -208,21 +225,6 @@ class DrawsSums(CentredEnsemble):
         shift = xp.stack(shifts)
         shift = shift - self.average(shift)
         return bayes, between, self.average(shift * shift)
-
-
-def _has_gradient(x: Array) -> bool:
-    return is_traced(x) or is_wrapped(x) or bool(getattr(x, "requires_grad", False))
-
-
-def _orders(draws: Array, *, differentiable: bool) -> list[Array]:
-    """The order of the draws; with gradients also the one in which equal draws are reversed.
-
-    Equal draws are kinks of the distance between them: the mean of both orders has the gradient between the two sides.
-    """
-    xp = namespace(draws)
-    if not differentiable:
-        return [xp.argsort(draws, axis=0, stable=False)]
-    return [xp.argsort(draws, axis=0), draws.shape[0] - 1 - xp.argsort(xp.flip(draws, axis=0), axis=0)]
 
 
 def _cumulated(mass: Array) -> Array:

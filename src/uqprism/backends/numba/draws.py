@@ -16,15 +16,16 @@ import numpy as np
 
 from uqprism.arrays import from_numpy, to_numpy
 from uqprism.backends.draws import draws_of, exactness
-from uqprism.backends.fits import FAR, FITS, Fits
+from uqprism.backends.fits import FITS, Fits
 from uqprism.backends.numba.base import LANES, SUMMARY, TERM, TERM_BLOCK, UNIT, Floats, inlined, kernel, reduction
-from uqprism.backends.numba.closed_forms import INVERSE_SQRT_PI, crps_distance
+from uqprism.backends.numba.closed_forms import INVERSE_SQRT_PI, SQRT_2, crps_distance
 from uqprism.backends.numba.points import write
-from uqprism.backends.numba.special import SQRT_2_PI, mean_gap, power_of_two
+from uqprism.backends.numba.special import exp, power_of_two, upper_tail_ratio
 from uqprism.backends.program import Program
 from uqprism.backends.reference import Computed
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import require_variance
+from uqprism.families.draws import SHORT
 from uqprism.measures import Measure
 from uqprism.support.parallel import threads
 
@@ -32,6 +33,8 @@ Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 SLICE = 2**17  # draws of one slice: what stays in a cache, with the order and what else is of that size
 WORTH = 2**15  # draws for which a thread is worth its start
+DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
+WIDE = -1.0  # in the place of an integral, which is never negative, that takes primitives
 NARROWEST = 1e-300  # the range of draws whose inverse is still a number
 
 C_BAYES, C_BAYES_MATCHED, C_BAYES_POOLED = (TERM[f"crps.bayes.{name}"] for name in ("members", "matched", "pooled"))
@@ -59,19 +62,57 @@ def _moments(draws: Floats, mass: Floats, unit: float) -> tuple[float, float]:
     return mean, square
 
 
+@inlined
+def _normal(z: float, fits: Fits) -> tuple[float, float]:
+    """The probability of normal values up to z, and the density there."""
+    bell = exp(-0.5 * z * z, fits)
+    tail = bell * upper_tail_ratio(abs(z), fits)
+    return tail if z < 0.0 else 1.0 - tail, bell * DENSITY
+
+
+@inlined
+def _short_step(m: float, w: float, share: float, fits: Fits) -> float:
+    """As in `families.draws`."""
+    p, density = _normal(m, fits)
+    gap, m2, w2 = share - p, m * m, w * w
+    c2, c3, c4 = -0.5 * m, (m2 - 1.0) * (1.0 / 6.0), m * (3.0 - m2) * (1.0 / 24.0)
+    c5, c6 = (m2 * (m2 - 6.0) + 3.0) * (1.0 / 120.0), m * (m2 * (10.0 - m2) - 15.0) * (1.0 / 720.0)
+    c7 = (m2 * (m2 * (m2 - 15.0) + 45.0) - 15.0) * (1.0 / 5040.0)
+    linear = w2 * (c2 * (1.0 / 3.0) + w2 * (c4 * 0.2 + w2 * c6 * (1.0 / 7.0)))
+    q4, q6, q8 = c2 * c2 + 2.0 * c3, c3 * c3 + 2.0 * (c5 + c2 * c4), c4 * c4 + 2.0 * (c7 + c2 * c6 + c3 * c5)
+    square = w2 * (1.0 / 3.0 + w2 * (q4 * 0.2 + w2 * (q6 * (1.0 / 7.0) + w2 * q8 * (1.0 / 9.0))))
+    return 2.0 * w * (gap * gap - 2.0 * gap * density * linear + density * density * square)
+
+
+@inlined
+def _primitives(z: float, fits: Fits) -> tuple[float, float]:
+    """The integrals of the normal distribution function and of its square up to z."""
+    p, density = _normal(z, fits)
+    return z * p + density, p * (z * p + 2.0 * density) - _normal(SQRT_2 * z, fits)[0] * INVERSE_SQRT_PI
+
+
 @reduction
-def _to_gaussian(draws: Floats, mass: Floats, centre: float, unit: float, scale: float, room: Floats, fits: Fits) -> float:
-    """The mean distance of the draws from a Gaussian about zero of this scale, in units; `centre` is added to each."""
-    far = math.sqrt(FAR)
-    for k in range(len(draws)):
-        t = ((draws[k] - draws[0]) / unit + centre) / scale
-        above, below = mean_gap(t * t, fits)
-        near = above / below
-        room[k] = mass[k] * (near if abs(t) < far else abs(t) - SQRT_2_PI)
-    total = 0.0
-    for k in range(len(draws)):
+def _from_steps(places: Floats, shares: Floats, scale: float, room: Floats, fits: Fits) -> float:
+    """The distance of a Gaussian about zero from sorted draws with these shares between them, see `families.draws.from_steps`."""
+    last = len(places) - 1
+    for k in range(last):
+        length, middle = (places[k + 1] - places[k]) / scale, 0.5 * (places[k + 1] + places[k]) / scale
+        share = 1.0 - shares[k] if middle > 0.0 else shares[k]
+        middle = -abs(middle)
+        short = length * max(1.0, -middle) < SHORT
+        series = _short_step(middle if short else 0.0, 0.5 * length if short else 0.0, share, fits)
+        room[k] = series if short else WIDE
+    total = _primitives(places[0] / scale, fits)[1] + _primitives(-places[last] / scale, fits)[1]
+    for k in range(last):
+        if room[k] == WIDE:
+            low, high, share = places[k] / scale, places[k + 1] / scale, shares[k]
+            if low + high > 0.0:
+                low, high, share = -high, -low, 1.0 - share
+            (one, two), (three, four) = _primitives(low, fits), _primitives(high, fits)
+            room[k] = share * share * (high - low) - 2.0 * share * (three - one) + (four - two)
+    for k in range(last):
         total += room[k]
-    return scale * (total + SQRT_2_PI)
+    return scale * total
 
 
 @reduction
@@ -156,6 +197,31 @@ def _weighed(
     return bayes, between
 
 
+@inlined
+def _places(
+    draws: Floats,
+    order: Integers,
+    owner: Integers,
+    mass: Floats,
+    weights: Floats,
+    unit: float,
+    alike: bool,
+    places: Floats,
+    mixture: Floats,
+) -> None:
+    """Fill the sorted draws about the mixture's mean, in units, and the mixture's share up to each."""
+    total = mean = 0.0
+    for k in range(len(order)):
+        share = weights[owner[order[k]]] * mass[order[k]]
+        places[k] = (draws[order[k]] - draws[order[0]]) / unit
+        total += share
+        mean += share * places[k]
+        mixture[k] = total
+    for k in range(len(order)):
+        places[k] -= mean / total
+        mixture[k] = float(k + 1) / len(order) if alike else mixture[k] / total
+
+
 @kernel
 def sums(
     draws: Floats,
@@ -193,7 +259,7 @@ def sums(
         np.empty(members),
         np.empty(members),
     )
-    rows, joint, room = np.empty((members, each)), np.empty(count), np.empty(count)
+    rows, room, places, mixture = np.empty((members, each)), np.empty(count), np.empty(count), np.empty(count)
     for p in range(points):
         x, by, own = draws[p], order[p], mass[p if len(mass) > 1 else 0]
         at, into = (p // LANES) * TERM_BLOCK + p % LANES, (p // LANES) * SUMMARY + UNIT + p % LANES
@@ -220,16 +286,11 @@ def sums(
             matched, pooled = math.sqrt(variance + spread), math.sqrt(variance)
             terms[at + C_BAYES_MATCHED], terms[at + C_BAYES_POOLED] = matched * INVERSE_SQRT_PI, pooled * INVERSE_SQRT_PI
             terms[at + C_BETWEEN] = crps_distance(0.0, matched, pooled, spread, 1.0, fits)
-            for k in range(count):
-                joint[k] = weights[owner[k]] * own[k]
-            centre = -_moments(x, joint, unit)[0]
-            mixture = bayes + between
-            far = _to_gaussian(x, joint, centre, unit, matched, room, fits) - matched * INVERSE_SQRT_PI - mixture
-            terms[at + C_MATCHED_MIXTURE] = max(far, 0.0)
-            terms[at + C_MATCHED] = max(far, 0.0) + between
-            far = _to_gaussian(x, joint, centre, unit, pooled, room, fits) - pooled * INVERSE_SQRT_PI - mixture
-            terms[at + C_POOLED_MIXTURE] = max(far, 0.0)
-            terms[at + C_POOLED] = max(far, 0.0) + between
+            _places(x, by, owner, own, weights, unit, alike, places, mixture)
+            far = _from_steps(places, mixture, matched, room, fits)
+            terms[at + C_MATCHED_MIXTURE], terms[at + C_MATCHED] = far, far + between
+            far = _from_steps(places, mixture, pooled, room, fits)
+            terms[at + C_POOLED_MIXTURE], terms[at + C_POOLED] = far, far + between
 
 
 @dataclass(frozen=True)
