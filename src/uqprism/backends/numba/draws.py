@@ -70,18 +70,25 @@ def _normal(z: float, fits: Fits) -> tuple[float, float]:
     return tail if z < 0.0 else 1.0 - tail, bell * DENSITY
 
 
-@inlined
-def _short_step(m: float, w: float, share: float, fits: Fits) -> float:
-    """As in `families.draws`."""
-    p, density = _normal(m, fits)
-    gap, m2, w2 = share - p, m * m, w * w
-    c2, c3, c4 = -0.5 * m, (m2 - 1.0) * (1.0 / 6.0), m * (3.0 - m2) * (1.0 / 24.0)
-    c5, c6 = (m2 * (m2 - 6.0) + 3.0) * (1.0 / 120.0), m * (m2 * (10.0 - m2) - 15.0) * (1.0 / 720.0)
-    c7 = (m2 * (m2 * (m2 - 15.0) + 45.0) - 15.0) * (1.0 / 5040.0)
-    linear = w2 * (c2 * (1.0 / 3.0) + w2 * (c4 * 0.2 + w2 * c6 * (1.0 / 7.0)))
-    q4, q6, q8 = c2 * c2 + 2.0 * c3, c3 * c3 + 2.0 * (c5 + c2 * c4), c4 * c4 + 2.0 * (c7 + c2 * c6 + c3 * c5)
-    square = w2 * (1.0 / 3.0 + w2 * (q4 * 0.2 + w2 * (q6 * (1.0 / 7.0) + w2 * q8 * (1.0 / 9.0))))
-    return 2.0 * w * (gap * gap - 2.0 * gap * density * linear + density * density * square)
+@reduction
+def _short_steps(left: Floats, right: Floats, shares: Floats, inverse: float, out: Floats, fits: Fits) -> None:
+    """The integrals of all steps that are short, as in `families.draws`; written in the loop, where they become vectors."""
+    for k in range(len(out)):
+        length, middle = (right[k] - left[k]) * inverse, 0.5 * (right[k] + left[k]) * inverse
+        share = 1.0 - shares[k] if middle > 0.0 else shares[k]
+        short = length * max(1.0, abs(middle)) < SHORT
+        m, w = -abs(middle) if short else 0.0, 0.5 * length
+        m2, w2 = m * m, w * w
+        bell = exp(-0.5 * m2, fits)
+        gap, density = share - bell * upper_tail_ratio(-m, fits), bell * DENSITY
+        c2, c3, c4 = -0.5 * m, (m2 - 1.0) * (1.0 / 6.0), m * (3.0 - m2) * (1.0 / 24.0)
+        c5, c6 = (m2 * (m2 - 6.0) + 3.0) * (1.0 / 120.0), m * (m2 * (10.0 - m2) - 15.0) * (1.0 / 720.0)
+        c7 = (m2 * (m2 * (m2 - 15.0) + 45.0) - 15.0) * (1.0 / 5040.0)
+        linear = w2 * (c2 * (1.0 / 3.0) + w2 * (c4 * 0.2 + w2 * c6 * (1.0 / 7.0)))
+        q4, q6, q8 = c2 * c2 + 2.0 * c3, c3 * c3 + 2.0 * (c5 + c2 * c4), c4 * c4 + 2.0 * (c7 + c2 * c6 + c3 * c5)
+        square = w2 * (1.0 / 3.0 + w2 * (q4 * 0.2 + w2 * (q6 * (1.0 / 7.0) + w2 * q8 * (1.0 / 9.0))))
+        series = 2.0 * w * (gap * gap - 2.0 * gap * density * linear + density * density * square)
+        out[k] = series if short else WIDE
 
 
 @inlined
@@ -95,13 +102,7 @@ def _primitives(z: float, fits: Fits) -> tuple[float, float]:
 def _from_steps(places: Floats, shares: Floats, scale: float, room: Floats, fits: Fits) -> float:
     """The distance of a Gaussian about zero from sorted draws with these shares between them, see `families.draws.from_steps`."""
     last = len(places) - 1
-    for k in range(last):
-        length, middle = (places[k + 1] - places[k]) / scale, 0.5 * (places[k + 1] + places[k]) / scale
-        share = 1.0 - shares[k] if middle > 0.0 else shares[k]
-        middle = -abs(middle)
-        short = length * max(1.0, -middle) < SHORT
-        series = _short_step(middle if short else 0.0, 0.5 * length if short else 0.0, share, fits)
-        room[k] = series if short else WIDE
+    _short_steps(places[:last], places[1:], shares[:last], 1.0 / scale, room[:last], fits)
     total = _primitives(places[0] / scale, fits)[1] + _primitives(-places[last] / scale, fits)[1]
     for k in range(last):
         if room[k] == WIDE:
