@@ -1,8 +1,9 @@
 """Choose the backend that computes measures.
 
-The reference is the readable code that the kernels are tested against. Kernels compute the same risks of Gaussian members in
-one pass: on processors with Numba, on NVIDIA devices with Triton. The reference computes the measures that a kernel does not
-cover, and the points that it declines.
+The reference is the readable code that the kernels are tested against. Kernels compute the same risks in one pass: on
+processors with Numba, for Gaussian members and for those of any family that states a `PointwiseForm`; on NVIDIA devices with
+Triton. Members known by draws take one sort of each point, with Numba or in their own array library. The reference computes the
+measures that a kernel does not cover, and the points that it declines.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from uqprism.backends.draws import DrawsBackend, is_small, suits_kernel
 from uqprism.backends.reference import Computed, Reference, fits_one_part, put
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, MissingExtraError, install_command, warn
+from uqprism.families.base import Family
 from uqprism.families.draws import Draws
 from uqprism.families.gaussian import Gaussian
 from uqprism.measures import Measure
 
 BackendName = Literal["auto", "fused", "reference"]
-MOST_ON_DEVICE = 1000  # members: beyond, one thread has too many pairs, and the reference spreads them
+MOST_IN_PAIRS = 1000  # members on a device: beyond, integrals over nodes take less time than all pairs
+FEW = 200  # members of all points, of a family without closed forms, that the reference computes before a kernel is loaded
 
 
 class Backend(Protocol):
@@ -65,11 +68,13 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
     if name == "reference":
         return Reference()
     obstacle = _obstacle(ensemble)
+    gaussian = type(ensemble.members) is Gaussian
     # For few points the reference is quick enough, and a kernel would have to be loaded first.
-    if name == "auto" and (obstacle or fits_one_part(ensemble)):
+    few = fits_one_part(ensemble) if gaussian else ensemble.n_points * ensemble.n_members <= FEW
+    if name == "auto" and (obstacle or few):
         return Reference()
     if obstacle:
-        raise ArgumentError(f"backend='fused' is for Gaussian members in NumPy or PyTorch arrays, {obstacle}; use 'auto'")
+        raise ArgumentError(f"backend='fused' is for families with a kernel, in NumPy or PyTorch arrays, {obstacle}; use 'auto'")
     on_device = is_torch(ensemble.members.centre) and ensemble.members.centre.device.type != "cpu"
     package, extra = ("triton", "deep") if on_device else ("numba", "fast")
     if not _installed(package):
@@ -77,13 +82,27 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
             raise MissingExtraError(package, extra)
         _hint(package, extra)
         return Reference()
-    if on_device:
+    pairs = gaussian and not (on_device and ensemble.n_members > MOST_IN_PAIRS)
+    return _kernels(on_device=on_device, pairs=pairs)
+
+
+def _kernels(*, on_device: bool, pairs: bool) -> Backend:
+    """The backend whose kernels use the closed forms between pairs of Gaussians, or the one for any family."""
+    if on_device and pairs:
         from uqprism.backends.triton.backend import TritonBackend
 
         return TritonBackend()
-    from uqprism.backends.numba.backend import NumbaBackend
+    if on_device:
+        from uqprism.backends.triton.pointwise import TritonPointwiseBackend
 
-    return NumbaBackend()
+        return TritonPointwiseBackend()
+    if pairs:
+        from uqprism.backends.numba.backend import NumbaBackend
+
+        return NumbaBackend()
+    from uqprism.backends.numba.pointwise import PointwiseBackend
+
+    return PointwiseBackend()
 
 
 def _for_draws(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
@@ -101,22 +120,20 @@ def _for_draws(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
 def _obstacle(ensemble: EnsemblePrediction) -> str | None:
     """Why no kernel fits this ensemble, or None."""
     members, weights = ensemble.members, ensemble.weights
-    if type(members) is not Gaussian:  # a subclass may have closed forms of its own
-        return f"these are {members.name}"
-    if isinstance(members.mean, np.ndarray):
+    if "form" not in vars(type(members)) or members.form is None:  # a subclass may have another density
+        return f"and {type(members).__name__} states no form to compile one from"
+    if isinstance(members.centre, np.ndarray):
         return None
-    if not is_torch(members.mean):
+    if not is_torch(members.centre):
         return "these are JAX's"
     return _torch_obstacle(members, weights)
 
 
-def _torch_obstacle(members: Gaussian, weights: Array) -> str | None:
-    mean, device = members.mean, members.mean.device.type
-    if str(mean.dtype) not in ("torch.float32", "torch.float64") or device not in ("cpu", "cuda"):
-        return f"these are {mean.dtype} on {mean.device}"
-    if device == "cuda" and mean.shape[0] > MOST_ON_DEVICE:
-        return f"a device takes {MOST_ON_DEVICE} members and these are {mean.shape[0]}"
-    parameters = [x for x in (mean, members.scale, members.given_variance) if x is not None]
+def _torch_obstacle(members: Family, weights: Array) -> str | None:
+    centre, device = members.centre, members.centre.device.type
+    if str(centre.dtype) not in ("torch.float32", "torch.float64") or device not in ("cpu", "cuda"):
+        return f"these are {centre.dtype} on {centre.device}"
+    parameters = [x for x in (getattr(members, name) for name in members.parameters) if x is not None]
     if any(is_transformed(x) for x in (*parameters, weights)):
         return "and these are inside a transformation of PyTorch"
     # On a device the kernel gives the values and the reference the gradients; gradients of weights only the reference has.

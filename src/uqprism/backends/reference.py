@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,9 @@ from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.families.panels import NARROW
 from uqprism.families.quadrature import Exactness, recording
 from uqprism.measures import Measure
-from uqprism.measures.risks import Risks
+from uqprism.measures.risks import Integrals, Risks
+
+Integrate = Callable[[CentredEnsemble], Integrals]
 
 ELEMENTS = 2**21  # of the largest temporary in one part
 ON_DEVICE = 16  # times as many: small parts leave an accelerator idle
@@ -59,15 +61,16 @@ class Reference:
         return Computed(table, done[-1].exactness)  # the same in all parts: it does not depend on the data
 
 
-def compute_part(part: EnsemblePrediction, measures: Sequence[Measure]) -> Computed:
-    """The measures of points that are few enough to be taken at once."""
+def compute_part(part: EnsemblePrediction, measures: Sequence[Measure], integrate: Integrate | None = None) -> Computed:
+    """The measures of points that are few enough to be taken at once; `integrate` takes integrals in one pass."""
     centred = CentredEnsemble(part.members, part.member_weights())
+    integrals = None if integrate is None else integrate(centred)
     known: dict[str, Risks] = {}
     values, exactness = {}, {}
     dtype = part.members.centre.dtype
     for measure in measures:
         if measure.rule not in known:
-            known[measure.rule] = Risks(centred, measure.resolved())
+            known[measure.rule] = Risks(centred, measure.resolved(), integrals)
         roles = [role for role in (measure.prediction, measure.truth) if role is not None]
         with recording() as tolerances:
             value = known[measure.rule].get(measure.risk, *roles)

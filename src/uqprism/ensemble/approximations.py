@@ -208,6 +208,13 @@ class CentredEnsemble:
         other.members = self.members.map(lambda x: x[0] + factor * (x - x[0]))
         return other
 
+    def at(self, points: Array) -> CentredEnsemble:
+        """The ensemble at some of its points, given by their positions along one axis."""
+        other = object.__new__(CentredEnsemble)
+        other.weights, other.centring, other._candidates = self.weights[:, points], self.centring, {}
+        other.members = self.members.map(lambda x: x[..., points])
+        return other
+
     def candidates(self, name: str) -> Candidates:
         """The candidates of the approximation of this name."""
         if name not in self._candidates:

@@ -11,7 +11,7 @@ import numpy as np
 
 from uqprism.arrays import Array, coerce, constant, expand, is_jax, is_traced, namespace, to_numpy, working
 from uqprism.errors import InvalidValueError, ShapeError, UnsupportedError
-from uqprism.families.elementwise import StandardForm
+from uqprism.families.elementwise import PointwiseForm
 from uqprism.families.panels import Landmarks, Places
 from uqprism.families.quadrature import TOLERANCE, SharedGrid, integrate
 from uqprism.families.stored import Stored
@@ -40,7 +40,7 @@ class Family(Stored, ABC):
     Attributes:
         parameters: the kind of each parameter, one of `POWERS`, which says how it moves when y becomes centre + unit * y.
         tolerance: the relative error that integrals over the density may have, larger only for densities with poles.
-        standard: what fused kernels are compiled from; None for a family that only the reference computes.
+        form: what fused kernels are compiled from; None for a family that only the reference computes.
         constants: names of attributes that are no arrays and stay as they are when parameters change.
         bends: whether the log density of a mixture may bend where its leading component changes, other than at landmarks.
     """
@@ -48,7 +48,7 @@ class Family(Stored, ABC):
     name: ClassVar[str]
     parameters: ClassVar[dict[str, str]]
     tolerance: ClassVar[float] = TOLERANCE
-    standard: ClassVar[StandardForm | None] = None
+    form: ClassVar[PointwiseForm | None] = None
     constants: ClassVar[tuple[str, ...]] = ()
     bends: ClassVar[bool] = True
     components: Family | None = None  # only mixtures have some

@@ -21,15 +21,21 @@ from uqprism.arrays import (
     to_numpy,
 )
 from uqprism.families.base import Family, decades, families, with_gradient
-from uqprism.families.elementwise import StandardForm, log1p
+from uqprism.families.elementwise import PointwiseForm, log1p
 from uqprism.families.functionals import absolute_gap, closed_form
 from uqprism.families.panels import Landmarks
 from uqprism.families.quadrature import gauss_legendre
 from uqprism.synonyms import named_arguments
 
 
-def _log_shape(z: Array, n: Array) -> Array:
-    return -0.5 * (n + 1.0) * log1p(z * z / n)
+def _numbers(d: StudentT) -> tuple[Array, ...]:
+    height = _log_normaliser(d.df) - namespace(d.scale).log(d.scale)
+    return d.location, 1.0 / (d.scale * namespace(d.df).sqrt(d.df)), height, -0.5 * (d.df + 1.0)
+
+
+def _log_form(y: Array, location: Array, inverse: Array, height: Array, power: Array) -> Array:
+    z = (y - location) * inverse
+    return height + power * log1p(z * z)
 
 
 def _log_normaliser(n: Array) -> Array:
@@ -46,7 +52,7 @@ class StudentT(Family):
 
     name = "student_t"
     parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale", "df": "shape"}
-    standard = StandardForm(_log_shape, _log_normaliser, shapes=("df",))
+    form = PointwiseForm(_numbers, _log_form)
     location: Array
     scale: Array
     df: Array
@@ -82,8 +88,7 @@ class StudentT(Family):
 
     def log_density(self, y: Array) -> Array:
         """The log density at y."""
-        z = (y - self.location) / self.scale
-        return _log_density(z, self.df) - namespace(z).log(self.scale)
+        return self.form.at(self, y)
 
     def cdf(self, y: Array) -> Array:
         """The probability of values up to y."""
@@ -147,7 +152,7 @@ def _absolute_gap(p: StudentT, q: Family) -> Array:
 
 
 def _log_density(z: Array, n: Array) -> Array:
-    return _log_normaliser(n) + _log_shape(z, n)
+    return _log_normaliser(n) - 0.5 * (n + 1.0) * namespace(z, n).log1p(z * z / n)
 
 
 def _cdf(z: Array, n: Array) -> Array:

@@ -127,6 +127,16 @@ def log(x: float, fits: Fits) -> float:
 
 
 @inlined
+def log1p(x: float, fits: Fits) -> float:
+    """log(1 + x) for ordinary x >= 0; 4e-16."""
+    exponent, mantissa = _split(1.0 + x)
+    near = exponent == 0.0  # where the sum would round x
+    above, below = (x, 2.0 + x) if near else (mantissa - 1.0, mantissa + 1.0)
+    q = above / below
+    return exponent * LN_2 + (2.0 * q + _log_tail(q, fits))
+
+
+@inlined
 def mean_gap(t2: float, fits: Fits) -> tuple[float, float]:
     """E|Z + t| - E|Z| for a standard normal Z and t**2 up to FAR, as numerator and denominator; 1e-15."""
     bounded = t2 if t2 < FAR else FAR
