@@ -11,7 +11,7 @@ import pytest
 from mpmath import erfc, exp, mp, mpf, pi, sqrt
 
 import uqprism as up
-from tests.conftest import as_array
+from tests.conftest import as_array, run_python
 from uqprism.arrays import normal_quantile
 
 NAMES = [measure.name for measure in up.catalogue(["crps", "squared_error"])]
@@ -275,3 +275,23 @@ def test_gradients(rng: np.random.Generator) -> None:
     tied = torch.zeros((2, 1, 1), dtype=torch.float64, requires_grad=True)
     up.decompose(up.EnsemblePrediction.samples(tied)).excess.sum().backward()
     assert (tied.grad == 0.0).all()
+
+
+MEMORY = """
+import numpy as np, uqprism as up
+
+def status(field):
+    return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(field))
+
+draws = np.random.default_rng(0).normal(size=(20, 1000, 500))
+up.evaluate(up.EnsemblePrediction.samples(draws[..., :9]), "crps.*", backend="fused")
+before = status("VmRSS:")
+up.evaluate(up.EnsemblePrediction.samples(draws), ["crps.*", "squared_error.*"], backend="fused")
+print((status("VmHWM:") - before) / 2**20)
+"""
+
+
+def test_memory() -> None:
+    """Beside draws of 76 MB less than 32 MB are held, with all checks."""
+    pytest.importorskip("numba")
+    assert float(run_python(MEMORY, UQPRISM_THREADS="2")) < 32.0

@@ -29,9 +29,10 @@ from uqprism.arrays import (
     working,
 )
 from uqprism.backends.program import covers, terms_of
-from uqprism.backends.reference import ELEMENTS, ON_DEVICE, Computed, exactness_of
+from uqprism.backends.reference import Computed, exactness_of
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
+from uqprism.families.base import mixing_weights
 from uqprism.families.draws import STEPS, Draws, from_steps
 from uqprism.families.functionals import cramer_distance
 from uqprism.families.quadrature import Exactness
@@ -40,7 +41,7 @@ from uqprism.measures import Measure
 from uqprism.rules import CRPS, SquaredError
 from uqprism.rules.base import at_least_zero
 
-ARRAYS = 4  # as large as all draws of a part that count against the elements of a part
+AT_ONCE, AT_ONCE_ON_DEVICE = 2**17, 2**24  # draws of one part, of which a few dozen arrays of that size are made
 FEW = 2**17  # draws
 
 
@@ -74,6 +75,11 @@ class DrawsBackend:
 def draws_of(ensemble: EnsemblePrediction) -> Draws:
     """The members, which are draws."""
     return cast("Draws", ensemble.members)
+
+
+def weights_of(ensemble: EnsemblePrediction) -> Array:
+    """The members' weights (members, *points) in double precision."""
+    return mixing_weights(precise(draws_of(ensemble).draws[0]), ensemble.weights, check=False)
 
 
 def is_small(ensemble: EnsemblePrediction) -> bool:
@@ -111,8 +117,7 @@ def parts_of(ensemble: EnsemblePrediction) -> list[EnsemblePrediction]:
     draws = draws_of(ensemble).draws
     if any(is_traced(x) or is_wrapped(x) for x in (*ensemble.members.arrays(), ensemble.weights)):
         return [ensemble]
-    elements = ELEMENTS * (ON_DEVICE if on_device(draws) else 1)
-    size = max(1, elements // (ARRAYS * draws.shape[0] * draws.shape[1]))
+    size = max(1, (AT_ONCE_ON_DEVICE if on_device(draws) else AT_ONCE) // (draws.shape[0] * draws.shape[1]))
     return [ensemble[start : start + size] for start in range(0, max(1, ensemble.n_points), size)]
 
 
@@ -136,7 +141,7 @@ class DrawsSums(CentredEnsemble):
 
     def __init__(self, part: EnsemblePrediction) -> None:
         self.given = draws_of(part)
-        super().__init__(self.given.map(precise), precise(part.member_weights()))
+        super().__init__(self.given.map(precise), weights_of(part))
 
     def get(self, term: str) -> Array:
         """The term of this name, see `program.TERMS`."""

@@ -12,7 +12,7 @@ from typing import cast
 
 from uqprism.arrays import Array, is_traced, is_wrapped, namespace
 from uqprism.backends.choose import BackendName, compute
-from uqprism.backends.draws import draws_of, parts_of, precise
+from uqprism.backends.draws import draws_of, parts_of, precise, weights_of
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.errors import InvalidValueError
@@ -80,7 +80,7 @@ def _entropy(ensemble: EnsemblePrediction, rule: Rule, backend: BackendName) -> 
 
 def _hidden_by_member(part: EnsemblePrediction, rule: Rule) -> tuple[Array, Array]:
     """The same from each member's own entropy and weights."""
-    centred = CentredEnsemble(part.members.map(precise), precise(part.member_weights()))
+    centred = CentredEnsemble(part.members.map(precise), weights_of(part))
     draws, centring = cast("Draws", centred.members), centred.centring
     alone = namespace(draws.weights).sum(draws.weights**2, axis=0)
     _require_others(is_traced(alone) or bool((alone < 1.0 - ALONE).all()))
