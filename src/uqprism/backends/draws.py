@@ -141,6 +141,7 @@ class DrawsSums(CentredEnsemble):
 
     def __init__(self, part: EnsemblePrediction) -> None:
         self.given = draws_of(part)
+        self._distances: dict[str, Array] = {}
         super().__init__(self.given.map(precise), weights_of(part))
 
     def get(self, term: str) -> Array:
@@ -163,8 +164,11 @@ class DrawsSums(CentredEnsemble):
         return getattr(self, name).scale / SQRT_PI
 
     def _to_mixture(self, name: str) -> Array:
-        surrogate, draws = getattr(self, name), self._flat(cast("Draws", self.members).draws)
-        return sum(from_steps(take_along(draws, order), mixture, surrogate) for order, mixture in self._walks) / len(self._walks)
+        if name not in self._distances:
+            surrogate, draws = getattr(self, name), self._flat(cast("Draws", self.members).draws)
+            found = [from_steps(take_along(draws, order), mixture, surrogate) for order, mixture in self._walks]
+            self._distances[name] = sum(found) / len(found)
+        return self._distances[name]
 
     @property
     def _bayes(self) -> Array:
