@@ -10,7 +10,7 @@ from pathlib import Path
 
 import results
 
-SECTIONS = ("speed", "families", "members", "files", "training", "tables", "tasks", "forests")
+SECTIONS = ("speed", "families", "members", "samples", "files", "training", "tables", "tasks", "forests")
 
 
 def main() -> None:
@@ -55,11 +55,13 @@ def _section(name: str, given: argparse.Namespace) -> tuple[Callable[[], list[st
 
         return tasks.report, ("uqprism", "numpy", "scipy", "scikit-learn")
     import members
+    import samples
     import speed
 
     import families
 
-    return {"speed": speed, "families": families, "members": members}[name].report, (
+    modules = {"speed": speed, "families": families, "members": members, "samples": samples}
+    return modules[name].report, (
         "uqprism",
         "numpy",
         "numba",

@@ -10,6 +10,7 @@ import numpy as np
 
 from uqprism.arrays import Array, is_traced, namespace
 from uqprism.backends.choose import BackendName, compute
+from uqprism.backends.fair import without_own_pairs
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.prediction import BUILD
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
@@ -81,7 +82,8 @@ def decompose(
         prediction: the approximation for the prediction: members, mixture, matched, pooled or one of your own.
         truth: the approximation for the truth.
         estimator: "plugin" averages over all pairs of members (the paper's 1/M^2); "unbiased" leaves out each member's pair
-            with itself, and is for members in both roles.
+            with itself, and is for members in both roles. Of members known by draws, under CRPS, other kernel rules and squared
+            error, it leaves out each draw's pair with itself too, in Bayes risks as well; an excess may then be negative.
     """
     scorer = resolve_rule(rule)
     prediction, truth = resolve_approximation(prediction), resolve_approximation(truth)
@@ -115,8 +117,8 @@ def evaluate(
         measures: names, patterns, sets and `Measure`s as `select_measures` takes them: "crps.*", "usual"; by default "all", the
             144 of the paper's four rules.
         estimator: for measures with members in both roles, see `decompose`.
-        backend: "auto" takes a fused kernel for Gaussian members where it is faster (processors need the extra `fast`);
-            "reference" the readable code that all kernels are tested against; "fused" requires a kernel.
+        backend: "auto" takes a fused kernel for Gaussian members and for draws where it is faster (processors need the extra
+            `fast`); "reference" the readable code that all kernels are tested against; "fused" requires a kernel.
     """
     given: object = ensemble  # so that mypy does not call the check below unreachable
     if not isinstance(given, EnsemblePrediction):
@@ -134,7 +136,8 @@ def evaluate(
         done = compute(ensemble.flat(), wanted if estimator == "plugin" else _parts(wanted), backend)
     values, exactness = done.values, done.exactness
     if estimator == "unbiased":
-        values, exactness = _unbiased(wanted, values, exactness, _share_of_distinct_pairs(ensemble))
+        share = _share_of_distinct_pairs(ensemble)
+        values, exactness = _unbiased(wanted, without_own_pairs(ensemble.flat(), wanted, values, backend), exactness, share)
     shape = ensemble.points_shape
     table = {m.name: values[m.name] for m in wanted}
     if len(shape) != 1:  # backends take points along one axis

@@ -23,9 +23,10 @@ def from_draws(
     its own, use `from_posterior`.
 
     Args:
-        draws: (members, draws, *points), or with the members and the draws along the two axes given. An `xarray.DataArray`
-            has the draws along the dimension `draw` or `sample` and the members along `member` or `chain`, wherever those are;
-            without a dimension of members it is one member.
+        draws: (members, draws, *points), or with the members and the draws along the two axes given; for members with different
+            numbers of draws a list of arrays (draws, *points). An `xarray.DataArray` has the draws along the dimension `draw` or
+            `sample` and the members along `member` or `chain`, wherever those are; without a dimension of members it is one
+            member.
         weights: one per member, summing to one; None means equal.
         member_axis: the axis of the members, by default the first; say 0 if more members than points are meant.
         draw_axis: the axis of the draws.

@@ -2,7 +2,8 @@
 
 The reference is the readable code that the kernels are tested against. Kernels compute the same risks in one pass: on
 processors with Numba, for Gaussian members and for those of any family that states a `PointwiseForm`; on NVIDIA devices with
-Triton. The reference computes the measures that a kernel does not cover, and the points that it declines.
+Triton. Members known by draws take one sort of each point, with Numba or in their own array library. The reference computes the
+measures that a kernel does not cover, and the points that it declines.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from typing import Literal, Protocol
 import numpy as np
 
 from uqprism.arrays import Array, is_torch, is_transformed
+from uqprism.backends.draws import DrawsBackend, is_small, suits_kernel
 from uqprism.backends.reference import Computed, Reference, fits_one_part, put
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, MissingExtraError, install_command, warn
 from uqprism.families.base import Family
+from uqprism.families.draws import Draws
 from uqprism.families.gaussian import Gaussian
 from uqprism.measures import Measure
 
@@ -60,6 +63,8 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
     With "auto" that is the reference where its time does not matter, where gradients are asked for on a processor, or where
     no kernel fits; "fused" insists on a kernel and says why there is none.
     """
+    if type(ensemble.members) is Draws:
+        return _for_draws(ensemble, name)
     if name == "reference":
         return Reference()
     obstacle = _obstacle(ensemble)
@@ -98,6 +103,18 @@ def _kernels(*, on_device: bool, pairs: bool) -> Backend:
     from uqprism.backends.numba.pointwise import PointwiseBackend
 
     return PointwiseBackend()
+
+
+def _for_draws(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
+    """One sort of each point everywhere: by a kernel for many draws on a processor, elsewhere in the arrays' own library."""
+    if name == "reference" or not suits_kernel(ensemble) or (name == "auto" and is_small(ensemble)):
+        return DrawsBackend()
+    if not _installed("numba"):
+        if name == "fused":
+            raise MissingExtraError("numba", "fast")
+        _hint("numba", "fast")
+        return DrawsBackend()
+    return DrawsBackend(fused=True)
 
 
 def _obstacle(ensemble: EnsemblePrediction) -> str | None:

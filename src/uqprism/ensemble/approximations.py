@@ -168,7 +168,7 @@ class CentredEnsemble:
     @cached_property
     def matched(self) -> Surrogate:
         """One Gaussian with the mixture's mean and variance."""
-        _require(self._total_variance, "matched")
+        require_variance(self._total_variance, "matched")
         spread = self.variance_of_means
         zero = namespace(spread).zeros_like(spread)
         # The mean is zero by the centring. The deviation is the variance of the means itself, not a difference of variances.
@@ -177,7 +177,7 @@ class CentredEnsemble:
     @cached_property
     def pooled(self) -> Surrogate:
         """One Gaussian with the mixture's mean and the mean of the members' variances."""
-        _require(self.mean_variance, "pooled")
+        require_variance(self.mean_variance, "pooled")
         zero = namespace(self.mean_variance).zeros_like(self.mean_variance)
         return Surrogate(mean=zero, variance=self.mean_variance, deviation=zero, missing=self.variance_of_means)
 
@@ -229,7 +229,8 @@ def _usable(variance: Array) -> bool:
     return is_traced(variance) or bool(xp.all(xp.isfinite(variance) & (variance > 0.0)))
 
 
-def _require(variance: Array, name: str) -> None:
+def require_variance(variance: Array, name: str) -> None:
+    """Refuse an approximation of this name whose variance is no Gaussian's somewhere."""
     if not _usable(variance):
         raise InvalidValueError(
             f"{name} needs a positive, finite variance at every point, and some points have none (a Student t with two or fewer "

@@ -43,6 +43,13 @@ def with_members_first(member_axis: int | str | None, **given: Array) -> dict[st
     return {name: _with_all_axes(name, x, shape) for name, x in moved.items()}
 
 
+def are_unequal(draws: object) -> bool:
+    """True for a list of members with different numbers of draws."""
+    if not isinstance(draws, list | tuple) or not all(hasattr(member, "__len__") for member in draws):
+        return False
+    return len({len(member) for member in draws}) > 1
+
+
 def axis_number(member_axis: int | str | None) -> int | None:
     """The axis of arrays without names."""
     if isinstance(member_axis, str):

@@ -13,7 +13,7 @@ import numpy as np
 from uqprism.arrays import Array, coerce, is_traced, is_wrapped, namespace, to_numpy, working
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.ensemble.columns import IN_LISTS, column_name, no_columns
-from uqprism.ensemble.given import with_inner_second, with_members_first
+from uqprism.ensemble.given import are_unequal, with_inner_second, with_members_first
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.families import Draws, Family, Gaussian, Histogram, Laplace, Logistic, Mixture, Quantiles, StudentT, families
 from uqprism.families.base import as_weights, check_weights, mixing_weights, prepare
@@ -141,8 +141,14 @@ class EnsemblePrediction:
         """Members given by draws of the target, (members, draws, *points), or with other axes for members and draws.
 
         Each draw is a value that the target might take. For draws of a model's parameters, each of which gives a distribution,
-        use `uqprism.from_posterior`.
+        use `uqprism.from_posterior`. Members with different numbers of draws are a list of arrays (draws, *points).
         """
+        if are_unequal(draws):
+            if member_axis not in (None, 0) or draw_axis != 1:
+                raise ArgumentError(
+                    "members with different numbers of draws are a list of arrays (draws, *points); leave the axes out"
+                )
+            return cls(Draws.unequal(draws, check=check), weights, check=check)
         draws, _ = with_inner_second("draws", draws, member_axis, ("draw_axis", draw_axis))
         return cls(Draws(draws, check=check), weights, check=check)
 
@@ -369,7 +375,7 @@ def _storable(members: Family) -> Family:
 
 
 def _member_weights(weights: Array, members: Family, check: bool) -> Array:
-    weights = as_weights(weights, members.centre)
+    weights = as_weights(weights, members.arrays()[0])
     if tuple(weights.shape) != (members.batch_shape[0],):
         count, shape = members.batch_shape[0], tuple(weights.shape)
         raise ShapeError(f"weights must have one entry for each of the {count} members, got shape {shape}; None means equal")

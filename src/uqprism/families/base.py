@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import ClassVar, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ POWERS = {"location": 1, "scale": 1, "variance": 2, "shape": 0}
 """The power of the unit by which a parameter of each kind is multiplied when y becomes centre + unit * y; locations also move."""
 
 
+CHECKED = 2**22  # numbers that are checked at once
 LARGEST = 1e153
 BOUNDS = {"location": (-LARGEST, LARGEST), "scale": (1 / LARGEST, LARGEST), "variance": (LARGEST**-2, LARGEST**2)}
 """What parameters of each kind may be, so that squares of them and sums of those neither overflow nor lose digits."""
@@ -362,6 +363,8 @@ def check_values(name: str, x: Array, kind: str) -> None:
     if is_traced(x):
         return
     x = to_numpy(x) if is_jax(x) else x  # within `jit` even a comparison of known values would be traced
+    if all(_are_good(part, kind) for part in _blocks(x)):
+        return
     xp = namespace(x)
     sign = {"location": xp.ones_like(x, dtype=xp.bool), "negative": x < 0}.get(kind, x > 0)
     bad = ~(xp.isfinite(x) & sign)
@@ -386,6 +389,27 @@ def check_values(name: str, x: Array, kind: str) -> None:
             f"{name} must lie between {low:g} and {high:g}, got {value:g} in entry {at}: squares of such numbers leave the range "
             "of double precision; give the target in another unit, or drop these entries"
         )
+
+
+def _blocks(x: Array) -> Iterator[Array]:
+    """Rows of a large array, few enough that what is computed of them takes little memory."""
+    step = max(1, CHECKED // max(1, int(np.prod(x.shape[1:], dtype=np.int64))))
+    if not x.ndim or step >= x.shape[0]:
+        yield x
+        return
+    for start in range(0, x.shape[0], step):
+        yield x[start : start + step]
+
+
+def _are_good(x: Array, kind: str) -> bool:
+    """Whether `check_values` has nothing to say of these."""
+    xp = namespace(x)
+    good = xp.isfinite(x)
+    if kind != "location":
+        good = good & ((x < 0) if kind == "negative" else (x > 0))
+    if kind in BOUNDS and not str(x.dtype).endswith(("float16", "float32")):
+        good = good & (x >= BOUNDS[kind][0]) & (x <= BOUNDS[kind][1])
+    return bool(xp.all(good))
 
 
 def bisect(distribution: Family, level: Array, low: Array, high: Array) -> Array:
@@ -430,7 +454,7 @@ def mixing_weights(like: Array, weights: Array, check: bool = True) -> Array:
     xp = namespace(like)
     count = like.shape[0]
     if weights is None:
-        return xp.full_like(like, 1.0 / count)
+        return xp.broadcast_to(xp.full_like(like[:1], 1.0 / count), like.shape)  # one number for all takes no memory
     weights = as_weights(weights, like)
     if tuple(weights.shape) not in ((count,), tuple(like.shape)):
         shape = tuple(weights.shape)
