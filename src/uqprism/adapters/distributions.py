@@ -186,6 +186,9 @@ def _is_frozen(distribution: Any) -> bool:
 
 def _attribute(distribution: Any, names: tuple[str, ...]) -> Any:
     """The parameter that has one of these names."""
+    if is_a(distribution, "skpro", "BaseDistribution"):
+        given = distribution.get_params(deep=False)  # `.loc` is an indexer there, as that of pandas
+        return np.broadcast_to(_array(given[next(each for each in names if each in given)]), distribution.shape)
     if not _is_frozen(distribution):
         return next(x for each in names if (x := getattr(distribution, each, None)) is not None)
     shapes = [each.strip() for each in (distribution.dist.shapes or "").split(",") if each.strip()]

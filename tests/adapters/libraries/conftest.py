@@ -1,0 +1,26 @@
+"""The pages of docs/libraries: their code, and what it defines."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parents[3] / "docs" / "libraries"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.md") if path.stem != "index")
+
+
+def blocks(page: str, language: str = r"\w+") -> list[str]:
+    """The blocks of code of a page."""
+    return re.findall(rf"```{language}\n(.*?)```", (FOLDER / f"{page}.md").read_text(), flags=re.DOTALL)
+
+
+@cache
+def run(page: str) -> dict[str, Any]:
+    """What the page's code defines after the code of the index, run from top to bottom in the working folder."""
+    names: dict[str, Any] = {}
+    for source in ("index", page):
+        for number, block in enumerate(blocks(source, "python")):
+            exec(compile(block, f"{source}.md, block {number}", "exec"), names)  # noqa: S102 (the documentation's own code)
+    return names
