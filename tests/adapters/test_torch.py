@@ -139,7 +139,7 @@ def test_from_model_takes_modules() -> None:
     parameters, buffers = torch.func.stack_module_state(networks)
     stacked = up.from_model(networks[0], X, head="natural", parameters=parameters, buffers=buffers)
     assert_close(stacked.members.mean, expected)
-    with pytest.raises(up.UqprismError, match="n_members is for .*Gaussian processes"):
+    with pytest.raises(up.UqprismError, match=r"n_members is for .*Gaussian processes"):
         up.from_model(networks, X, n_members=3)
 
 

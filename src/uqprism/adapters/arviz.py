@@ -72,6 +72,7 @@ class ArviZ(Adapter):
             family, called, kind = "gaussian", {"location": mean, "scale": scale}, "scale"
         named = {key: _variable(groups, each) for key, each in called.items()}
         named["scale"] = SCALES[kind](named["scale"])
+        named = {key: _renamed(x, _point_sizes(named["location"])) for key, x in named.items()}
         members = _members(named)
         if n_members is not None:
             kept = evenly(len(members["location"]), n_members)
@@ -97,6 +98,20 @@ def _variable(groups: dict[str, Any], called: Any) -> Any:
     raise ArgumentError(f"the posterior has no variable {called}; it has {known}")
 
 
+def _point_sizes(variable: Any) -> dict[Any, int]:
+    """The dimensions other than those of draws, with their lengths."""
+    return {dim: length for dim, length in variable.sizes.items() if dim not in DRAWN}
+
+
+def _renamed(variable: Any, points: dict[Any, int]) -> Any:
+    """With its points along these dimensions, if it has as many of the same lengths under other names."""
+    # PyMC and ArviZ call the same points mu_dim_0 and y_dim_0.
+    own = _point_sizes(variable) if hasattr(variable, "sizes") else {}
+    if not own or set(own) <= set(points) or list(own.values()) != list(points.values()):
+        return variable
+    return variable.rename(dict(zip(own, points, strict=True)))
+
+
 def _members(named: dict[str, Any]) -> dict[str, Array]:
     """Arrays (draws of all chains, *points)."""
     plain = by_name(named, [dim for dim in DRAWN if dim in named["location"].dims])
@@ -108,11 +123,11 @@ def _members(named: dict[str, Any]) -> dict[str, Array]:
 def _likelihood(groups: dict[str, Any], target: str | None) -> Likelihood:
     """That of the observed target."""
     posterior = {str(key): x for key, x in groups["posterior"].data_vars.items() if set(DRAWN) <= set(x.dims)}
-    named = f"from_model(posterior, mean='mu', scale='sigma'), with the names of variables among {', '.join(posterior)}"
+    ways = f"from_model(posterior, mean='mu', scale='sigma'), with the names of variables among {', '.join(posterior)}"
     if missing := [key for key in ("log_likelihood", "observed_data") if key not in groups]:
         raise UnsupportedError(
-            f"the likelihood is read from the groups log_likelihood and observed_data, and {' and '.join(missing)} is missing. Add "
-            f"it, as with pymc.compute_log_likelihood(posterior), or say {named}"
+            f"the likelihood is read from the groups log_likelihood and observed_data, and {' and '.join(missing)} is missing. "
+            f"Add it, as with pymc.compute_log_likelihood(posterior), or say {ways}"
         )
     held = groups["log_likelihood"]
     shared = [str(key) for key in held.data_vars if key in groups["observed_data"]]
@@ -122,15 +137,17 @@ def _likelihood(groups: dict[str, Any], target: str | None) -> Likelihood:
     found = list(_matching(posterior, groups["observed_data"][target], held[target]))
     if not found:
         raise UnsupportedError(
-            f"no two variables of the posterior give the log likelihood of {target} as {', '.join(LIKELIHOODS)} noise would. Keep "
-            f"the mean at each point in the posterior, as with pymc.Deterministic, or say {named}"
+            f"no two variables of the posterior give the log likelihood of {target} as {', '.join(LIKELIHOODS)} noise would. "
+            f"Keep the mean at each point in the posterior, as with pymc.Deterministic, or say {ways}"
         )
     return found[0]
 
 
 def _matching(posterior: dict[str, Any], observed: Any, held: Any) -> Iterator[Likelihood]:
     """The likelihoods that give the log likelihoods which are held."""
-    few = held.transpose(*DRAWN, *observed.dims).stack(all=DRAWN)
+    points = {dim: observed.sizes[dim] for dim in observed.dims}
+    posterior = {key: _renamed(x, points) for key, x in posterior.items()}
+    few = _renamed(held, points).transpose(*DRAWN, *observed.dims).stack(all=DRAWN)
     few = few.isel(all=np.unique(np.linspace(0, few.sizes["all"] - 1, COMPARED).astype(int)))
     at, wanted = few["all"], few.transpose("all", *observed.dims).values
     y = observed.values

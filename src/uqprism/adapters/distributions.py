@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.adapters.base import Adapter, adapters, is_a, name
-from uqprism.arrays import Array, coerce, is_array, namespace
+from uqprism.arrays import Array, coerce, is_array, is_jax, namespace
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ShapeError, UnsupportedError
 from uqprism.families import Draws, Family, Mixture, families
@@ -163,7 +163,11 @@ def read(distribution: Any) -> tuple[str, dict[str, Array]]:
         )
     if found.at_zero and _is_frozen(distribution) and np.any(np.asarray(_attribute(distribution, ("loc",))) != 0.0):
         raise UnsupportedError(f"the distribution {called} must begin at zero, without loc; pass draws of it to from_draws")
-    values = coerce(**found.parameters(lambda *names: _array(_attribute(distribution, names))))
+    given = found.parameters(lambda *names: _array(_attribute(distribution, names)))
+    if any(is_jax(x) for x in given.values()):  # NumPyro keeps numbers as NumPy arrays beside those of JAX
+        xp = namespace(*(x for x in given.values() if is_jax(x)))
+        given = {key: xp.asarray(x) for key, x in given.items()}
+    values = coerce(**given)
     xp = namespace(*values.values())
     shape = np.broadcast_shapes(*(tuple(x.shape) for x in values.values()))
     return found.family, _one_target(distribution, {key: xp.broadcast_to(x, shape) for key, x in values.items()})

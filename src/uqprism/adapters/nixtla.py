@@ -32,11 +32,15 @@ class Nixtla(Adapter):
     def predict(self, model: Any, X: Array, *, tails: Tails = "exponential") -> EnsemblePrediction:
         """One member per model: the bounds of its intervals are quantiles, and so is its median if it has one.
 
-        A point forecast in the middle of all its intervals counts as the median; another one may be a mean, and is left out.
+        A point forecast in the middle of all its intervals counts as the median; another one may be a mean. The medians are left
+        out unless all models have one.
         """
         members = {}
         for called in dict.fromkeys(match[1] for column in model.columns if (match := BOUND.fullmatch(str(column)))):
             members[called] = _quantiles(model, called)
+        if not all(0.5 in each for each in members.values()):
+            for each in members.values():
+                each.pop(0.5, None)
         levels = [sorted(each) for each in members.values()]
         if any(each != levels[0] for each in levels):
             listed = "; ".join(f"{called}: {', '.join(f'{x:g}' for x in sorted(each))}" for called, each in members.items())
