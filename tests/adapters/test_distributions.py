@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 
 import uqprism as up
 from uqprism.errors import ShapeError, UnsupportedError
+from uqprism.families import families
 
 RNG = np.random.default_rng(3)
 LOC, SCALE, DF = RNG.normal(size=5), np.exp(RNG.normal(size=5)), 2.5 + RNG.uniform(size=5)
@@ -66,6 +67,47 @@ def test_distributions_of_torch_keep_their_gradients(kind: str) -> None:
         members = up.from_model(distribution).members
         torch.testing.assert_close(members.log_density(torch.tensor(Y))[0], given.log_prob(torch.tensor(Y)))
         assert members.centre.requires_grad
+
+
+COUNTS = np.array([0.0, 1.0, 2.0, 5.0, 9.0])
+POSITIVE = np.array([0.1, 0.5, 1.0, 2.5, 7.0])
+SHAPED = {  # the family, and the distribution with the same numbers in SciPy and in PyTorch
+    "lognormal": (scipy.stats.lognorm(SCALE, scale=np.exp(LOC)), lambda: torch.distributions.LogNormal(TENSORS[0], TENSORS[1])),
+    "gamma": (scipy.stats.gamma(DF, scale=SCALE), lambda: torch.distributions.Gamma(TENSORS[2], 1.0 / TENSORS[1])),
+    "exponential": (scipy.stats.expon(scale=SCALE), lambda: torch.distributions.Exponential(1.0 / TENSORS[1])),
+    "weibull": (scipy.stats.weibull_min(DF, scale=SCALE), lambda: torch.distributions.Weibull(TENSORS[1], TENSORS[2])),
+    "poisson": (scipy.stats.poisson(DF), lambda: torch.distributions.Poisson(TENSORS[2])),
+    "negative_binomial": (
+        scipy.stats.nbinom(DF, 0.3),
+        lambda: torch.distributions.NegativeBinomial(TENSORS[2], torch.tensor(0.7).double()),
+    ),
+}
+TENSORS = [torch.tensor(x).double() for x in (LOC, SCALE, DF)]
+
+
+@pytest.mark.parametrize("kind", SHAPED)
+def test_distributions_with_bounds_are_of_their_family(kind: str) -> None:
+    """Their log densities are those of the library; without the family they are refused by name."""
+    frozen, made = SHAPED[kind]
+    family = {"exponential": "gamma"}.get(kind, kind)
+    for given in (frozen, made()):
+        if family not in families:
+            with pytest.raises(UnsupportedError, match=r"the distribution \w+ has no family in this package"):
+                up.from_model(given)
+            continue
+        members = up.from_model(given).members
+        counts = kind in {"poisson", "negative_binomial"}
+        at = COUNTS if counts else POSITIVE
+        own = frozen.logpmf(at) if counts else frozen.logpdf(at)
+        at = torch.tensor(at) if given is not frozen else at
+        assert members.name == family
+        assert_allclose(members.log_density(at)[0], own, rtol=1e-7, atol=1e-9)
+
+
+def test_a_distribution_that_does_not_begin_at_zero_is_refused() -> None:
+    if "gamma" in families:
+        with pytest.raises(UnsupportedError, match="the distribution gamma must begin at zero, without loc"):
+            up.from_model(scipy.stats.gamma(2.0, loc=1.0))
 
 
 def test_a_number_of_one_parameter_counts_for_all_points() -> None:

@@ -50,6 +50,12 @@ def _located(of: Callable[..., Any]) -> dict[str, Any]:
     return {"location": of(*LOCATION), "scale": of(*SCALE)}
 
 
+def _odds(of: Callable[..., Any], count: str, probability: str, *, success: bool = False) -> dict[str, Any]:
+    """A negative binomial by the count of one outcome and the probability of the other, or of the same."""
+    p = of(probability)
+    return {"rate": of(count) * ((1.0 - p) / p if success else p / (1.0 - p)), "size": of(count)}
+
+
 KINDS = (
     Kind("gaussian", frozenset({"Normal", "StandardNormal", "norm"}), lambda of: {"mean": of(*LOCATION), "scale": of(*SCALE)}),
     Kind("laplace", frozenset({"Laplace", "laplace"}), _located),
@@ -65,6 +71,13 @@ KINDS = (
     Kind("weibull", frozenset({"Weibull"}), lambda of: {"shape": of("concentration", "k"), "scale": of("scale")}),
     Kind("weibull", frozenset({"weibull_min"}), lambda of: {"shape": of("c"), "scale": of("scale")}, at_zero=True),
     Kind("poisson", frozenset({"Poisson", "poisson"}), lambda of: {"rate": of("rate", "mu")}, at_zero=True),
+    Kind(
+        "negative_binomial",
+        frozenset({"NegativeBinomial", "NegativeBinomialProbs"}),
+        lambda of: _odds(of, "total_count", "probs"),
+    ),
+    Kind("negative_binomial", frozenset({"NegativeBinomial2"}), lambda of: {"rate": of("mean"), "size": of("concentration")}),
+    Kind("negative_binomial", frozenset({"nbinom"}), lambda of: _odds(of, "n", "p", success=True), at_zero=True),
 )
 # Distributions around another one, and where they have it.
 AROUND = {"Independent": ("base_dist", "distribution"), "ExpandedDistribution": ("base_dist",)}
@@ -192,13 +205,23 @@ def _attribute(distribution: Any, names: tuple[str, ...]) -> Any:
     """The parameter that has one of these names."""
     if is_a(distribution, "skpro", "BaseDistribution"):
         given = distribution.get_params(deep=False)  # `.loc` is an indexer there, as that of pandas
-        return np.broadcast_to(_array(given[next(each for each in names if each in given)]), distribution.shape)
+        return np.broadcast_to(_array(_found(distribution, given, names)), distribution.shape)
     if not _is_frozen(distribution):
-        return next(x for each in names if (x := getattr(distribution, each, None)) is not None)
+        return _found(distribution, {each: x for each in names if (x := getattr(distribution, each, None)) is not None}, names)
     shapes = [each.strip() for each in (distribution.dist.shapes or "").split(",") if each.strip()]
     given = dict(zip([*shapes, "loc", "scale"], distribution.args, strict=False)) | distribution.kwds
     given = {"loc": 0.0, "scale": 1.0} | given
-    return next(given[each] for each in names if each in given)
+    return _found(distribution, given, names)
+
+
+def _found(distribution: Any, given: dict[str, Any], names: tuple[str, ...]) -> Any:
+    """What is given under one of these names."""
+    for each in names:
+        if each in given:
+            return given[each]
+    raise UnsupportedError(
+        f"{name(distribution)} must have {' or '.join(names)}; make it with these parameters, or pass draws of it to from_draws"
+    )
 
 
 def _log(x: Array) -> Array:
