@@ -72,7 +72,7 @@ def test_distributions_of_torch_keep_their_gradients(kind: str) -> None:
 COUNTS = np.array([0.0, 1.0, 2.0, 5.0, 9.0])
 POSITIVE = np.array([0.1, 0.5, 1.0, 2.5, 7.0])
 SHAPED = {  # the family, and the distribution with the same numbers in SciPy and in PyTorch
-    "lognormal": (scipy.stats.lognorm(SCALE, scale=np.exp(LOC)), lambda: torch.distributions.LogNormal(TENSORS[0], TENSORS[1])),
+    "lognormal": (scipy.stats.lognorm(0.7, scale=np.exp(LOC)), lambda: torch.distributions.LogNormal(TENSORS[0], 0.7)),
     "gamma": (scipy.stats.gamma(DF, scale=SCALE), lambda: torch.distributions.Gamma(TENSORS[2], 1.0 / TENSORS[1])),
     "exponential": (scipy.stats.expon(scale=SCALE), lambda: torch.distributions.Exponential(1.0 / TENSORS[1])),
     "weibull": (scipy.stats.weibull_min(DF, scale=SCALE), lambda: torch.distributions.Weibull(TENSORS[1], TENSORS[2])),
@@ -136,17 +136,15 @@ def test_arrays_of_jax_stay_what_they_are() -> None:
 
 
 def test_columns_of_targets_are_one_target() -> None:
-    class BaseDistribution:
-        __module__ = "skpro.distributions.base"
+    """Of skpro, whose attribute `loc` is an indexer as that of pandas, and whose parameters may be numbers."""
+    from skpro.distributions import Laplace, Normal
 
-    class Laplace(BaseDistribution):
-        mu, scale, columns = LOC[:, None], SCALE[:, None], ["y"]
-
-    members = up.from_model(Laplace()).members
+    members = up.from_model(Laplace(mu=LOC[:, None], scale=2.0, columns=["y"])).members
     assert_allclose(members.location, [LOC])
-    Laplace.columns = ["y", "z"]
+    assert_allclose(members.scale, np.full((1, 5), 2.0))
+    assert up.from_model(Normal(mu=0.0, sigma=1.0)).points_shape == ()
     with pytest.raises(ShapeError, match="has 2 columns"):
-        up.from_model(Laplace())
+        up.from_model(Laplace(mu=[[0.0, 1.0]], scale=1.0, columns=["y", "z"]))
 
 
 def test_other_distributions_are_refused_with_the_way_out() -> None:
