@@ -71,8 +71,9 @@ def from_model(model: Any, X: Array = None, **options: Any) -> EnsemblePredictio
     """What a fitted model of another library predicts for the rows of X, as an ensemble.
 
     The [table of models](../models.md) says which members each kind of model gives, and with which options. A list of models
-    gives one member per model. A pipeline transforms X first. A finished search such as `GridSearchCV` predicts with its best
-    model. An ensemble of one member has an excess risk of zero.
+    gives one member per model; of models that predict one quantile each, the first of every level make a member. A pipeline
+    transforms X first. A finished search such as `GridSearchCV` predicts with its best model. An ensemble of one
+    member has an excess risk of zero.
 
     **Trees.** The variance is that of the training targets in the leaf, with the tree's bootstrap sample and weights.
     Leaves of fully grown trees hold one row or a few, which have no variance. The nearest node towards the root is then used
@@ -207,8 +208,8 @@ def find(model: Any) -> Adapter:
     raise UnsupportedError(
         f"no adapter knows {name(model)}, and it has none of the methods by which models are recognised: predict(X), predict(X, "
         "return_std=True), pred_dist(X), predict_ensemble(X). Pass what it predicts as arrays with the members first, to "
-        "EnsemblePrediction.gaussian(mean=, variance=) or up.from_draws(draws), or write an adapter of ten lines, as "
-        "the page Extending of the documentation shows"
+        "EnsemblePrediction.gaussian(mean=, variance=), .quantiles(levels=, values=) or up.from_draws(draws), or write an "
+        "adapter of ten lines, as the page Extending of the documentation shows"
     )
 
 
