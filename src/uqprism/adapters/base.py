@@ -132,7 +132,7 @@ def one_member(model: Any, family: str, **parameters: Any) -> EnsemblePrediction
             raise ShapeError(
                 f"{name(model)} must predict one target, got {key} of shape {x.shape}; fit one model for each target"
             )
-        free = key in {"mean", "location", "log_mean"}  # to have any sign
+        free = key in {"mean", "location", "log_mean", "low", "high"}  # to have any sign
         bad = np.flatnonzero(~(np.isfinite(x) & (free | (x > 0.0))))
         if len(bad):
             rows = ", ".join(map(str, bad[:5])) + (", ..." if len(bad) > 5 else "")

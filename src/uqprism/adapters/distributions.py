@@ -50,6 +50,15 @@ def _located(of: Callable[..., Any]) -> dict[str, Any]:
     return {"location": of(*LOCATION), "scale": of(*SCALE)}
 
 
+def _cut(of: Callable[..., Any]) -> dict[str, Any]:
+    return {"low": of("low", "l_trunc"), "high": of("high", "r_trunc")}
+
+
+def _cut_in_scales(of: Callable[..., Any]) -> dict[str, Any]:
+    """The bounds of SciPy's truncated Gaussian, which counts them in standard deviations from the location."""
+    return {bound: of("loc") + of("scale") * of(name) for bound, name in (("low", "a"), ("high", "b"))}
+
+
 def _odds(of: Callable[..., Any], count: str, probability: str, *, success: bool = False) -> dict[str, Any]:
     """A negative binomial by the count of one outcome and the probability of the other, or of the same."""
     p = of(probability)
@@ -70,6 +79,12 @@ KINDS = (
     Kind("gamma", frozenset({"expon"}), lambda of: {"shape": 1.0, "scale": of("scale")}, at_zero=True),
     Kind("weibull", frozenset({"Weibull"}), lambda of: {"shape": of("concentration", "k"), "scale": of("scale")}),
     Kind("weibull", frozenset({"weibull_min"}), lambda of: {"shape": of("c"), "scale": of("scale")}, at_zero=True),
+    Kind("beta", frozenset({"Beta"}), lambda of: {"a": of("concentration1", "alpha"), "b": of("concentration0", "beta")}),
+    Kind("beta", frozenset({"beta"}), lambda of: {"a": of("a"), "b": of("b"), "low": of("loc"), "high": of("loc") + of("scale")}),
+    Kind("truncated_gaussian", frozenset({"HalfNormal"}), lambda of: {"location": 0.0, "scale": of(*SCALE), "low": 0.0}),
+    Kind("truncated_gaussian", frozenset({"halfnorm"}), lambda of: {**_located(of), "low": of("loc")}),
+    Kind("truncated_gaussian", frozenset({"TruncatedNormal"}), lambda of: {**_located(of), **_cut(of)}),
+    Kind("truncated_gaussian", frozenset({"truncnorm"}), lambda of: {**_located(of), **_cut_in_scales(of)}),
     Kind("poisson", frozenset({"Poisson", "poisson"}), lambda of: {"rate": of("rate", "mu")}, at_zero=True),
     Kind(
         "negative_binomial",
