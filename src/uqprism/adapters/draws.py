@@ -78,7 +78,7 @@ def from_posterior(
     if n_members is not None:
         if weights is not None:
             raise ArgumentError("n_members thins draws of equal weight; leave weights out, or resample the draws by weight first")
-        kept = _evenly(len(members["mean"]), n_members)
+        kept = evenly(len(members["mean"]), n_members)
         members = {name: x[kept] for name, x in members.items()}
     return EnsemblePrediction.gaussian(**members, weights=weights, member_axis=0)
 
@@ -91,7 +91,7 @@ def _flat(weights: Array) -> Array:
     return weights.reshape(-1) if is_array(weights) else np.ravel(weights)
 
 
-def _evenly(count: int, n_members: int) -> np.ndarray[Any, Any]:
+def evenly(count: int, n_members: int) -> np.ndarray[Any, Any]:
     """This many of `count` places, evenly spaced."""
     if not 1 <= n_members <= count:
         raise InvalidValueError(f"n_members must be between 1 and the {count} draws there are, got {n_members}")
