@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -156,18 +158,43 @@ def _log_density(z: Array, n: Array) -> Array:
 
 
 def _cdf(z: Array, n: Array) -> Array:
-    xp = namespace(z, n)
-    if is_torch(z) or is_jax(z):
-        n = n + 0.0 * z
-        far = z * z > FAR * n
-        # Each branch gets arguments at which its gradient is finite.
-        half = _central_mass(xp.where(far, xp.zeros_like(z), xp.abs(z)), n)
-        tail = _far_tail(xp.where(far, xp.abs(z), xp.sqrt(2.0 * FAR * constant(n))), n)
-        tail = xp.where(far, tail, 0.5 - half)
-        return xp.where(z < 0, tail, 1.0 - tail)
+    if is_jax(z):
+        return _traceable_cdf()(*namespace(z).broadcast_arrays(z, n))
+    if is_torch(z):
+        return _cdf_by_panels(z, n + 0.0 * z)
     import scipy.special
 
     return scipy.special.stdtr(n, z)
+
+
+@cache
+def _traceable_cdf() -> Callable[[Array, Array], Array]:
+    """`_cdf_by_panels` with its slope in z given: it is the density, and the slope of the panels takes minutes to compile."""
+    import jax
+
+    cdf = jax.custom_jvp(jax.jit(_cdf_by_panels))
+
+    def slope(at: tuple[Array, Array], towards: tuple[Any, Any]) -> tuple[Array, Array]:
+        (z, n), (dz, dn) = at, towards
+        value, moved = cdf(z, n), namespace(z).zeros_like(z)
+        if not isinstance(dn, jax.custom_derivatives.SymbolicZero):
+            value, moved = jax.jvp(lambda n: _cdf_by_panels(z, n), (n,), (dn,))
+        if not isinstance(dz, jax.custom_derivatives.SymbolicZero):
+            moved = moved + namespace(z).exp(_log_density(z, n)) * dz
+        return value, moved
+
+    cdf.defjvp(slope, symbolic_zeros=True)
+    return cdf
+
+
+def _cdf_by_panels(z: Array, n: Array) -> Array:
+    xp = namespace(z, n)
+    far = z * z > FAR * n
+    # Each branch gets arguments at which its gradient is finite.
+    half = _central_mass(xp.where(far, xp.zeros_like(z), xp.abs(z)), n)
+    tail = _far_tail(xp.where(far, xp.abs(z), xp.sqrt(2.0 * FAR * constant(n))), n)
+    tail = xp.where(far, tail, 0.5 - half)
+    return xp.where(z < 0, tail, 1.0 - tail)
 
 
 FAR = 9.0  # times the degrees of freedom: squares beyond which the series for the tail needs few terms
