@@ -92,6 +92,24 @@ def test_names_that_are_no_text_are_refused(tmp_path: Path) -> None:
     refused(BadFileError, r"in\.parquet: .*utf-8", path, tmp_path / "out.parquet")
 
 
+@pytest.mark.parametrize("kind", TEXTS, ids=str)
+@pytest.mark.parametrize("name", ["mean_0", "note"])
+def test_text_that_is_not_utf8_is_refused(tmp_path: Path, name: str, kind: pa.DataType) -> None:
+    path, bad = tmp_path / "in.parquet", pa.array([b"1.5", b"\xff", b"2.5"]).view(pa.string())
+    if pa.types.is_dictionary(kind):
+        bad = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int32()), bad)
+    elif kind == pa.large_string():
+        bad = bad.cast(pa.large_binary()).view(kind)
+    given = table(3)
+    given = given.append_column("note", pa.array(["a", "b", "c"])) if name == "note" else given
+    pq.write_table(given.set_column(given.column_names.index(name), name, bad), path)
+    message = rf"in\.parquet: column '{name}': .*UTF"
+    for ending in ("csv", "npz", "parquet"):
+        refused(BadFileError, message, path, tmp_path / f"out.{ending}", on_bad="drop")
+    with pytest.raises(BadFileError, match=message):
+        Points.of(path, on_bad="drop").take([name], np.arange(3))
+
+
 @pytest.mark.parametrize("header", [b"{}", b"[]", b'{"weights": {}}', b'{"weights": ["a"]}', b"[" * 9000, b"\xff"])
 def test_what_a_saved_ensemble_says_is_checked(tmp_path: Path, header: bytes) -> None:
     path = tmp_path / "in.parquet"
