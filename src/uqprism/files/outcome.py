@@ -146,13 +146,12 @@ class Run:
     def conclude(self) -> ScoreReport:
         """The report of the finished run; raises for bad files and for too many bad rows."""
         report = self.report()
-        too_many = ""
-        if self.tolerance.exceeded(report.bad_rows, report.rows):
+        named = bad_files_text(report) if report.bad_files else f"{report.output}: the output is complete"
+        if self.tolerance.exceeded(report.bad_rows, report.rows):  # graver than bad files: what is there may be wrong
             too_many = f"{report.bad_rows:,} of {report.rows:,} rows were bad, more than {self.tolerance} (--max-bad)"
+            raise BadRowsError(f"{named}\n{too_many}" if report.bad_files else f"{named}, but {too_many}", report)
         if report.bad_files and (self.tolerance.on_bad_file == "name" or not report.parts):  # no output at all is never fine
-            raise BadFilesError(bad_files_text(report) + (f"\n{too_many}" if too_many else ""), report)
-        if too_many:
-            raise BadRowsError(f"{report.output}: {too_many}; the output is complete", report)
+            raise BadFilesError(named, report)
         return report
 
     @contextmanager
