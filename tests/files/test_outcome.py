@@ -173,7 +173,12 @@ def test_wrong_usage_is_summarised_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("place", "message"),
-    [("summary.txt", "must end in .json"), ("out/summary.json", "lies in the output"), ("no/s.json", "does not exist")],
+    [
+        ("summary.txt", "must end in .json"),
+        ("out/summary.json", "lies in the output"),
+        ("no/s.json", "does not exist"),
+        ("/proc/s.json", "cannot write"),
+    ],
 )
 def test_places_where_no_summary_can_be_are_refused_before_any_work(tmp_path: Path, place: str, message: str) -> None:
     pq.write_table(table(5), tmp_path / "in.parquet")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from uqprism.errors import ArgumentError, BadFileError, BadFilesError, BadRowsError, ExitCode, FileError, UqprismError
 from uqprism.files.options import ScoreOptions, Tolerance
 from uqprism.files.paths import READABLE, Part, PathLike, Span
-from uqprism.support.storage import write_text
+from uqprism.support.storage import check_writable, write_text
 from uqprism.support.versions import versions
 
 if TYPE_CHECKING:
@@ -217,6 +217,7 @@ def _checked(path: Path, output: Path) -> Path:
     if path.is_dir() or not path.absolute().parent.is_dir():
         what = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
         raise FileError(f"summary (--summary) {path}: {what}; name a file in an existing folder")
+    check_writable(path)
     return path
 
 
