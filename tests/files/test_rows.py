@@ -83,6 +83,28 @@ def test_a_file_of_bad_rows_only(tmp_path: Path, on_bad: str) -> None:
     assert pq.read_table(tmp_path / "out.parquet").to_pydict() == {name: [None, None] if on_bad == "null" else [] for name in FEW}
 
 
+@pytest.mark.parametrize("kind", ["scale", "variance"])
+def test_a_member_too_narrow_to_be_squared_is_bad(tmp_path: Path, kind: str) -> None:
+    """Computing with it gave a noise that was wrong in the third digit, and NaN."""
+    power = 2 if kind == "variance" else 1
+    rows = [
+        (1.0, 2.0, 1e-149, 1.0),
+        (1.0, 2.0, 1e-155, 1.0),
+        (0.0, 0.0, 1e-80, 1e80),
+        (1e100, 0.0, 1e-60, 1e-60),
+        (0.0, 1.0, 1.0, 2.0),
+    ]
+    given = {"mean_0": [row[0] for row in rows], "mean_1": [row[1] for row in rows]}
+    given |= {f"{kind}_{i}": [row[2 + i] ** power for row in rows] for i in range(2)}
+    path = write_table(pa.table(given), tmp_path / "in.parquet")
+    message = rf"row 1: {kind}_0 must be wider, a scale being at least 1e-150 .*, got [\d.e-]+ \(3 bad rows"
+    refused(InvalidValueError, message, path, tmp_path / "out.parquet")
+    measure = "log.bayes.members"
+    assert score(path, tmp_path / "out.parquet", measures=[measure], on_bad="drop").bad_rows == 3
+    entropies = [np.log(2.0 * np.pi * np.e) / 2.0 + np.log(row[2:]).mean() for row in (rows[0], rows[4])]
+    np.testing.assert_allclose(read_table(tmp_path / "out.parquet").column(measure).to_numpy(), entropies, rtol=1e-12)
+
+
 @pytest.mark.parametrize(("name", "value", "size"), [("mean_1", 1e308, "1e\\+150"), ("variance_1", 1e308, "1e\\+300")])
 def test_a_value_whose_square_is_infinite_is_bad(tmp_path: Path, name: str, value: float, size: str) -> None:
     """Computing with it would give 0 or NaN without a word."""

@@ -16,7 +16,7 @@ from uqprism.evaluation import evaluate
 from uqprism.files.numbers import as_numbers, cell, is_text, mostly_text, numbers_in
 from uqprism.files.options import ScoreOptions
 from uqprism.files.read import Batch, InputFile, Schema, pa
-from uqprism.files.values import LARGEST, good_rows
+from uqprism.files.values import LARGEST, NARROWEST, good_rows
 from uqprism.support.parallel import limited_to
 
 REMEDY = "repair it, or leave such rows empty or out with on_bad (--on-bad null, --on-bad drop)"
@@ -128,11 +128,13 @@ def complaint(
     for name, value in zip((*layout.mean, *layout.spread), (*mean[:, row], *spread[:, row]), strict=True):
         kind = layout.kind if name in layout.spread else "mean"
         if not (abs(value) <= LARGEST[kind] and (value > 0 or kind == "mean")):
+            wanted = "finite" if kind == "mean" else "finite and greater than zero"
+            wanted = f"at most {LARGEST[kind]:.0e} in size" if np.isfinite(value) and abs(value) > LARGEST[kind] else wanted
             break
+    else:  # each value alone could be computed with
+        name = layout.spread[int(np.argmin(spread[:, row]))]
+        wanted = f"wider, a scale being at least {NARROWEST:.0e} and as large a part of the others and of the distances"
     found = shown(name, row)
-    wanted = "finite" if kind == "mean" else "finite and greater than zero"
-    if np.isfinite(value) and abs(value) > LARGEST[kind]:
-        wanted = f"at most {LARGEST[kind]:.0e} in size"
     wanted = "a number" if found.startswith("'") else wanted
     more = f" ({bad} bad rows among rows {first_row} to {first_row + len(good) - 1})" if bad > 1 else ""
     return f"{place(first_row + row)}: {name} must be {wanted}, got {found}{more}"
