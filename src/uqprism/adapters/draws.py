@@ -10,10 +10,12 @@ from uqprism.arrays import Array, coerce, is_array, namespace
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.labelled import by_name, is_labelled
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
+from uqprism.synonyms import named_arguments
 
 SAMPLE_NAMES = ("chain", "draw", "sample")
 
 
+@named_arguments()
 def from_draws(
     draws: Array, *, weights: Array = None, member_axis: int | None = None, draw_axis: int = 1, check: bool = True
 ) -> EnsemblePrediction:
@@ -35,6 +37,7 @@ def from_draws(
     return EnsemblePrediction.samples(draws, weights=weights, member_axis=member_axis, draw_axis=draw_axis, check=check)
 
 
+@named_arguments()
 def from_posterior(
     mean: Array,
     *,

@@ -29,6 +29,9 @@ LARGEST = 1e153
 BOUNDS = {"location": (-LARGEST, LARGEST), "scale": (1 / LARGEST, LARGEST), "variance": (LARGEST**-2, LARGEST**2)}
 """What parameters of each kind may be, so that squares of them and sums of those neither overflow nor lose digits."""
 
+NARROWEST = 2e-154
+"""The least scale of a member as a part of the distances between members and of their scales: its square keeps all digits."""
+
 
 class Family(Stored, ABC):
     """A batch of distributions on the real line.
