@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from uqprism.arrays import Array, coerce, expand, is_torch, is_traced, namespace, to_numpy
-from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError
 from uqprism.families.base import Family, check_values, families
 from uqprism.families.panels import Landmarks
 from uqprism.families.searching import search, take_along
@@ -37,6 +37,7 @@ class Histogram(Family):
     """
 
     name = "histogram"
+    _edge_words: ClassVar[str] = "edges"
     parameters: ClassVar[dict[str, str]] = {"edges": "location", "probabilities": "shape"}
     constants: ClassVar[tuple[str, ...]] = ("outer",)
     bends: ClassVar[bool] = False
@@ -192,6 +193,30 @@ class Histogram(Family):
         """The mean over the bars of values (bars, *batch)."""
         return namespace(values).sum(self.mass * values, axis=0)
 
+    def require_density(self) -> None:
+        """Refuse bars without a width that have a probability: it lies at a single value.
+
+        Raises:
+            UnsupportedError: some distributions have no density.
+        """
+        count = self._without_density
+        if count:
+            total = int(np.prod(self.batch_shape, dtype=np.int64))
+            raise UnsupportedError(
+                f"{count:,} of {total:,} predictions have probability at a single value, where {self._edge_words} coincide, and so "
+                "no density, which this rule needs (as log and quadratic do); use rules that do without, as in "
+                "evaluate(ens, catalogue(['crps', 'squared_error']))"
+            )
+
+    @cached_property
+    def _without_density(self) -> int:
+        if is_traced(self.edges) or is_traced(self.probabilities):
+            return 0
+        xp = namespace(self.probabilities)
+        ends = self.ends[1:] - self.ends[:-1]
+        inner = self.probabilities if self.outer is None else self.probabilities[1:-1]
+        return int(xp.count_nonzero(xp.any((ends <= 0.0) & (inner > 0.0), axis=0)))
+
     # At values of y ----------------------------------------------------------------------------------------------------
 
     def _at(self, y: Array) -> _Place:
@@ -199,6 +224,7 @@ class Histogram(Family):
 
     def log_density(self, y: Array) -> Array:
         """The log density at y; minus infinity in bars of probability zero and outside."""
+        self.require_density()
         return self._at(y).log_density()
 
     def cdf(self, y: Array) -> Array:
