@@ -120,9 +120,8 @@ class Histogram(Family):
     @cached_property
     def scales(self) -> tuple[Array, Array]:
         """The scales of the two tails, (*batch); zero without tails."""
-        if self.outer is None:
-            return 0.0 * self.widths[0], 0.0 * self.widths[0]
-        return self.widths[0] / self.outer[0].half, self.widths[-1] / self.outer[1].half
+        low, high = self.edges[1] - self.edges[0], self.edges[-1] - self.edges[-2]
+        return (0.0 * low, 0.0 * high) if self.outer is None else (low / self.outer[0].half, high / self.outer[1].half)
 
     @cached_property
     def below(self) -> Array:
@@ -213,9 +212,12 @@ class Histogram(Family):
         if is_traced(self.edges) or is_traced(self.probabilities):
             return 0
         xp = namespace(self.probabilities)
-        ends = self.ends[1:] - self.ends[:-1]
-        inner = self.probabilities if self.outer is None else self.probabilities[1:-1]
-        return int(xp.count_nonzero(xp.any((ends <= 0.0) & (inner > 0.0), axis=0)))
+        edges = narrow(self.edges)
+        widths = edges[1:] - edges[:-1]
+        inner = slice(None) if self.outer is None else slice(1, -1)
+        if not bool(xp.any(widths[inner] <= 0.0)):
+            return 0
+        return int(xp.count_nonzero(xp.any((self.widths[inner] <= 0.0) & (self.probabilities[inner] > 0.0), axis=0)))
 
     # At values of y ----------------------------------------------------------------------------------------------------
 

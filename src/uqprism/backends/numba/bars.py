@@ -28,11 +28,13 @@ from uqprism.backends.numba.bars_nodes import (
     NODES,
     QUADRATIC_BAYES,
     QUADRATIC_EXCESS,
+    SHARES,
     SUM,
     Nodes,
     Surrogates,
     TailNumbers,
     against_surrogates,
+    integrate,
     mix,
     new_nodes,
     place,
@@ -45,6 +47,7 @@ from uqprism.backends.numba.base import Floats, inlined, kernel, reduction, rows
 from uqprism.backends.numba.special import log, log_and_gap
 
 CHUNK = 256  # cells
+RUN = 8  # neighbouring cells that are taken together
 VARIANCE, SPREAD = SUM["variance"], SUM["spread"]
 SMALLEST, LARGEST = 1e-140, 1e140  # sizes whose squares neither over- nor underflow
 AGREE = 1e-9  # of what the members share: a smaller part of it that they do not share has lost its digits to rounding
@@ -263,14 +266,48 @@ def _normalise(mass: Any, point: Point) -> bool:
     """
     usable = True
     for i in range(mass.shape[0]):
-        total = difference = 0.0
-        for b in range(mass.shape[1]):
-            total += mass[i, b]
-            difference += mass[i, b] - mass[0, b]
+        total, difference = _totals(mass[i], mass[0])
         point.total[i] = total
         point.change[i] = difference / (total * point.total[0])
         usable = usable and 0.0 < total < math.inf
     return usable
+
+
+@reduction
+def _totals(given: Floats, first: Floats) -> tuple[float, float]:
+    """The sum of probabilities, and of their differences from the first member's."""
+    total = difference = 0.0
+    first = first[: len(given)]
+    for b in range(len(given)):
+        total += given[b]
+        difference += given[b] - first[b]
+    return total, difference
+
+
+@reduction
+def _first_moments(
+    lows: Floats, highs: Floats, given: Floats, first: Floats, origin: float, inverse: float, change: float
+) -> tuple[float, float]:
+    """The mean of bars relative to the origin, and its difference from that of a first member with the same edges."""
+    highs, given, first = highs[: len(lows)], given[: len(lows)], first[: len(lows)]
+    mean = difference = 0.0
+    for b in range(len(lows)):
+        centre = 0.5 * ((lows[b] - origin) + (highs[b] - origin))
+        mean += given[b] * inverse * centre
+        difference += ((given[b] - first[b]) * inverse - first[b] * change) * centre
+    return mean, difference
+
+
+@reduction
+def _second_moment(lows: Floats, highs: Floats, given: Floats, origin: float, inverse: float, mean: float) -> float:
+    """The mean squared distance of bars from a mean."""
+    highs, given = highs[: len(lows)], given[: len(lows)]
+    square = 0.0
+    for b in range(len(lows)):
+        low, high = lows[b] - origin, highs[b] - origin
+        away, width = 0.5 * (low + high) - mean, high - low
+        square += given[b] * inverse * (away * away + width * width * (1.0 / 12.0))
+    return square
 
 
 @inlined
@@ -292,12 +329,9 @@ def _moments(
     for i in range(count):
         own = edges[i if edges.shape[0] > 1 else 0]
         inverse = 1.0 / point.total[i]
-        mean = change = 0.0
-        for b in range(size):
-            centre = 0.5 * ((own[b] - origin) + (own[b + 1] - origin))
-            given, first = mass[i, b + shift], mass[0, b + shift]
-            mean += given * inverse * centre
-            change += ((given - first) * inverse - first * point.change[i]) * centre
+        mean, change = _first_moments(
+            own[:size], own[1:], mass[i, shift : shift + size], mass[0, shift : shift + size], origin, inverse, point.change[i]
+        )
         if tails is not None:
             for side in range(2):
                 tail, sign = (tails[0], -1.0) if side == 0 else (tails[1], 1.0)
@@ -314,11 +348,8 @@ def _moments(
     variance = spread = 0.0
     for i in range(count):
         own = edges[i if edges.shape[0] > 1 else 0]
-        inverse, mean, square = 1.0 / point.total[i], point.mean[i], 0.0
-        for b in range(size):
-            low, high = own[b] - origin, own[b + 1] - origin
-            away, width = 0.5 * (low + high) - mean, high - low
-            square += mass[i, b + shift] * inverse * (away * away + width * width / 12.0)
+        inverse, mean = 1.0 / point.total[i], point.mean[i]
+        square = _second_moment(own[:size], own[1:], mass[i, shift : shift + size], origin, inverse, mean)
         if tails is not None:
             for side in range(2):
                 tail, sign = (tails[0], -1.0) if side == 0 else (tails[1], 1.0)
@@ -452,25 +483,94 @@ def _cells_against_surrogates(
     cells: Cells, count: int, surrogates: Surrogates, wants: Wanted, rules: Any, nodes: Nodes, sums: Floats, fits: Fits
 ) -> None:
     """Add the integrals of the mixture with matched and pooled over these cells."""
-    used = 0
-    for k in range(count):
-        low, left = cells.left[k], cells.left[k]
-        right = left + cells.width[k]
-        while low < right:
-            step = surrogate_step(low, surrogates)
-            high = right if low + 1.25 * step >= right else low + step
-            before = used
-            used = place(low, high, (high - low) / step, rules, nodes, used)
-            for q in range(before, used):
-                rise = cells.density[k] * (nodes.y[q] - left)
-                nodes.density[q], nodes.log_density[q] = cells.density[k], cells.log_density[k]
-                nodes.below[q], nodes.above[q] = cells.below[k] + rise, max(cells.above[k] - rise, 0.0)
-                nodes.gap[q] = cells.gap[k]
-            if used > NODES - 12:
-                against_surrogates(nodes, used, surrogates, wants.crps, wants.quadratic, wants.logs, sums, fits)
-                used = 0
-            low = high
+    used = k = 0
+    while k < count:
+        kind = _nodes_of(cells, k, surrogates)
+        last = k + 1
+        while last < count and last - k < NODES and kind < 2 and _nodes_of(cells, last, surrogates) == kind:
+            last += 1
+        if last - k >= RUN:
+            against_surrogates(nodes, used, surrogates, wants.crps, wants.quadratic, wants.logs, sums, fits)
+            used = 0
+            _run(cells, k, last, rules[2 * kind], rules[2 * kind + 1], surrogates, wants, nodes, sums, fits)
+            k = last
+            continue
+        used = _one_cell(cells, k, surrogates, wants, rules, nodes, used, sums, fits)
+        k += 1
     against_surrogates(nodes, used, surrogates, wants.crps, wants.quadratic, wants.logs, sums, fits)
+
+
+@inlined
+def _nodes_of(cells: Cells, k: int, surrogates: Surrogates) -> int:
+    """Which of the rules a cell needs."""
+    share = cells.width[k] / surrogate_step(cells.left[k], surrogates)
+    return 0 if share <= SHARES[0] else 1 if share <= SHARES[1] else 2
+
+
+@inlined
+def _run(
+    cells: Cells,
+    first: int,
+    last: int,
+    where: Floats,
+    weights: Floats,
+    surrogates: Surrogates,
+    wants: Wanted,
+    nodes: Nodes,
+    sums: Floats,
+    fits: Fits,
+) -> None:
+    """The same for neighbouring cells with as many nodes each: the first nodes of all, then the second."""
+    count = last - first
+    left, width, density = cells.left[first:last], cells.width[first:last], cells.density[first:last]
+    for j in range(len(where)):
+        at, share = where[j], weights[j]
+        _along(left, width, density, cells.below[first:last], cells.above[first:last], at, share, nodes, count)
+        pieces = (density, cells.log_density[first:last], cells.gap[first:last])
+        integrate(nodes, count, pieces, surrogates, wants.crps, wants.quadratic, wants.logs, sums, fits)
+
+
+@inlined
+def _along(
+    left: Floats, width: Floats, density: Floats, below: Floats, above: Floats, at: float, share: float, nodes: Nodes, count: int
+) -> None:
+    y, weight, low, high = nodes.y[:count], nodes.weight[:count], nodes.below[:count], nodes.above[:count]
+    for k in range(count):
+        rise = density[k] * width[k] * at
+        y[k], weight[k] = left[k] + width[k] * at, width[k] * share
+        low[k], high[k] = below[k] + rise, max(above[k] - rise, 0.0)
+
+
+@inlined
+def _one_cell(
+    cells: Cells,
+    k: int,
+    surrogates: Surrogates,
+    wants: Wanted,
+    rules: Any,
+    nodes: Nodes,
+    used: int,
+    sums: Floats,
+    fits: Fits,
+) -> int:
+    """Add the nodes of one cell; returns how many wait."""
+    low, left = cells.left[k], cells.left[k]
+    right = left + cells.width[k]
+    while low < right:
+        step = surrogate_step(low, surrogates)
+        high = right if low + 1.25 * step >= right else low + step
+        before = used
+        used = place(low, high, (high - low) / step, rules, nodes, used)
+        for q in range(before, used):
+            rise = cells.density[k] * (nodes.y[q] - left)
+            nodes.density[q], nodes.log_density[q] = cells.density[k], cells.log_density[k]
+            nodes.below[q], nodes.above[q] = cells.below[k] + rise, max(cells.above[k] - rise, 0.0)
+            nodes.gap[q] = cells.gap[k]
+        if used > NODES - 12:
+            against_surrogates(nodes, used, surrogates, wants.crps, wants.quadratic, wants.logs, sums, fits)
+            used = 0
+        low = high
+    return used
 
 
 # Members that share their edges --------------------------------------------------------------------------------------------

@@ -50,7 +50,8 @@ class BarsBackend:
         if any(isinstance(rule, DENSE) for rule in rules):
             members.require_density()
         sums, declined = run(ensemble, wanted_by(measures))
-        dtype, like = to_numpy(members.centre[:1]).dtype, members.probabilities
+        like = members.probabilities
+        dtype = to_numpy(like[:1]).dtype
         terms, values, exactness = Terms(sums), {}, {}
         for measure, rule in zip(measures, rules, strict=True):
             value, closed = terms.measure(measure, rule)

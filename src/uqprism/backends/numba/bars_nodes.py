@@ -30,6 +30,7 @@ LOG_FORWARD, GAP_WEIGHT = SUM["log.excess.matched.mixture"], SUM["log.weight.mat
 
 NODES = 240
 COUNTS = (4, 6, 12)
+SHARES = (0.01, 0.16)  # of the longest stretch over which all is smooth, up to which the first two counts do
 RULES = tuple(x for count in COUNTS for x in gauss_legendre(count))
 HALF_LOG_2PI, INVERSE_SQRT_2PI = 0.5 * LOG_2PI, 1.0 / math.sqrt(2.0 * math.pi)
 FAR = 9.5  # scales beyond which a Gaussian does not count
@@ -140,9 +141,9 @@ def tail_step(away: float, scale: float, tail: TailNumbers) -> float:
 @inlined
 def place(low: float, high: float, share: float, rules: Any, nodes: Nodes, count: int) -> int:
     """Add the nodes of a stretch, which is this share of the longest that is smooth; returns how many there are then."""
-    if share <= 0.01:
+    if share <= SHARES[0]:
         return _place(low, high, rules[0], rules[1], nodes, count)
-    if share <= 0.16:
+    if share <= SHARES[1]:
         return _place(low, high, rules[2], rules[3], nodes, count)
     return _place(low, high, rules[4], rules[5], nodes, count)
 
@@ -158,47 +159,105 @@ def _place(low: float, high: float, where: Floats, weights: Floats, nodes: Nodes
 # The mixture against matched and pooled ------------------------------------------------------------------------------------
 
 
-@reduction
+@inlined
 def against_surrogates(
     nodes: Nodes, count: int, surrogates: Surrogates, crps: bool, quadratic: bool, logs: bool, sums: Floats, fits: Fits
 ) -> None:
     """Add the integrals of the mixture with the two Gaussians over these nodes."""
+    pieces = (nodes.density[:count], nodes.log_density[:count], nodes.gap[:count])
+    integrate(nodes, count, pieces, surrogates, crps, quadratic, logs, sums, fits)
+
+
+@inlined
+def integrate(
+    nodes: Nodes,
+    count: int,
+    pieces: tuple[Floats, Floats, Floats],
+    surrogates: Surrogates,
+    crps: bool,
+    quadratic: bool,
+    logs: bool,
+    sums: Floats,
+    fits: Fits,
+) -> None:
+    """The same where density, log density and gap of the mixture are in other arrays."""
+    density, level, gap = pieces
     for which in range(2):
         scale = surrogates.matched if which == 0 else surrogates.pooled
-        inverse, top = 1.0 / scale, -HALF_LOG_2PI - log(scale, fits)
-        distance = difference = overlap = 0.0
-        work = nodes.work[:count]
-        for q in range(count):
-            z = (nodes.y[q] - surrogates.mean) * inverse
-            height = exp(-0.5 * z * z, fits)
-            g, p, weight = height * inverse * INVERSE_SQRT_2PI, nodes.density[q], nodes.weight[q]
-            tail = height * upper_tail_ratio(abs(z), fits)
-            gap = nodes.above[q] - tail if z > 0.0 else tail - nodes.below[q]
-            distance += weight * gap * gap
-            difference += weight * (g - p) * (g - p)
-            overlap += weight * g * p
-            work[q] = g
+        top = -HALF_LOG_2PI - log(scale, fits)
+        y, weight, work = nodes.y[:count], nodes.weight[:count], nodes.work[:count]
         if crps:
-            sums[CRPS_SURROGATE + which] += distance
+            below, above = nodes.below[:count], nodes.above[:count]
+            sums[CRPS_SURROGATE + which] += _distance(y, weight, below, above, surrogates.mean, 1.0 / scale, fits)
+        if quadratic or logs:
+            _gaussian(y, work, surrogates.mean, 1.0 / scale, fits)
         if quadratic:
+            difference, overlap = _squared_difference(weight, density, work)
             sums[QUADRATIC_SURROGATE + which] += difference
             sums[OVERLAP + which] += overlap
         if logs:
-            _relative_entropies(nodes, count, surrogates.mean, inverse, top, which, sums, fits)
+            forward, backward, between, lost = _relative_entropies(
+                y, weight, density, level, gap, work, surrogates.mean, 1.0 / scale, top, fits
+            )
+            if which == 0:
+                sums[LOG_FORWARD] += forward
+            sums[LOG_BACK + which] += math.inf if lost > 0.0 else backward
+            sums[GAP_WEIGHT + which] += math.inf if lost > 0.0 else between
+
+
+@reduction
+def _distance(y: Floats, weight: Floats, below: Floats, above: Floats, mean: float, inverse: float, fits: Fits) -> float:
+    """The squared distance of distribution functions, of which the smaller of the two probabilities is taken."""
+    distance = 0.0
+    weight, below, above = weight[: len(y)], below[: len(y)], above[: len(y)]
+    for q in range(len(y)):
+        z = (y[q] - mean) * inverse
+        tail = exp(-0.5 * z * z, fits) * upper_tail_ratio(abs(z), fits)
+        gap = (above[q] if z > 0.0 else below[q]) - tail
+        distance += weight[q] * gap * gap
+    return distance
+
+
+@inlined
+def _gaussian(y: Floats, into: Floats, mean: float, inverse: float, fits: Fits) -> None:
+    into = into[: len(y)]
+    for q in range(len(y)):
+        z = (y[q] - mean) * inverse
+        into[q] = exp(-0.5 * z * z, fits) * (inverse * INVERSE_SQRT_2PI)
+
+
+@reduction
+def _squared_difference(weight: Floats, p: Floats, g: Floats) -> tuple[float, float]:
+    difference = overlap = 0.0
+    p, g = p[: len(weight)], g[: len(weight)]
+    for q in range(len(weight)):
+        difference += weight[q] * (g[q] - p[q]) * (g[q] - p[q])
+        overlap += weight[q] * g[q] * p[q]
+    return difference, overlap
 
 
 @reduction
 def _relative_entropies(
-    nodes: Nodes, count: int, mean: float, inverse: float, top: float, which: int, sums: Floats, fits: Fits
-) -> None:
-    """Add p log(p/g) - p + g and g log(g/p) - g + p, which are nowhere negative; `nodes.work` holds g."""
-    forward = backward = between = 0.0
-    lost = False
-    for q in range(count):
-        z = (nodes.y[q] - mean) * inverse
-        weight, p, g = nodes.weight[q], nodes.density[q], nodes.work[q]
-        there = nodes.log_density[q] > -math.inf
-        ratio = (nodes.log_density[q] if there else 0.0) - (top - 0.5 * z * z)
+    y: Floats,
+    weight: Floats,
+    density: Floats,
+    level: Floats,
+    gap: Floats,
+    gaussian: Floats,
+    mean: float,
+    inverse: float,
+    top: float,
+    fits: Fits,
+) -> tuple[float, float, float, float]:
+    """The integrals of p log(p/g) - p + g, g log(g/p) - g + p, nowhere negative, and g times the gap; and g where p is zero."""
+    forward = backward = between = lost = 0.0
+    weight, density, level = weight[: len(y)], density[: len(y)], level[: len(y)]
+    gap, gaussian = gap[: len(y)], gaussian[: len(y)]
+    for q in range(len(y)):
+        z = (y[q] - mean) * inverse
+        p, g = density[q], gaussian[q]
+        there = level[q] > -math.inf
+        ratio = (level[q] if there else 0.0) - (top - 0.5 * z * z)
         size = abs(ratio)
         power, rest = exp_parts(-size, fits)
         decay = power * rest + (power - 1.0)  # exp(-size) - 1
@@ -206,14 +265,11 @@ def _relative_entropies(
         of_smaller = -of_larger - size * decay
         larger = p if ratio > 0.0 else g
         one, other = larger * of_larger, larger * of_smaller
-        forward += weight * ((one if ratio > 0.0 else other) if there else g)
-        backward += weight * ((other if ratio > 0.0 else one) if there else 0.0)
-        between += weight * g * nodes.gap[q]
-        lost = lost or (not there and weight * g > 0.0)
-    if which == 0:
-        sums[LOG_FORWARD] += forward
-    sums[LOG_BACK + which] += math.inf if lost else backward
-    sums[GAP_WEIGHT + which] += math.inf if lost else between
+        forward += weight[q] * ((one if ratio > 0.0 else other) if there else g)
+        backward += weight[q] * ((other if ratio > 0.0 else one) if there else 0.0)
+        between += weight[q] * g * gap[q]
+        lost += 0.0 if there else weight[q] * g
+    return forward, backward, between, lost
 
 
 # Members with tails of their own -------------------------------------------------------------------------------------------
