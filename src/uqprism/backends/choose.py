@@ -7,7 +7,6 @@ Triton. The reference computes the measures that a kernel does not cover, and th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -26,9 +25,9 @@ from uqprism.families.quantiles import Quantiles
 from uqprism.measures import Measure
 
 BackendName = Literal["auto", "fused", "reference"]
-WORTH_OF_BARS = 1000  # bars of all members and points, above which the reference is slower than loading a kernel
 MOST_ON_DEVICE = 1000  # members: beyond, one thread has too many pairs, and the reference spreads them
 FEW = 200  # members of all points, of a family without closed forms, that the reference computes before a kernel is loaded
+FEW_BARS = 20  # the same of members given by bars or quantiles, of which each takes a grid of its own
 
 
 class Backend(Protocol):
@@ -66,12 +65,10 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
     """
     if name == "reference":
         return Reference()
-    if isinstance(ensemble.members, Histogram):
-        return _choose_for_bars(ensemble, name)
     obstacle = _obstacle(ensemble)
-    gaussian = type(ensemble.members) is Gaussian
+    gaussian, bars = type(ensemble.members) is Gaussian, isinstance(ensemble.members, Histogram)
     # For few points the reference is quick enough, and a kernel would have to be loaded first.
-    few = fits_one_part(ensemble) if gaussian else ensemble.n_points * ensemble.n_members <= FEW
+    few = fits_one_part(ensemble) if gaussian else ensemble.n_points * ensemble.n_members <= (FEW_BARS if bars else FEW)
     if name == "auto" and (obstacle or few):
         return Reference()
     if obstacle:
@@ -91,47 +88,39 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
         from uqprism.backends.numba.backend import NumbaBackend
 
         return NumbaBackend()
+    return _without_closed_forms(bars)
+
+
+def _without_closed_forms(bars: bool) -> Backend:
+    if bars:
+        from uqprism.backends.numba.bars_backend import BarsBackend
+
+        return BarsBackend()
     from uqprism.backends.numba.pointwise import PointwiseBackend
 
     return PointwiseBackend()
 
 
-def _choose_for_bars(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
-    """The backend for members given by bars or quantiles, which takes few numbers to be worth its start."""
-    members = ensemble.members
-    few = math.prod(members.batch_shape) * members.probabilities.shape[0] < WORTH_OF_BARS
-    obstacle = None
-    if type(members) not in (Histogram, Quantiles):  # a subclass may have closed forms of its own
-        obstacle = f"these are {members.name}"
-    elif not _is_on_processor(ensemble):
-        obstacle = "these are others, or need gradients"
-    if name == "auto" and (obstacle or few):
-        return Reference()
-    if obstacle:
-        raise ArgumentError(f"backend='fused' is for members in NumPy arrays, or PyTorch's on a processor, {obstacle}; use 'auto'")
-    if not _installed("numba"):
-        if name == "fused":
-            raise MissingExtraError("numba", "fast")
-        _hint("numba", "fast")
-        return Reference()
-    from uqprism.backends.numba.bars_backend import BarsBackend
-
-    return BarsBackend()
-
-
-def _is_on_processor(ensemble: EnsemblePrediction) -> bool:
-    """True for NumPy's arrays, and for tensors on a processor that need no gradients."""
+def _obstacle_of_bars(ensemble: EnsemblePrediction) -> str | None:
+    """Why the kernel for bars and quantiles does not fit these, or None."""
+    if type(ensemble.members) not in (Histogram, Quantiles):  # a subclass may have another density
+        return f"and {type(ensemble.members).__name__} states no form to compile one from"
     arrays = [x for x in (*ensemble.members.arrays(), ensemble.weights) if x is not None]
+    if all(isinstance(x, np.ndarray) for x in arrays):
+        return None
     if not all(is_torch(x) for x in arrays):
-        return all(isinstance(x, np.ndarray) for x in arrays)
-    kinds = {str(x.dtype) for x in arrays}
-    plain = not any(is_transformed(x) or x.requires_grad or x.device.type != "cpu" for x in arrays)
-    return plain and kinds <= {"torch.float32", "torch.float64"}
+        return "these are JAX's"
+    if any(is_transformed(x) or x.requires_grad or x.device.type != "cpu" for x in arrays):
+        return "and these need gradients or are on a device"
+    kinds = {str(x.dtype) for x in arrays} - {"torch.float32", "torch.float64"}
+    return f"these are {', '.join(sorted(kinds))}" if kinds else None
 
 
 def _obstacle(ensemble: EnsemblePrediction) -> str | None:
     """Why no kernel fits this ensemble, or None."""
     members, weights = ensemble.members, ensemble.weights
+    if isinstance(members, Histogram):
+        return _obstacle_of_bars(ensemble)
     if "form" not in vars(type(members)) or members.form is None:  # a subclass may have another density
         return f"and {type(members).__name__} states no form to compile one from"
     if isinstance(members.centre, np.ndarray):

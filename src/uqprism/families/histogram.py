@@ -202,8 +202,8 @@ class Histogram(Family):
         if count:
             total = int(np.prod(self.batch_shape, dtype=np.int64))
             raise UnsupportedError(
-                f"{count:,} of {total:,} predictions have probability at a single value, where {self._edge_words} coincide, and so "
-                "no density, which this rule needs (as log and quadratic do); use rules that do without, as in "
+                f"{count:,} of {total:,} predictions have probability at a single value, where {self._edge_words} coincide, and "
+                "so no density, which this rule needs (as log and quadratic do); use rules that do without, as in "
                 "evaluate(ens, catalogue(['crps', 'squared_error']))"
             )
 

@@ -1,99 +1,42 @@
 """Nodes for what has no finite sum over bars: tails of members with edges of their own, and the mixture against Gaussians.
 
 Nodes are gathered from one stretch of the line after the other and evaluated when there are NODES of them. A stretch is cut to
-where its integrands are smooth, see `reach_of_step`; the narrower it is, the fewer nodes it needs.
+where its integrands are smooth, see `surrogate_step` and `tail_step`; the narrower it is, the fewer nodes it needs.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
-import numpy as np
-
-from uqprism.arrays import LOG_2PI
+from uqprism.arrays import SQRT_PI
 from uqprism.backends.fits import Fits
+from uqprism.backends.numba.bars_work import (
+    CRPS_BAYES,
+    CRPS_EXCESS,
+    CRPS_SURROGATE,
+    ENTROPY,
+    FAR,
+    HALF_LOG_2PI,
+    INVERSE_SQRT_2PI,
+    LOG_BACK,
+    LOG_BAYES,
+    LOG_BEYOND,
+    LOG_FORWARD,
+    LOG_FROM,
+    LOG_INTO,
+    NODES,
+    OVERLAP,
+    QUADRATIC_BAYES,
+    QUADRATIC_EXCESS,
+    QUADRATIC_GAUSSIAN,
+    QUADRATIC_SURROGATE,
+    SHARES,
+    Nodes,
+    TailNumbers,
+    Work,
+)
 from uqprism.backends.numba.base import Floats, inlined, reduction, rows
 from uqprism.backends.numba.special import exp, exp_parts, log, log_and_gap, upper_tail_ratio
-from uqprism.backends.rows import ROWS
-from uqprism.families.quadrature import gauss_legendre
-
-SUMS = (*ROWS, "log.entropy", "log.weight.matched", "log.weight.pooled", "variance", "spread")
-"""What a point's sums are: the rows, the entropy of the mixture, what a Gaussian's mass in a cell costs, and moments."""
-SUM = {name: place for place, name in enumerate(SUMS)}
-CRPS_BAYES, CRPS_EXCESS = SUM["crps.bayes.members"], SUM["crps.excess.mixture.members"]
-QUADRATIC_BAYES, QUADRATIC_EXCESS = SUM["quadratic.bayes.members"], SUM["quadratic.excess.mixture.members"]
-LOG_INTO, LOG_FROM, ENTROPY = SUM["log.excess.mixture.members"], SUM["log.excess.members.mixture"], SUM["log.entropy"]
-CRPS_SURROGATE, QUADRATIC_SURROGATE = SUM["crps.excess.matched.mixture"], SUM["quadratic.excess.matched.mixture"]
-OVERLAP, LOG_BACK = SUM["quadratic.overlap.matched.mixture"], SUM["log.excess.mixture.matched"]
-LOG_FORWARD, GAP_WEIGHT = SUM["log.excess.matched.mixture"], SUM["log.weight.matched"]  # pooled comes after matched
-
-NODES = 240
-COUNTS = (4, 6, 12)
-SHARES = (0.01, 0.16)  # of the longest stretch over which all is smooth, up to which the first two counts do
-RULES = tuple(x for count in COUNTS for x in gauss_legendre(count))
-HALF_LOG_2PI, INVERSE_SQRT_2PI = 0.5 * LOG_2PI, 1.0 / math.sqrt(2.0 * math.pi)
-FAR = 9.5  # scales beyond which a Gaussian does not count
-
-
-class TailNumbers(NamedTuple):
-    """A `families.tails.Tail` in numbers, and how far it reaches in its scales; a step keeps all integrands smooth."""
-
-    gaussian: bool
-    start: float
-    above: float
-    log_above: float
-    mean: float
-    square: float
-    squared_survival: float
-    squared_density: float
-    entropy: float
-    reach: float
-    step: float
-
-
-class Surrogates(NamedTuple):
-    """The two Gaussians that stand for the mixture."""
-
-    mean: float
-    matched: float
-    pooled: float
-
-
-class Nodes(NamedTuple):
-    """Nodes with the mixture there, and for stretches with tails of members, rows of NODES for each member."""
-
-    y: Floats
-    weight: Floats
-    density: Floats
-    log_density: Floats
-    below: Floats
-    above: Floats
-    gap: Floats
-    work: Floats
-    densities: Floats
-    log_densities: Floats
-    belows: Floats
-    aboves: Floats
-
-
-@inlined
-def new_nodes(members: int) -> Nodes:
-    """Room for NODES nodes."""
-    return Nodes(
-        np.empty(NODES),
-        np.empty(NODES),
-        np.empty(NODES),
-        np.empty(NODES),
-        np.empty(NODES),
-        np.empty(NODES),
-        np.empty(NODES),
-        np.empty(NODES),
-        np.empty(NODES * members),
-        np.empty(NODES * members),
-        np.empty(NODES * members),
-        np.empty(NODES * members),
-    )
 
 
 @inlined
@@ -121,11 +64,11 @@ def tail_log_density(tail: TailNumbers, x: float) -> float:
 
 
 @inlined
-def surrogate_step(y: float, surrogates: Surrogates) -> float:
+def surrogate_step(work: Work, y: float) -> float:
     """How long a stretch that begins at y may be for both Gaussians."""
-    away = abs(y - surrogates.mean) - FAR * surrogates.pooled
+    away = abs(y - work.gaussian[0]) - FAR * work.gaussian[2]
     # Far from its mean the narrower of the two does not count.
-    return min(2.0 * surrogates.matched, max(2.0 * surrogates.pooled, 0.5 * away))
+    return min(2.0 * work.gaussian[1], max(2.0 * work.gaussian[2], 0.5 * away))
 
 
 @inlined
@@ -139,13 +82,13 @@ def tail_step(away: float, scale: float, tail: TailNumbers) -> float:
 
 
 @inlined
-def place(low: float, high: float, share: float, rules: Any, nodes: Nodes, count: int) -> int:
+def place(work: Work, low: float, high: float, share: float, count: int) -> int:
     """Add the nodes of a stretch, which is this share of the longest that is smooth; returns how many there are then."""
     if share <= SHARES[0]:
-        return _place(low, high, rules[0], rules[1], nodes, count)
+        return _place(low, high, work.how.rules[0], work.how.rules[1], work.nodes, count)
     if share <= SHARES[1]:
-        return _place(low, high, rules[2], rules[3], nodes, count)
-    return _place(low, high, rules[4], rules[5], nodes, count)
+        return _place(low, high, work.how.rules[2], work.how.rules[3], work.nodes, count)
+    return _place(low, high, work.how.rules[4], work.how.rules[5], work.nodes, count)
 
 
 @inlined
@@ -156,53 +99,37 @@ def _place(low: float, high: float, where: Floats, weights: Floats, nodes: Nodes
     return count + len(where)
 
 
-# The mixture against matched and pooled ------------------------------------------------------------------------------------
+@inlined
+def against_surrogates(work: Work, count: int) -> None:
+    """Add the integrals of the mixture with the two Gaussians over the first nodes."""
+    nodes = work.nodes
+    integrate(work, count, nodes.density[:count], nodes.log_density[:count], nodes.gap[:count])
 
 
 @inlined
-def against_surrogates(
-    nodes: Nodes, count: int, surrogates: Surrogates, crps: bool, quadratic: bool, logs: bool, sums: Floats, fits: Fits
-) -> None:
-    """Add the integrals of the mixture with the two Gaussians over these nodes."""
-    pieces = (nodes.density[:count], nodes.log_density[:count], nodes.gap[:count])
-    integrate(nodes, count, pieces, surrogates, crps, quadratic, logs, sums, fits)
-
-
-@inlined
-def integrate(
-    nodes: Nodes,
-    count: int,
-    pieces: tuple[Floats, Floats, Floats],
-    surrogates: Surrogates,
-    crps: bool,
-    quadratic: bool,
-    logs: bool,
-    sums: Floats,
-    fits: Fits,
-) -> None:
+def integrate(work: Work, count: int, density: Floats, level: Floats, gap: Floats) -> None:
     """The same where density, log density and gap of the mixture are in other arrays."""
-    density, level, gap = pieces
+    nodes, how, sums, mean = work.nodes, work.how, work.sums, work.gaussian[0]
     for which in range(2):
-        scale = surrogates.matched if which == 0 else surrogates.pooled
-        top = -HALF_LOG_2PI - log(scale, fits)
-        y, weight, work = nodes.y[:count], nodes.weight[:count], nodes.work[:count]
-        if crps:
+        scale = work.gaussian[1 + which]
+        top = -HALF_LOG_2PI - log(scale, how.fits)
+        y, weight, values = nodes.y[:count], nodes.weight[:count], nodes.work[:count]
+        if how.crps:
             below, above = nodes.below[:count], nodes.above[:count]
-            sums[CRPS_SURROGATE + which] += _distance(y, weight, below, above, surrogates.mean, 1.0 / scale, fits)
-        if quadratic or logs:
-            _gaussian(y, work, surrogates.mean, 1.0 / scale, fits)
-        if quadratic:
-            difference, overlap = _squared_difference(weight, density, work)
+            sums[CRPS_SURROGATE + which] += _distance(y, weight, below, above, mean, 1.0 / scale, how.fits)
+        if how.quadratic or how.logs:
+            _gaussian(y, values, mean, 1.0 / scale, how.fits)
+        if how.quadratic:
+            difference, overlap = _squared_difference(weight, density, values)
             sums[QUADRATIC_SURROGATE + which] += difference
             sums[OVERLAP + which] += overlap
-        if logs:
+        if how.logs:
             forward, backward, between, lost = _relative_entropies(
-                y, weight, density, level, gap, work, surrogates.mean, 1.0 / scale, top, fits
+                y, weight, density, level, gap, values, mean, 1.0 / scale, top, how.fits
             )
-            if which == 0:
-                sums[LOG_FORWARD] += forward
+            sums[LOG_FORWARD + which] += forward
             sums[LOG_BACK + which] += math.inf if lost > 0.0 else backward
-            sums[GAP_WEIGHT + which] += math.inf if lost > 0.0 else between
+            sums[LOG_BEYOND + which] += math.inf if lost > 0.0 else between
 
 
 @reduction
@@ -272,18 +199,52 @@ def _relative_entropies(
     return forward, backward, between, lost
 
 
+@inlined
+def finish(work: Work) -> None:
+    """The rows that are made from others."""
+    sums = work.sums
+    sums[LOG_BAYES] = sums[ENTROPY] - sums[LOG_INTO]
+    for which in range(2):
+        sums[LOG_BEYOND + which] += sums[LOG_BACK + which]
+        scale = work.gaussian[1 + which]
+        sums[QUADRATIC_GAUSSIAN + which] = -0.5 / (SQRT_PI * scale)
+
+
+@inlined
+def outside(work: Work, end: float, sign: float) -> None:
+    """Add the integrals of matched and pooled where no member has any probability."""
+    nodes = work.nodes
+    far = sign * (work.gaussian[0] - end) + FAR * work.gaussian[1]
+    used, near = 0, 0.0
+    while near < far:
+        step = surrogate_step(work, end + sign * near)
+        high = far if near + 1.25 * step >= far else near + step
+        before = used
+        used = place(work, near, high, (high - near) / step, used)
+        for q in range(before, used):
+            nodes.density[q], nodes.log_density[q], nodes.gap[q] = 0.0, -math.inf, 0.0
+            nodes.below[q], nodes.above[q] = (0.0, 1.0) if sign < 0.0 else (1.0, 0.0)
+            nodes.y[q] = end + sign * nodes.y[q]
+        if used > NODES - 12:
+            against_surrogates(work, used)
+            used = 0
+        near = high
+    against_surrogates(work, used)
+
+
 # Members with tails of their own -------------------------------------------------------------------------------------------
 
 
 @inlined
-def mix(nodes: Nodes, count: int, weights: Floats, sums: Floats, crps: bool, quadratic: bool, logs: bool, fits: Fits) -> None:
+def mix(work: Work, count: int) -> None:
     """The mixture at these nodes, and what the integrals over members and mixture gain there."""
+    nodes, how = work.nodes, work.how
     base, base_log = rows(nodes.densities, 0, NODES), rows(nodes.log_densities, 0, NODES)
     for q in range(count):
         nodes.density[q] = nodes.below[q] = nodes.above[q] = nodes.gap[q] = 0.0
         nodes.log_density[q] = base_log[q]
-    for i in range(len(weights)):
-        weight = weights[i]
+    for i in range(len(how.weights)):
+        weight = how.weights[i]
         p, level = rows(nodes.densities, i, NODES), rows(nodes.log_densities, i, NODES)
         below, above = rows(nodes.belows, i, NODES), rows(nodes.aboves, i, NODES)
         for q in range(count):
@@ -294,16 +255,17 @@ def mix(nodes: Nodes, count: int, weights: Floats, sums: Floats, crps: bool, qua
     for q in range(count):
         nodes.work[q] = nodes.density[q]  # how far the mixture is from the first member
         nodes.density[q] += base[q]
-    if crps:
-        _distances(nodes, count, weights, sums)
-    if quadratic:
-        _squares(nodes, count, weights, sums)
-    if logs:
-        _logs(nodes, count, weights, sums, fits)
+    if how.crps:
+        _distances(work, count)
+    if how.quadratic:
+        _squares(work, count)
+    if how.logs:
+        _logs(work, count)
 
 
 @inlined
-def _distances(nodes: Nodes, count: int, weights: Floats, sums: Floats) -> None:
+def _distances(work: Work, count: int) -> None:
+    nodes, weights, sums = work.nodes, work.how.weights, work.sums
     low, high = rows(nodes.belows, 0, NODES), rows(nodes.aboves, 0, NODES)
     for q in range(count):
         first = middle = square = 0.0
@@ -322,7 +284,8 @@ def _distances(nodes: Nodes, count: int, weights: Floats, sums: Floats) -> None:
 
 
 @inlined
-def _squares(nodes: Nodes, count: int, weights: Floats, sums: Floats) -> None:
+def _squares(work: Work, count: int) -> None:
+    nodes, weights, sums = work.nodes, work.how.weights, work.sums
     base = rows(nodes.densities, 0, NODES)
     for i in range(len(weights)):
         p = rows(nodes.densities, i, NODES)
@@ -333,8 +296,9 @@ def _squares(nodes: Nodes, count: int, weights: Floats, sums: Floats) -> None:
 
 
 @inlined
-def _logs(nodes: Nodes, count: int, weights: Floats, sums: Floats, fits: Fits) -> None:
+def _logs(work: Work, count: int) -> None:
     """Every ratio to the mixture is formed from logarithms where densities are far apart or would underflow."""
+    nodes, weights, sums, fits = work.nodes, work.how.weights, work.sums, work.how.fits
     base = rows(nodes.densities, 0, NODES)
     for q in range(count):
         top = nodes.log_density[q]
