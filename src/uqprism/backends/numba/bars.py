@@ -45,7 +45,7 @@ from uqprism.backends.numba.bars_work import (
     Work,
     new_work,
 )
-from uqprism.backends.numba.base import Floats, inlined, kernel, reduction, rows
+from uqprism.backends.numba.base import Floats, borrowing, kernel, reduction
 from uqprism.backends.numba.special import log, log_and_gap
 
 SMALLEST, LARGEST = 1e-140, 1e140  # sizes whose squares neither over- nor underflow
@@ -127,14 +127,14 @@ def bars(
         out[p] = work.sums
 
 
-@inlined
+@borrowing
 def _agree(sums: Floats) -> bool:
     """Whether members nearly agree: merged edges do not give their differences all digits."""
     near = 0.0 < sums[CRPS_EXCESS] < AGREE * sums[CRPS_BAYES] or 0.0 < sums[LOG_INTO] < AGREE
     return bool(near or 0.0 < sums[QUADRATIC_EXCESS] < -AGREE * sums[QUADRATIC_BAYES])
 
 
-@inlined
+@borrowing
 def _share(edges: Any) -> bool:
     """Whether all members have the same edges."""
     for i in range(1, edges.shape[0]):
@@ -144,7 +144,7 @@ def _share(edges: Any) -> bool:
     return True
 
 
-@inlined
+@borrowing
 def _normalise(work: Work, given: Given) -> bool:
     """Fill totals, and what normalises differences.
 
@@ -198,7 +198,7 @@ def _second_moment(lows: Floats, highs: Floats, given: Floats, inverse: float, m
     return square
 
 
-@inlined
+@borrowing
 def _moments(work: Work, given: Given, shared: bool) -> bool:
     """Fill the members' means, the mean variance and the variance of the means; False for sizes that no kernel should try."""
     edges, mass, scales, point, weights = given.edges, given.mass, given.scales, work.point, work.how.weights
@@ -244,7 +244,7 @@ def _moments(work: Work, given: Given, shared: bool) -> bool:
 # Members that share their edges --------------------------------------------------------------------------------------------
 
 
-@inlined
+@borrowing
 def _shared(work: Work, given: Given) -> None:
     """Add what members with the same edges gain; their cells are their bars."""
     edges, cells, how = given.edges[0], work.cells, work.how
@@ -276,10 +276,10 @@ def _shared(work: Work, given: Given) -> None:
             cells_against_surrogates(work, count)
 
 
-@inlined
+@borrowing
 def _fill(work: Work, given: Given, i: int, start: int, count: int) -> None:
     """Normalised probabilities, and their differences from the first member's."""
-    p, d = rows(work.cells.p, i, CHUNK)[:count], rows(work.cells.d, i, CHUNK)[:count]
+    p, d = work.cells.p[i * CHUNK : i * CHUNK + count], work.cells.d[i * CHUNK : i * CHUNK + count]
     own, first = given.mass[i, start : start + count], given.mass[0, start : start + count]
     inverse, change = 1.0 / work.point.total[i], work.point.change[i]
     for k in range(count):
@@ -287,18 +287,18 @@ def _fill(work: Work, given: Given, i: int, start: int, count: int) -> None:
         d[k] = (own[k] - first[k]) * inverse - first[k] * change
 
 
-@inlined
+@borrowing
 def _to_densities(work: Work, count: int) -> None:
     inverse = work.cells.inverse[:count]
     for i in range(len(work.how.weights)):
-        p, d = rows(work.cells.p, i, CHUNK)[:count], rows(work.cells.d, i, CHUNK)[:count]
+        p, d = work.cells.p[i * CHUNK : i * CHUNK + count], work.cells.d[i * CHUNK : i * CHUNK + count]
         for k in range(count):
             # A bar without a width has its probability at a single value, where distribution functions only jump.
             p[k] = p[k] * inverse[k] if inverse[k] < math.inf else 0.0
             d[k] = d[k] * inverse[k] if inverse[k] < math.inf else 0.0
 
 
-@inlined
+@borrowing
 def _scan_totals(work: Work, given: Given) -> None:
     """The sums of all probabilities, in the order and with the rounding errors of `_scan`."""
     mass = given.mass
@@ -310,7 +310,7 @@ def _scan_totals(work: Work, given: Given) -> None:
         work.point.low[i] = work.point.error[i] = work.point.difference[i] = 0.0
 
 
-@inlined
+@borrowing
 def _add(total: float, error: float, x: float) -> tuple[float, float]:
     """total + x, and the error with what this sum was rounded by."""
     after = total + x
@@ -318,7 +318,7 @@ def _add(total: float, error: float, x: float) -> tuple[float, float]:
     return after, error + ((total - (after - part)) + (x - part))
 
 
-@inlined
+@borrowing
 def _pass_tail(work: Work, given: Given) -> None:
     """Begin to scan behind the tail below."""
     mass = given.mass
@@ -328,11 +328,15 @@ def _pass_tail(work: Work, given: Given) -> None:
         work.point.difference[i] = (own - first) / work.point.total[i] - first * work.point.change[i]
 
 
-@inlined
+@borrowing
 def _scan(work: Work, i: int, count: int) -> None:
     """Probabilities below and above the left ends of cells; `above` keeps its digits, since sums know their rounding errors."""
-    p, d = rows(work.cells.p, i, CHUNK)[:count], rows(work.cells.d, i, CHUNK)[:count]
-    f, s, x = rows(work.cells.f, i, CHUNK)[:count], rows(work.cells.s, i, CHUNK)[:count], rows(work.cells.x, i, CHUNK)[:count]
+    p, d = work.cells.p[i * CHUNK : i * CHUNK + count], work.cells.d[i * CHUNK : i * CHUNK + count]
+    f, s, x = (
+        work.cells.f[i * CHUNK : i * CHUNK + count],
+        work.cells.s[i * CHUNK : i * CHUNK + count],
+        work.cells.x[i * CHUNK : i * CHUNK + count],
+    )
     low, error, difference = work.point.low[i], work.point.error[i], work.point.difference[i]
     whole, whole_error = work.point.whole[i], work.point.whole_error[i]
     for k in range(count):
@@ -343,7 +347,7 @@ def _scan(work: Work, i: int, count: int) -> None:
     work.point.low[i], work.point.error[i], work.point.difference[i] = low, error, difference
 
 
-@inlined
+@borrowing
 def _shared_tail(work: Work, given: Given, side: int) -> None:
     """Add what a tail of one form and scale gains, in which members differ by a factor only.
 
@@ -382,7 +386,7 @@ def _shared_tail(work: Work, given: Given, side: int) -> None:
     work.cells.density[0], work.cells.gap[0] = whole, gap
 
 
-@inlined
+@borrowing
 def _tail_against_surrogates(work: Work, given: Given, side: int) -> None:
     """Add the integrals of the mixture with matched and pooled over a shared tail; the first cell holds its probability."""
     tail, scale, nodes = work.how.tails[side], given.scales[0, side], work.nodes
@@ -398,7 +402,7 @@ def _tail_against_surrogates(work: Work, given: Given, side: int) -> None:
         step = min(surrogate_step(work, end + sign * near), tail_step(near, scale, tail))
         high = far if near + 1.25 * step >= far else near + step
         before = used
-        used = place(work, near, high, (high - near) / step, used)
+        used = place(work.how.rules, work.nodes.y, work.nodes.weight, near, high, (high - near) / step, used)
         for q in range(before, used):
             x = nodes.y[q] / scale
             beyond = whole * tail_survival(tail, x, work.how.fits)

@@ -21,20 +21,20 @@ from uqprism.backends.numba.bars_work import (
     SHARES,
     Work,
 )
-from uqprism.backends.numba.base import Floats, inlined, reduction, rows
+from uqprism.backends.numba.base import Floats, borrowing, reduction
 from uqprism.backends.numba.special import log, log_and_gap
 
 RUN = 8  # neighbouring cells that are taken together
 
 
-@inlined
+@borrowing
 def sum_cells(work: Work, count: int) -> None:
     """Add what members and mixture gain in these work.cells."""
     density, below, above = work.cells.density, work.cells.below, work.cells.above
     for k in range(count):
         density[k] = below[k] = above[k] = 0.0
     for i in range(len(work.how.weights)):
-        weight, d = work.how.weights[i], rows(work.cells.d, i, CHUNK)
+        weight, d = work.how.weights[i], work.cells.d[i * CHUNK : i * CHUNK + count]
         for k in range(count):
             density[k] += weight * d[k]  # less the first member's so far
     if work.how.crps:
@@ -43,7 +43,7 @@ def sum_cells(work: Work, count: int) -> None:
         _squares(work, count)
     if work.how.logs:
         _logs(work, count)
-    first = rows(work.cells.p, 0, CHUNK)
+    first = work.cells.p[:count]
     for k in range(count):
         density[k] += first[k]
     if work.how.logs:
@@ -51,7 +51,11 @@ def sum_cells(work: Work, count: int) -> None:
             work.sums[ENTROPY] -= work.cells.width[k] * density[k] * work.cells.log_density[k] if density[k] > 0.0 else 0.0
     if work.how.surrogates:
         for i in range(len(work.how.weights)):
-            weight, f, s = work.how.weights[i], rows(work.cells.f, i, CHUNK), rows(work.cells.s, i, CHUNK)
+            weight, f, s = (
+                work.how.weights[i],
+                work.cells.f[i * CHUNK : i * CHUNK + count],
+                work.cells.s[i * CHUNK : i * CHUNK + count],
+            )
             for k in range(count):
                 below[k] += weight * f[k]
                 above[k] += weight * s[k]
@@ -65,16 +69,16 @@ def _distances(work: Work, count: int) -> None:
     for k in range(count):
         middle[k] = 0.0
     for i in range(len(work.how.weights)):
-        weight, x = work.how.weights[i], rows(work.cells.x, i, CHUNK)
+        weight, x = work.how.weights[i], work.cells.x[i * CHUNK : i * CHUNK + count]
         for k in range(count):
             middle[k] += weight * x[k]
     for i in range(len(work.how.weights)):
         p, d, f, s, x = (
-            rows(work.cells.p, i, CHUNK)[:count],
-            rows(work.cells.d, i, CHUNK)[:count],
-            rows(work.cells.f, i, CHUNK)[:count],
-            rows(work.cells.s, i, CHUNK)[:count],
-            rows(work.cells.x, i, CHUNK)[:count],
+            work.cells.p[i * CHUNK : i * CHUNK + count],
+            work.cells.d[i * CHUNK : i * CHUNK + count],
+            work.cells.f[i * CHUNK : i * CHUNK + count],
+            work.cells.s[i * CHUNK : i * CHUNK + count],
+            work.cells.x[i * CHUNK : i * CHUNK + count],
         )
         own = other = 0.0
         for k in range(count):
@@ -95,7 +99,7 @@ def _squares(work: Work, count: int) -> None:
     bayes = excess = 0.0
     density, width = work.cells.density[:count], work.cells.width[:count]
     for i in range(len(work.how.weights)):
-        p, d, own, other = rows(work.cells.p, i, CHUNK)[:count], rows(work.cells.d, i, CHUNK)[:count], 0.0, 0.0
+        p, d, own, other = work.cells.p[i * CHUNK : i * CHUNK + count], work.cells.d[i * CHUNK : i * CHUNK + count], 0.0, 0.0
         for k in range(count):
             gap = d[k] - density[k]
             own += width[k] * p[k] * p[k]
@@ -110,7 +114,7 @@ def _squares(work: Work, count: int) -> None:
 def _logs(work: Work, count: int) -> None:
     """The entropies relative to the mixture and of the mixture relative to members; one logarithm for each member and cell."""
     density, width, gap = work.cells.density[:count], work.cells.width[:count], work.cells.gap[:count]
-    first = rows(work.cells.p, 0, CHUNK)[:count]
+    first = work.cells.p[:count]
     inverse, level = work.cells.inverse[:count], work.cells.log_density[:count]
     for k in range(count):
         p = density[k] + first[k]
@@ -120,8 +124,8 @@ def _logs(work: Work, count: int) -> None:
     into = 0.0
     for i in range(len(work.how.weights)):
         own, d, weight, some = (
-            rows(work.cells.p, i, CHUNK)[:count],
-            rows(work.cells.d, i, CHUNK)[:count],
+            work.cells.p[i * CHUNK : i * CHUNK + count],
+            work.cells.d[i * CHUNK : i * CHUNK + count],
             work.how.weights[i],
             0.0,
         )
@@ -144,7 +148,7 @@ def _logs(work: Work, count: int) -> None:
     work.sums[LOG_FROM] += out
 
 
-@inlined
+@borrowing
 def cells_against_surrogates(work: Work, count: int) -> None:
     """Add the integrals of the mixture with matched and pooled over these work.cells."""
     used = k = 0
@@ -164,14 +168,14 @@ def cells_against_surrogates(work: Work, count: int) -> None:
     against_surrogates(work, used)
 
 
-@inlined
+@borrowing
 def _nodes_of(work: Work, k: int) -> int:
     """Which of the rules a cell needs."""
     share = work.cells.width[k] / surrogate_step(work, work.cells.left[k])
     return 0 if share <= SHARES[0] else 1 if share <= SHARES[1] else 2
 
 
-@inlined
+@borrowing
 def _run(work: Work, first: int, last: int, where: Floats, shares: Floats) -> None:
     """The same for neighbouring cells with as many nodes each: the first nodes of all, then the second."""
     cells = work.cells
@@ -180,7 +184,7 @@ def _run(work: Work, first: int, last: int, where: Floats, shares: Floats) -> No
         integrate(work, last - first, cells.density[first:last], cells.log_density[first:last], cells.gap[first:last])
 
 
-@inlined
+@borrowing
 def _along(work: Work, first: int, last: int, at: float, share: float) -> None:
     left, width, density = work.cells.left[first:last], work.cells.width[first:last], work.cells.density[first:last]
     below, above = work.cells.below[first:last], work.cells.above[first:last]
@@ -191,7 +195,7 @@ def _along(work: Work, first: int, last: int, at: float, share: float) -> None:
         low[k], high[k] = below[k] + rise, max(above[k] - rise, 0.0)
 
 
-@inlined
+@borrowing
 def _one_cell(work: Work, k: int, used: int) -> int:
     """Add the nodes of one cell; returns how many wait."""
     low, left = work.cells.left[k], work.cells.left[k]
@@ -200,7 +204,7 @@ def _one_cell(work: Work, k: int, used: int) -> int:
         step = surrogate_step(work, low)
         high = right if low + 1.25 * step >= right else low + step
         before = used
-        used = place(work, low, high, (high - low) / step, used)
+        used = place(work.how.rules, work.nodes.y, work.nodes.weight, low, high, (high - low) / step, used)
         for q in range(before, used):
             rise = work.cells.density[k] * (work.nodes.y[q] - left)
             work.nodes.density[q], work.nodes.log_density[q] = work.cells.density[k], work.cells.log_density[k]

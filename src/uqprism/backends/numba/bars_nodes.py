@@ -7,6 +7,7 @@ where its integrands are smooth, see `surrogate_step` and `tail_step`; the narro
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from uqprism.arrays import SQRT_PI
 from uqprism.backends.fits import Fits
@@ -15,6 +16,7 @@ from uqprism.backends.numba.bars_work import (
     CRPS_EXCESS,
     CRPS_SURROGATE,
     ENTROPY,
+    FAINT,
     FAR,
     HALF_LOG_2PI,
     INVERSE_SQRT_2PI,
@@ -31,22 +33,21 @@ from uqprism.backends.numba.bars_work import (
     QUADRATIC_GAUSSIAN,
     QUADRATIC_SURROGATE,
     SHARES,
-    Nodes,
     TailNumbers,
     Work,
 )
-from uqprism.backends.numba.base import Floats, inlined, reduction, rows
+from uqprism.backends.numba.base import Floats, borrowing, reduction
 from uqprism.backends.numba.special import exp, exp_parts, log, log_and_gap, upper_tail_ratio
 
 
-@inlined
+@borrowing
 def normal_above(z: float, fits: Fits) -> float:
     """The probability of standard normal values above z."""
     tail = exp(-0.5 * z * z, fits) * upper_tail_ratio(abs(z), fits)
     return tail if z > 0.0 else 1.0 - tail
 
 
-@inlined
+@borrowing
 def tail_survival(tail: TailNumbers, x: float, fits: Fits) -> float:
     """The share of a tail beyond x scales."""
     if tail.gaussian:
@@ -54,7 +55,7 @@ def tail_survival(tail: TailNumbers, x: float, fits: Fits) -> float:
     return exp(-x, fits)
 
 
-@inlined
+@borrowing
 def tail_log_density(tail: TailNumbers, x: float) -> float:
     """The log density of a tail at x scales, for a scale of one."""
     if tail.gaussian:
@@ -63,7 +64,7 @@ def tail_log_density(tail: TailNumbers, x: float) -> float:
     return -x
 
 
-@inlined
+@borrowing
 def surrogate_step(work: Work, y: float) -> float:
     """How long a stretch that begins at y may be for both Gaussians."""
     away = abs(y - work.gaussian[0]) - FAR * work.gaussian[2]
@@ -71,7 +72,7 @@ def surrogate_step(work: Work, y: float) -> float:
     return min(2.0 * work.gaussian[1], max(2.0 * work.gaussian[2], 0.5 * away))
 
 
-@inlined
+@borrowing
 def tail_step(away: float, scale: float, tail: TailNumbers) -> float:
     """How long a stretch may be that begins `away` from where a tail does, outwards if that is positive, or else inwards."""
     own = tail.step * scale
@@ -81,32 +82,24 @@ def tail_step(away: float, scale: float, tail: TailNumbers) -> float:
     return own if away > -reach else own - reach - away
 
 
-@inlined
-def place(work: Work, low: float, high: float, share: float, count: int) -> int:
+@borrowing
+def place(rules: Any, y: Floats, weight: Floats, low: float, high: float, share: float, count: int) -> int:
     """Add the nodes of a stretch, which is this share of the longest that is smooth; returns how many there are then."""
-    if share <= SHARES[0]:
-        return _place(low, high, work.how.rules[0], work.how.rules[1], work.nodes, count)
-    if share <= SHARES[1]:
-        return _place(low, high, work.how.rules[2], work.how.rules[3], work.nodes, count)
-    return _place(low, high, work.how.rules[4], work.how.rules[5], work.nodes, count)
-
-
-@inlined
-def _place(low: float, high: float, where: Floats, weights: Floats, nodes: Nodes, count: int) -> int:
+    kind = 0 if share <= SHARES[0] else 1 if share <= SHARES[1] else 2
+    where, shares = rules[2 * kind], rules[2 * kind + 1]
     for q in range(len(where)):
-        nodes.y[count + q] = low + (high - low) * where[q]
-        nodes.weight[count + q] = (high - low) * weights[q]
+        y[count + q], weight[count + q] = low + (high - low) * where[q], (high - low) * shares[q]
     return count + len(where)
 
 
-@inlined
+@borrowing
 def against_surrogates(work: Work, count: int) -> None:
     """Add the integrals of the mixture with the two Gaussians over the first nodes."""
     nodes = work.nodes
     integrate(work, count, nodes.density[:count], nodes.log_density[:count], nodes.gap[:count])
 
 
-@inlined
+@borrowing
 def integrate(work: Work, count: int, density: Floats, level: Floats, gap: Floats) -> None:
     """The same where density, log density and gap of the mixture are in other arrays."""
     nodes, how, sums, mean = work.nodes, work.how, work.sums, work.gaussian[0]
@@ -145,7 +138,7 @@ def _distance(y: Floats, weight: Floats, below: Floats, above: Floats, mean: flo
     return distance
 
 
-@inlined
+@borrowing
 def _gaussian(y: Floats, into: Floats, mean: float, inverse: float, fits: Fits) -> None:
     into = into[: len(y)]
     for q in range(len(y)):
@@ -199,7 +192,7 @@ def _relative_entropies(
     return forward, backward, between, lost
 
 
-@inlined
+@borrowing
 def finish(work: Work) -> None:
     """The rows that are made from others."""
     sums = work.sums
@@ -210,7 +203,7 @@ def finish(work: Work) -> None:
         sums[QUADRATIC_GAUSSIAN + which] = -0.5 / (SQRT_PI * scale)
 
 
-@inlined
+@borrowing
 def outside(work: Work, end: float, sign: float) -> None:
     """Add the integrals of matched and pooled where no member has any probability."""
     nodes = work.nodes
@@ -220,7 +213,7 @@ def outside(work: Work, end: float, sign: float) -> None:
         step = surrogate_step(work, end + sign * near)
         high = far if near + 1.25 * step >= far else near + step
         before = used
-        used = place(work, near, high, (high - near) / step, used)
+        used = place(work.how.rules, work.nodes.y, work.nodes.weight, near, high, (high - near) / step, used)
         for q in range(before, used):
             nodes.density[q], nodes.log_density[q], nodes.gap[q] = 0.0, -math.inf, 0.0
             nodes.below[q], nodes.above[q] = (0.0, 1.0) if sign < 0.0 else (1.0, 0.0)
@@ -235,100 +228,129 @@ def outside(work: Work, end: float, sign: float) -> None:
 # Members with tails of their own -------------------------------------------------------------------------------------------
 
 
-@inlined
+@borrowing
 def mix(work: Work, count: int) -> None:
     """The mixture at these nodes, and what the integrals over members and mixture gain there."""
     nodes, how = work.nodes, work.how
-    base, base_log = rows(nodes.densities, 0, NODES), rows(nodes.log_densities, 0, NODES)
+    density, below, above = nodes.density[:count], nodes.below[:count], nodes.above[:count]
+    apart, base = nodes.work[:count], nodes.densities[:count]
     for q in range(count):
-        nodes.density[q] = nodes.below[q] = nodes.above[q] = nodes.gap[q] = 0.0
-        nodes.log_density[q] = base_log[q]
+        apart[q] = below[q] = above[q] = 0.0
     for i in range(len(how.weights)):
-        weight = how.weights[i]
-        p, level = rows(nodes.densities, i, NODES), rows(nodes.log_densities, i, NODES)
-        below, above = rows(nodes.belows, i, NODES), rows(nodes.aboves, i, NODES)
+        weight, p = how.weights[i], nodes.densities[i * NODES : i * NODES + count]
+        f, s = nodes.belows[i * NODES : i * NODES + count], nodes.aboves[i * NODES : i * NODES + count]
         for q in range(count):
-            nodes.density[q] += weight * (p[q] - base[q])  # differences first: members that agree have none
-            nodes.below[q] += weight * below[q]
-            nodes.above[q] += weight * above[q]
-            nodes.log_density[q] = max(nodes.log_density[q], level[q])
+            apart[q] += weight * (p[q] - base[q])  # differences first: members that agree have none
+            below[q] += weight * f[q]
+            above[q] += weight * s[q]
     for q in range(count):
-        nodes.work[q] = nodes.density[q]  # how far the mixture is from the first member
-        nodes.density[q] += base[q]
-    if how.crps:
-        _distances(work, count)
+        density[q] = base[q] + apart[q]
     if how.quadratic:
         _squares(work, count)
     if how.logs:
         _logs(work, count)
+    if how.crps:
+        _distances(work, count)  # last, because it takes `nodes.work`
 
 
-@inlined
+@reduction
 def _distances(work: Work, count: int) -> None:
-    nodes, weights, sums = work.nodes, work.how.weights, work.sums
-    low, high = rows(nodes.belows, 0, NODES), rows(nodes.aboves, 0, NODES)
+    nodes, weights = work.nodes, work.how.weights
+    low, high = nodes.belows[:count], nodes.aboves[:count]
+    weight, middle = nodes.weight[:count], nodes.work[:count]
+    bayes = excess = 0.0
     for q in range(count):
-        first = middle = square = 0.0
-        upper = high[q] < low[q]
-        for i in range(len(weights)):
-            below, above = nodes.belows[i * NODES + q], nodes.aboves[i * NODES + q]
-            first += weights[i] * below * above
-            gap = high[q] - above if upper else below - low[q]  # of the distribution functions, by the smaller probabilities
-            middle += weights[i] * gap
-        for i in range(len(weights)):
-            below, above = nodes.belows[i * NODES + q], nodes.aboves[i * NODES + q]
-            gap = (high[q] - above if upper else below - low[q]) - middle
-            square += weights[i] * gap * gap
-        sums[CRPS_BAYES] += nodes.weight[q] * first
-        sums[CRPS_EXCESS] += nodes.weight[q] * square
-
-
-@inlined
-def _squares(work: Work, count: int) -> None:
-    nodes, weights, sums = work.nodes, work.how.weights, work.sums
-    base = rows(nodes.densities, 0, NODES)
+        middle[q] = 0.0
     for i in range(len(weights)):
-        p = rows(nodes.densities, i, NODES)
+        share, own = weights[i], 0.0
+        f, s = nodes.belows[i * NODES : i * NODES + count], nodes.aboves[i * NODES : i * NODES + count]
         for q in range(count):
-            gap = p[q] - base[q] - nodes.work[q]
-            sums[QUADRATIC_BAYES] -= weights[i] * nodes.weight[q] * p[q] * p[q]
-            sums[QUADRATIC_EXCESS] += weights[i] * nodes.weight[q] * gap * gap
+            own += weight[q] * f[q] * s[q]
+            # Of the distribution functions, by the smaller probabilities.
+            middle[q] += share * (high[q] - s[q] if high[q] < low[q] else f[q] - low[q])
+        bayes += share * own
+    for i in range(len(weights)):
+        share, own = weights[i], 0.0
+        f, s = nodes.belows[i * NODES : i * NODES + count], nodes.aboves[i * NODES : i * NODES + count]
+        for q in range(count):
+            gap = (high[q] - s[q] if high[q] < low[q] else f[q] - low[q]) - middle[q]
+            own += weight[q] * gap * gap
+        excess += share * own
+    work.sums[CRPS_BAYES] += bayes
+    work.sums[CRPS_EXCESS] += excess
 
 
-@inlined
+@reduction
+def _squares(work: Work, count: int) -> None:
+    nodes, weights = work.nodes, work.how.weights
+    base, weight, apart = nodes.densities[:count], nodes.weight[:count], nodes.work[:count]
+    bayes = excess = 0.0
+    for i in range(len(weights)):
+        p, own, other = nodes.densities[i * NODES : i * NODES + count], 0.0, 0.0
+        for q in range(count):
+            gap = (p[q] - base[q]) - apart[q]
+            own += weight[q] * p[q] * p[q]
+            other += weight[q] * gap * gap
+        bayes += weights[i] * own
+        excess += weights[i] * other
+    work.sums[QUADRATIC_BAYES] -= bayes
+    work.sums[QUADRATIC_EXCESS] += excess
+
+
+@borrowing
 def _logs(work: Work, count: int) -> None:
-    """Every ratio to the mixture is formed from logarithms where densities are far apart or would underflow."""
-    nodes, weights, sums, fits = work.nodes, work.how.weights, work.sums, work.how.fits
-    base = rows(nodes.densities, 0, NODES)
+    """Ratios come from logarithms where densities are far below the mixture, and so does the mixture where it underflows."""
+    nodes = work.nodes
+    faint = False
     for q in range(count):
-        top = nodes.log_density[q]
-        if top == -math.inf:
-            continue
-        total = 0.0
-        for i in range(len(weights)):
-            total += weights[i] * exp(nodes.log_densities[i * NODES + q] - top, fits)
-        level = top + log(total, fits)
-        p, weight, into, gap = nodes.density[q], nodes.weight[q], 0.0, 0.0
-        nodes.log_density[q] = level
-        safe = p > 1e-290
-        inverse = 1.0 / p if safe else 0.0
-        for i in range(len(weights)):
-            own = nodes.densities[i * NODES + q]
-            ratio = own * inverse
-            if safe and 0.5 < ratio < 2.0:
-                excess = (own - base[q] - nodes.work[q]) * inverse
-                whole, above = log_and_gap(excess, ratio, fits)
-                into += weights[i] * (excess * excess - ratio * above)
-            elif own == 0.0 and nodes.log_densities[i * NODES + q] == -math.inf:
-                above = math.inf
-                into += weights[i]
-            else:
-                whole = nodes.log_densities[i * NODES + q] - level
-                ratio = exp(whole, fits) if whole < 0.0 else 1.0 / exp(-whole, fits)
-                above = ratio - 1.0 - whole
-                into += weights[i] * ((ratio * whole if ratio > 0.0 else 0.0) - (ratio - 1.0))
-            gap += weights[i] * above
-        nodes.gap[q] = gap
-        sums[ENTROPY] -= weight * p * level if p > 0.0 else 0.0
-        sums[LOG_INTO] += weight * p * into
-        sums[LOG_FROM] += weight * p * gap if p > 0.0 else 0.0
+        nodes.log_density[q] = log(max(nodes.density[q], FAINT), work.how.fits)
+        faint = faint or nodes.density[q] <= FAINT
+        nodes.gap[q] = 0.0
+    if faint:
+        for q in range(count):
+            if nodes.density[q] <= FAINT:
+                nodes.log_density[q] = _faint(work, q)
+    _sum_logs(work, count)
+
+
+@borrowing
+def _faint(work: Work, q: int) -> float:
+    """The log density of the mixture from those of the members."""
+    nodes, weights, fits = work.nodes, work.how.weights, work.how.fits
+    top, total = -math.inf, 0.0
+    for i in range(len(weights)):
+        top = max(top, nodes.log_densities[i * NODES + q])
+    if top == -math.inf:
+        return top
+    for i in range(len(weights)):
+        total += weights[i] * exp(nodes.log_densities[i * NODES + q] - top, fits)
+    return top + log(total, fits)
+
+
+@reduction
+def _sum_logs(work: Work, count: int) -> None:
+    nodes, weights, fits = work.nodes, work.how.weights, work.how.fits
+    base, apart, weight = nodes.densities[:count], nodes.work[:count], nodes.weight[:count]
+    density, level, gap = nodes.density[:count], nodes.log_density[:count], nodes.gap[:count]
+    into = out = entropy = 0.0
+    for i in range(len(weights)):
+        p, own_level = nodes.densities[i * NODES : i * NODES + count], nodes.log_densities[i * NODES : i * NODES + count]
+        share, some = weights[i], 0.0
+        for q in range(count):
+            inverse = 1.0 / max(density[q], FAINT)
+            excess, ratio = ((p[q] - base[q]) - apart[q]) * inverse, p[q] * inverse
+            whole, above = log_and_gap(excess, max(ratio, FAINT), fits)
+            there, near = own_level[q] > -math.inf, abs(excess) < 0.5
+            far = own_level[q] - level[q] if there else 0.0
+            whole = whole if near else far
+            above = above if near else excess - far
+            gap[q] += share * (above if there else math.inf)
+            some += weight[q] * density[q] * (excess * excess - ratio * above if near else ratio * whole - excess)
+        into += share * some
+    for q in range(count):
+        counts = density[q] > FAINT
+        entropy += weight[q] * density[q] * (level[q] if counts else 0.0)
+        out += weight[q] * density[q] * gap[q] if counts else 0.0
+    work.sums[LOG_INTO] += into
+    work.sums[LOG_FROM] += out
+    work.sums[ENTROPY] -= entropy

@@ -34,6 +34,7 @@ COUNTS = (4, 6, 12)
 SHARES = (0.01, 0.16)  # of the longest stretch over which all is smooth, up to which the first two counts do
 RULES = tuple(x for count in COUNTS for x in gauss_legendre(count))
 HALF_LOG_2PI, INVERSE_SQRT_2PI = 0.5 * LOG_2PI, 1.0 / math.sqrt(2.0 * math.pi)
+FAINT = 1e-290  # a density that is taken for zero but in its logarithm
 FAR = 9.5  # scales beyond which a Gaussian does not count
 
 
