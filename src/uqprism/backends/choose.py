@@ -25,7 +25,7 @@ from uqprism.families.quantiles import Quantiles
 from uqprism.measures import Measure
 
 BackendName = Literal["auto", "fused", "reference"]
-MOST_ON_DEVICE = 1000  # members: beyond, one thread has too many pairs, and the reference spreads them
+MOST_IN_PAIRS = 1000  # members on a device: beyond, integrals over nodes take less time than all pairs
 FEW = 200  # members of all points, of a family without closed forms, that the reference computes before a kernel is loaded
 FEW_BARS = 20  # the same of members given by bars or quantiles, of which each takes a grid of its own
 
@@ -80,11 +80,21 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
             raise MissingExtraError(package, extra)
         _hint(package, extra)
         return Reference()
-    if on_device:
+    pairs = gaussian and not (on_device and ensemble.n_members > MOST_IN_PAIRS)
+    return _kernels(on_device=on_device, pairs=pairs)
+
+
+def _kernels(*, on_device: bool, pairs: bool) -> Backend:
+    """The backend whose kernels use the closed forms between pairs of Gaussians, or the one for any family."""
+    if on_device and pairs:
         from uqprism.backends.triton.backend import TritonBackend
 
         return TritonBackend()
-    if gaussian:
+    if on_device:
+        from uqprism.backends.triton.pointwise import TritonPointwiseBackend
+
+        return TritonPointwiseBackend()
+    if pairs:
         from uqprism.backends.numba.backend import NumbaBackend
 
         return NumbaBackend()
@@ -134,10 +144,6 @@ def _torch_obstacle(members: Family, weights: Array) -> str | None:
     centre, device = members.centre, members.centre.device.type
     if str(centre.dtype) not in ("torch.float32", "torch.float64") or device not in ("cpu", "cuda"):
         return f"these are {centre.dtype} on {centre.device}"
-    if device == "cuda" and type(members) is not Gaussian:
-        return f"and there is none for {type(members).__name__} on a device"
-    if device == "cuda" and centre.shape[0] > MOST_ON_DEVICE:
-        return f"a device takes {MOST_ON_DEVICE} members and these are {centre.shape[0]}"
     parameters = [x for x in (getattr(members, name) for name in members.parameters) if x is not None]
     if any(is_transformed(x) for x in (*parameters, weights)):
         return "and these are inside a transformation of PyTorch"

@@ -17,6 +17,8 @@ from uqprism.families.quadrature import Exactness, recording
 from uqprism.measures import Measure
 from uqprism.measures.risks import Integrals, Risks
 
+Integrate = Callable[[CentredEnsemble], Integrals]
+
 ELEMENTS = 2**21  # of the largest temporary in one part
 ON_DEVICE = 16  # times as many: small parts leave an accelerator idle
 
@@ -59,9 +61,7 @@ class Reference:
         return Computed(table, done[-1].exactness)  # the same in all parts: it does not depend on the data
 
 
-def compute_part(
-    part: EnsemblePrediction, measures: Sequence[Measure], integrate: Callable[[CentredEnsemble], Integrals] | None = None
-) -> Computed:
+def compute_part(part: EnsemblePrediction, measures: Sequence[Measure], integrate: Integrate | None = None) -> Computed:
     """The measures of points that are few enough to be taken at once; `integrate` takes integrals in one pass."""
     centred = CentredEnsemble(part.members, part.member_weights())
     integrals = None if integrate is None else integrate(centred)

@@ -26,11 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from uqprism.arrays import Array, namespace
 from uqprism.ensemble.approximations import NEAR, CentredEnsemble
 from uqprism.families.base import Family
-from uqprism.families.quadrature import record
+from uqprism.families.quadrature import gauss_legendre, record
 from uqprism.measures import Measure
 from uqprism.measures.risks import AT_BOUNDS, Primitive, recipe
 from uqprism.rules import CRPS, Log, Quadratic, Rule
@@ -103,14 +106,34 @@ def _sums() -> dict[tuple[str, Primitive], dict[str, float]]:
 SUMS = _sums()
 
 
+def cumulative_rule(count: int) -> np.ndarray[Any, Any]:
+    """The matrix (nodes, nodes) that takes values at the nodes on (0, 1) to the integrals from 0 to each node."""
+    nodes, weights = gauss_legendre(count)
+    # Legendre polynomials are orthogonal on the nodes, so that their coefficients are sums; their integrals are known.
+    legendre = np.polynomial.legendre.legvander(2.0 * nodes - 1.0, count)
+    degrees = np.arange(count)
+    coefficients = legendre[:, :-1].T * weights * (2.0 * degrees[:, None] + 1.0)
+    integrals = np.empty((count, count))
+    integrals[:, 0] = 2.0 * nodes
+    integrals[:, 1:] = (legendre[:, 2:] - legendre[:, :-2]) / (2.0 * degrees[1:] + 1.0)
+    return 0.5 * integrals @ coefficients
+
+
 @dataclass(frozen=True)
 class Wanted:
-    """The rows that some measures need, by kind."""
+    """The rows that some measures need, by kind; `members` says whether log rows of single members are among them."""
 
     crps: bool = False
     quadratic: bool = False
     log: bool = False
     surrogates: bool = False
+    members: bool = True
+
+    def against_mixture(self) -> list[int]:
+        """The rows among them that vanish where a Gaussian mixture is its surrogate."""
+        pairs = [f"{rule}.excess.{name}.mixture" for rule in ("crps", "quadratic") if getattr(self, rule) for name in SURROGATES]
+        logs = ["log.excess.matched.mixture", "log.excess.mixture.matched", "log.excess.mixture.pooled"]
+        return [ROW[name] for name in pairs + logs * self.log]
 
     @staticmethod
     def by(measures: Iterable[Measure], members: type[Family]) -> Wanted:
@@ -151,17 +174,15 @@ def near_agreement(centred: CentredEnsemble, rows: Array, one_pass: Callable[[Ce
 
     Args:
         centred: the ensemble.
-        rows: (rows, points).
+        rows: its rows (rows, points), which are changed.
         one_pass: from an ensemble of some points, and their positions, to its rows.
     """
     gap = centred.disagreement(spikes=True)
-    xp = namespace(gap)
-    vanishing = list(CANCELLING)
+    xp, vanishing = namespace(gap), list(CANCELLING)
     rows[vanishing] = xp.where(gap > 0.0, rows[vanishing], xp.zeros_like(gap))
     at = xp.nonzero((gap > 0.0) & (gap < NEAR))[0]
     if len(at):
-        part = centred.at(at)
-        mended = part.along_ray(lambda other: one_pass(other, at)[vanishing], rows[vanishing][:, at])
+        mended = centred.at(at).along_ray(lambda other: one_pass(other, at)[vanishing], rows[vanishing][:, at])
         for row, values in zip(vanishing, mended, strict=True):
             rows[row, at] = values
     return rows

@@ -19,7 +19,7 @@ from uqprism.backends.fits import Fits
 from uqprism.backends.numba.base import Floats, inlined, kernel, reduction, rows
 from uqprism.backends.numba.forms import levels_at
 from uqprism.backends.numba.special import exp, exp_parts, log, upper_tail_ratio
-from uqprism.backends.rows import ROW, ROWS
+from uqprism.backends.rows import ROW, ROWS, cumulative_rule
 from uqprism.families.base import STEEP
 from uqprism.families.panels import FAR, KINK
 from uqprism.families.quadrature import PER_PANEL, gauss_legendre
@@ -68,19 +68,6 @@ LOG_FORWARD, LOG_BACKWARD = ROW["log.excess.matched.mixture"], ROW["log.excess.m
 LOG_OF_MEMBERS = ROW["log.excess.members.matched"]
 
 
-def cumulative_rule() -> Floats:
-    """The matrix (nodes, nodes) that takes values at the nodes on (0, 1) to the integrals from 0 to each node."""
-    nodes, weights = gauss_legendre(PER_PANEL)
-    # Legendre polynomials are orthogonal on the nodes, so that their coefficients are sums; their integrals are known.
-    legendre = np.polynomial.legendre.legvander(2.0 * nodes - 1.0, PER_PANEL)
-    degrees = np.arange(PER_PANEL)
-    coefficients = legendre[:, :-1].T * weights * (2.0 * degrees[:, None] + 1.0)
-    integrals = np.empty((PER_PANEL, PER_PANEL))
-    integrals[:, 0] = 2.0 * nodes
-    integrals[:, 1:] = (legendre[:, 2:] - legendre[:, :-2]) / (2.0 * degrees[1:] + 1.0)
-    return 0.5 * integrals @ coefficients
-
-
 class Rule(NamedTuple):
     """Nodes and weights on (0, 1), and for each node what its value adds to the integrals from either end to all nodes."""
 
@@ -92,7 +79,7 @@ class Rule(NamedTuple):
     @staticmethod
     def make() -> Rule:
         """The rule of the panels."""
-        cumulative = np.ascontiguousarray(cumulative_rule().T)
+        cumulative = np.ascontiguousarray(cumulative_rule(PER_PANEL).T)
         return Rule(*gauss_legendre(PER_PANEL), cumulative, np.ascontiguousarray(cumulative[::-1, ::-1]))
 
 
