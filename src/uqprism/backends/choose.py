@@ -73,13 +73,15 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
         return Reference()
     if obstacle:
         raise ArgumentError(f"backend='fused' is for families with a kernel, in NumPy or PyTorch arrays, {obstacle}; use 'auto'")
-    on_device = is_torch(ensemble.members.centre) and ensemble.members.centre.device.type != "cpu"
+    on_device = not bars and is_torch(ensemble.members.centre) and ensemble.members.centre.device.type != "cpu"
     package, extra = ("triton", "deep") if on_device else ("numba", "fast")
     if not _installed(package):
         if name == "fused":
             raise MissingExtraError(package, extra)
         _hint(package, extra)
         return Reference()
+    if bars:
+        return _kernel_for_bars()
     pairs = gaussian and not (on_device and ensemble.n_members > MOST_IN_PAIRS)
     return _kernels(on_device=on_device, pairs=pairs)
 
@@ -98,17 +100,15 @@ def _kernels(*, on_device: bool, pairs: bool) -> Backend:
         from uqprism.backends.numba.backend import NumbaBackend
 
         return NumbaBackend()
-    return _without_closed_forms(bars)
-
-
-def _without_closed_forms(bars: bool) -> Backend:
-    if bars:
-        from uqprism.backends.numba.bars_backend import BarsBackend
-
-        return BarsBackend()
     from uqprism.backends.numba.pointwise import PointwiseBackend
 
     return PointwiseBackend()
+
+
+def _kernel_for_bars() -> Backend:
+    from uqprism.backends.numba.bars_backend import BarsBackend
+
+    return BarsBackend()
 
 
 def _obstacle_of_bars(ensemble: EnsemblePrediction) -> str | None:
