@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from uqprism.arrays import Array, constant, expand, is_traced, namespace, working
+from uqprism.arrays import Array, expand, is_traced, namespace, working
 from uqprism.errors import InvalidValueError
-from uqprism.families.base import POWERS, Family
+from uqprism.families.base import Family
 from uqprism.families.centring import Centring, standardise
 from uqprism.families.draws import Draws
 from uqprism.families.gaussian import Gaussian, Surrogate
@@ -103,7 +103,7 @@ class CentredEnsemble:
         parameters grow together, the risk over the square of the factor is smooth: its value at the ensemble follows from four
         ensembles on that ray that disagree enough.
         """
-        gap = self.disagreement(spikes=spikes)
+        gap = self.members.differences(spikes=spikes)
         xp = namespace(gap)
         near = (gap > 0.0) & (gap < NEAR)
         if not is_traced(gap) and not bool(xp.any(near)):
@@ -181,31 +181,17 @@ class CentredEnsemble:
         zero = namespace(self.mean_variance).zeros_like(self.mean_variance)
         return Surrogate(mean=zero, variance=self.mean_variance, deviation=zero, missing=self.variance_of_means)
 
-    def disagreement(self, *, spikes: bool) -> Array:
-        """The largest difference between a parameter of a member and the first's, in the narrowest member's scale, (*points).
-
-        With `spikes`, in the narrowest width among the members' landmarks.
-        """
-        members = self.members
-        xp = namespace(self.weights)
-        spread = constant(members.spread)
-        if spikes and not members.reads_quantiles:
-            spread = xp.minimum(spread, xp.min(constant(members.landmarks().width), axis=0))
-        spread = xp.min(spread, axis=0)
-        found = xp.zeros_like(spread)
-        for name, kind in members.parameters.items():
-            x = getattr(members, name)
-            if x is not None:
-                x = constant(x)
-                unit = spread ** POWERS[kind] if POWERS[kind] else x[0]
-                found = xp.maximum(found, xp.max(xp.abs(x - x[0]), axis=0) / unit)
-        return found
-
     def stretched(self, factor: Array) -> CentredEnsemble:
         """The ensemble with the members' differences from the first multiplied by a factor (*points)."""
         other = object.__new__(CentredEnsemble)
         other.weights, other.centring, other._candidates = self.weights, self.centring, {}
-        other.members = self.members.map(lambda x: x[0] + factor * (x - x[0]))
+        depth = len(self.members.batch_shape)
+
+        def stretch(x: Array) -> Array:
+            first = x[(slice(None),) * (x.ndim - depth) + (slice(0, 1),)]
+            return first + factor * (x - first)
+
+        other.members = self.members.map(stretch)
         return other
 
     def candidates(self, name: str) -> Candidates:

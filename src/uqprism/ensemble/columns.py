@@ -79,7 +79,7 @@ def member_columns(
     """
     check_unique(names, where)
     # Gaussian members may have columns of any name, and draws have no table form.
-    known = {name: each.parameters for name, each in families.items() if name not in {"gaussian", *IN_LISTS}}
+    known = {name: each.arguments() for name, each in families.items() if name not in {"gaussian", *IN_LISTS}}
     if family is None:
         family = "gaussian" if columns != Columns() else _recognised(known, names, where)
     if family == "gaussian":

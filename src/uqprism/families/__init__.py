@@ -2,14 +2,29 @@
 
 from uqprism.families.base import Family, families
 from uqprism.families.draws import Draws
+from uqprism.families.gamma import Gamma
 from uqprism.families.gaussian import Gaussian
 from uqprism.families.histogram import Histogram
 from uqprism.families.laplace import Laplace
 from uqprism.families.logistic import Logistic
+from uqprism.families.lognormal import LogNormal
 from uqprism.families.mixture import Mixture
 from uqprism.families.quantiles import Quantiles
 from uqprism.families.student_t import StudentT
 
 families.discover()  # at import, because a file may add closed forms to another family's functionals
 
-__all__ = ["Draws", "Family", "Gaussian", "Histogram", "Laplace", "Logistic", "Mixture", "Quantiles", "StudentT", "families"]
+__all__ = [
+    "Draws",
+    "Family",
+    "Gamma",
+    "Gaussian",
+    "Histogram",
+    "Laplace",
+    "LogNormal",
+    "Logistic",
+    "Mixture",
+    "Quantiles",
+    "StudentT",
+    "families",
+]

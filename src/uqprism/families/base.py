@@ -42,6 +42,7 @@ class Family(Stored, ABC):
         standard: what fused kernels are compiled from; None for a family that only the reference computes.
         constants: names of attributes that are no arrays and stay as they are when parameters change.
         bends: whether the log density of a mixture may bend where its leading component changes, other than at landmarks.
+        given: the arguments from which it is made, with their kinds, where these are not the parameters themselves.
     """
 
     name: ClassVar[str]
@@ -50,6 +51,7 @@ class Family(Stored, ABC):
     standard: ClassVar[StandardForm | None] = None
     constants: ClassVar[tuple[str, ...]] = ()
     bends: ClassVar[bool] = True
+    given: ClassVar[dict[str, str] | None] = None
     components: Family | None = None  # only mixtures have some
     shared_grid: SharedGrid | None = None  # the ensemble whose grid resolves this distribution, if it came from one
 
@@ -117,6 +119,25 @@ class Family(Stored, ABC):
             setattr(clone, name, x)
         return clone
 
+    def differences(self, *, spikes: bool) -> Array:
+        """How far entries of the first axis of the batch are from its first entry: the largest over the parameters, (*batch[1:]).
+
+        One stands for a difference that changes the distribution altogether; with `spikes`, that changes its narrowest landmark.
+        """
+        spread = constant(self.spread)
+        xp = namespace(spread)
+        if spikes and not self.reads_quantiles:
+            spread = xp.minimum(spread, xp.min(constant(self.landmarks().width), axis=0))
+        spread = xp.min(spread, axis=0)
+        found = xp.zeros_like(spread)
+        for name, kind in self.parameters.items():
+            x = getattr(self, name)
+            if x is not None:
+                x = constant(x)
+                unit = spread ** POWERS[kind] if POWERS[kind] else x[0]
+                found = xp.maximum(found, xp.max(xp.abs(x - x[0]), axis=0) / unit)
+        return found
+
     @property
     def centre(self) -> Array:
         """A typical value, (*batch)."""
@@ -180,6 +201,22 @@ class Family(Stored, ABC):
         return any(tail is not None for tail in self.tails)
 
     @property
+    def spans_decades(self) -> bool:
+        """True if values of very different sizes count.
+
+        Panels far from all places may then triple in length, and probabilities are counted from the nearer end.
+        """
+        return self.has_power_law
+
+    @property
+    def square_power(self) -> Array | None:
+        """The power of the distance to a bound with which the integral of the squared density grows there, (*batch).
+
+        Without such an integral it is not positive; None if the density is finite.
+        """
+        return None
+
+    @property
     def has_bounds(self) -> bool:
         """True if the density may be zero somewhere."""
         return type(self).support is not Family.support or self.reads_quantiles
@@ -201,7 +238,7 @@ class Family(Stored, ABC):
 
     def places(self) -> Places:
         """Landmarks and bounds, for a distribution of shape (points,) in double precision, on NumPy or a device."""
-        return Places.of(self.landmarks(), self.support, heavy=self.has_power_law)
+        return Places.of(self.landmarks(), self.support, heavy=self.spans_decades)
 
     def beyond(self, low: Array, high: Array, about: Array = None) -> Array:
         """What power laws hold outside low and high: the mean distance to them, or with `about` the mean of (Y - about)**2.

@@ -29,12 +29,17 @@ def log1p(x: Array) -> Array:
     return namespace(x).log1p(x)
 
 
+def log(x: Array) -> Array:
+    """The logarithm of a positive number."""
+    return namespace(x).log(x)
+
+
 def normal_tail(x: Array) -> Array:
     """The probability that a standard normal variable exceeds a number that is not negative."""
     return normal_cdf(-x)
 
 
-NAMES = ("absolute", "exp", "log1p", "normal_tail")
+NAMES = ("absolute", "exp", "log", "log1p", "normal_tail")
 
 
 @dataclass(frozen=True)

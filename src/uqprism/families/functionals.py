@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import TypeVar
 
-from uqprism.arrays import Array, exp_minus_linear, gamma_tail, namespace
+from uqprism.arrays import Array, exp_minus_linear, gamma_tail, is_traced, namespace
 from uqprism.families.base import Family
 from uqprism.families.quadrature import Grid, grid_over, record, tolerance_of
 
@@ -97,11 +97,28 @@ def _cramer_distance(p: Family, q: Family) -> Array:
 
 
 def _density_distance(p: Family, q: Family) -> Array:
-    """The integral of the squared difference of the densities."""
+    """The integral of the squared difference of the densities; infinite where one has no integrable square."""
     grid = _grid(p, q)
     xp = namespace(grid.nodes)
     difference = xp.exp(grid.evaluate(p, "log_density")) - xp.exp(grid.evaluate(q, "log_density"))
-    return grid.integrate(difference * difference)
+    distance = grid.integrate(difference * difference)
+    for power in (p.square_power, q.square_power):
+        if power is not None:
+            distance = _next_to_poles(p, q, power, distance)
+    return distance
+
+
+SLOW = 0.06  # the power of `Family.square_power` below which doubles end before the integral does
+
+
+def _next_to_poles(p: Family, q: Family, power: Array, distance: Array) -> Array:
+    """The density distance where it is infinite, or part of it lies closer to a bound than any double."""
+    xp = namespace(power, distance)
+    slow = power + 0.0 * distance < SLOW
+    if is_traced(slow) or bool(xp.any(slow)):
+        direct = overlap(p, p) + overlap(q, q) - 2.0 * overlap(p, q)
+        distance = xp.where(slow & (distance > 0.0), xp.where(power > 0.0, direct, xp.full_like(distance, math.inf)), distance)
+    return distance
 
 
 def _cross_entropy(truth: Family, prediction: Family) -> Array:

@@ -149,6 +149,18 @@ class Mixture(Family):
         return self.components.has_power_law
 
     @property
+    def spans_decades(self) -> bool:
+        """True if components span decades."""
+        return self.components.spans_decades
+
+    @property
+    def square_power(self) -> Array | None:
+        """The smallest of the components that count."""
+        each = self.components.square_power
+        xp = namespace(self.weights)
+        return None if each is None else xp.min(xp.where(self.weights > 0.0, each, xp.ones_like(self.weights)), axis=0)
+
+    @property
     def has_bounds(self) -> bool:
         """True if components have bounds."""
         return self.components.has_bounds

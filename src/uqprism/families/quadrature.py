@@ -80,7 +80,7 @@ class Grid:
     Attributes:
         low: where the first panel begins, (*batch).
         high: where the last panel ends.
-        pivot: where a tail is a power law, a point of its bulk: probabilities are counted from the nearer end; else None.
+        pivot: where sizes are very different, a typical value: probabilities are counted from the nearer end; else None.
         bounded: whether a density may be zero on a part of the grid.
         whole: whether the grid covers all of the distributions it was made for.
     """
@@ -232,7 +232,7 @@ def grid_over(*distributions: Family, between: tuple[Array, Array] | None = None
 
     like = next((a for a in arrays if is_traced(a)), arrays[0])
     options: dict[str, Any] = {
-        "pivot": constant(distributions[0].centre) if any(d.has_power_law for d in distributions) else None,
+        "pivot": constant(distributions[0].centre) if any(d.spans_decades for d in distributions) else None,
         "bounded": any(d.has_bounds for d in distributions),
     }
     if is_traced(like):
