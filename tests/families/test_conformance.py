@@ -17,7 +17,12 @@ from uqprism.families import families
 from uqprism.families.functionals import absolute_gap, cramer_distance, cross_entropy, density_distance, overlap, relative_entropy
 
 SHAPES = [(), (5,), (3, 4)]
-IN_ARRAYS = {"draws", "histogram", "quantiles"}  # families with an axis of their own before the batch: tested in files of theirs
+IN_ARRAYS = {
+    "draws",
+    "histogram",
+    "mixture",
+    "quantiles",
+}  # families with an axis of their own before the batch: tested in files of theirs
 SMOOTH = [name for name in families.names() if name not in IN_ARRAYS]
 SCIPY = {
     "gaussian": lambda d: scipy.stats.norm(d.mean, d.scale),

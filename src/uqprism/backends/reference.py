@@ -122,8 +122,10 @@ def fits_one_part(flat: EnsemblePrediction) -> bool:
 def _points_per_part(flat: EnsemblePrediction) -> int:
     centre = flat.members.centre
     elements = ELEMENTS * (ON_DEVICE if is_torch(centre) and centre.device.type != "cpu" else 1)
+    mixed = flat.members.components  # each member may have components
+    each = 1 if mixed is None else mixed.batch_shape[0]
     # A point holds all pairs of members, or the members on a grid of some 256 nodes.
-    return max(1, elements // (flat.n_members * max(flat.n_members, 256)))
+    return max(1, elements // (flat.n_members * each * max(flat.n_members * each, 256)))
 
 
 def index_like(order: Array, like: Array) -> Array:

@@ -148,7 +148,7 @@ class CentredEnsemble:
             draws, weights = self.members.draws, self.members.weights * self.weights
             shape = (-1, *draws.shape[2:])
             return Draws(xp.reshape(draws, shape), xp.reshape(weights, shape), check=False)
-        return Mixture._of(self.members, self.weights)
+        return Mixture._of(self.members, self.weights).flattened()
 
     @cached_property
     def shared_grid(self) -> SharedGrid:
@@ -159,6 +159,10 @@ class CentredEnsemble:
             known.append(self.matched)
         if _usable(self.mean_variance):
             known.append(self.pooled)
+        if isinstance(self.members, Mixture):
+            # The log density of each member bends where its own leading component changes.
+            depth, count = len(self.members.batch_shape), self.weights.shape[0]
+            known += [self.members.map(lambda x, i=i: x[(slice(None),) * (x.ndim - depth) + (i,)]) for i in range(count)]  # type: ignore[misc]
         return SharedGrid(*known)
 
     @property

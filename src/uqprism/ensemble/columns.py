@@ -18,7 +18,7 @@ ColumnsLike = str | Sequence[str] | None
 
 PATTERN = "{parameter}_{{i}}"  # the default columns of a parameter, one per member
 LONGEST_NUMBER = 18  # digits of the number of a member
-IN_LISTS = {"draws", "histogram", "quantiles"}  # families of more than one number per parameter, member and point
+IN_LISTS = {"draws", "histogram", "mixture", "quantiles"}  # families of more than one number per parameter, member and point
 LIKELY = {  # usual names of members' columns
     "mean": ("mean", "mu", "pred", "prediction", "loc", "yhat"),
     "variance": ("variance", "var", "sigma2", "sigma_squared"),
@@ -28,7 +28,7 @@ LIKELY = {  # usual names of members' columns
 
 def no_columns(family: str) -> ArgumentError:
     """The error for members of a family that no columns hold."""
-    given = {"histogram": "bars"}.get(family, family)
+    given = {"histogram": "bars", "mixture": "mixtures"}.get(family, family)
     return ArgumentError(f"members given by {given} have no table form; use EnsemblePrediction.save and load")
 
 
