@@ -84,12 +84,15 @@ class CentredEnsemble:
     @cached_property
     def variance_of_means(self) -> Array:
         """V, the variance that the members' disagreement adds to the mixture's, (*points)."""
-        # The members were centred at their `centre`, which need not be the mean in every family.
-        offset = self.members.mean - self.average(self.members.mean)
-        direct = self.average(offset * offset)
+        direct = self._direct_variance_of_means()
         if self.means_are_exact:
             return direct
-        return self.along_ray(lambda other: other.variance_of_means, direct, spikes=False)
+        return self.along_ray(CentredEnsemble._direct_variance_of_means, direct, spikes=False)
+
+    def _direct_variance_of_means(self) -> Array:
+        # The members were centred at their `centre`, which need not be the mean in every family.
+        offset = self.members.mean - self.average(self.members.mean)
+        return self.average(offset * offset)
 
     @property
     def means_are_exact(self) -> bool:

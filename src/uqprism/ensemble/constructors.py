@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from uqprism.arrays import Array
 from uqprism.ensemble.given import with_inner_second, with_members_first
-from uqprism.families import Family, Gamma, Gaussian, LogNormal, Mixture
+from uqprism.families import Family, Gamma, Gaussian, LogNormal, Mixture, NegativeBinomial, Poisson
 from uqprism.synonyms import named_arguments
 
 
@@ -35,6 +35,26 @@ class Constructors:
     ) -> Self:
         """Gamma members; the mean is shape * scale, and the rate that others use is 1 / scale."""
         return cls._of(Gamma, member_axis, weights, check, shape=shape, scale=scale)
+
+    @classmethod
+    @named_arguments()
+    def poisson(cls, *, rate: Array, weights: Array = None, member_axis: int | str | None = None, check: bool = True) -> Self:
+        """Poisson members, for counts; the rate is the mean.
+
+        Log and quadratic score the probability of a count, and compare members and their mixture only.
+        """
+        return cls._of(Poisson, member_axis, weights, check, rate=rate)
+
+    @classmethod
+    @named_arguments()
+    def negative_binomial(
+        cls, *, rate: Array, size: Array, weights: Array = None, member_axis: int | str | None = None, check: bool = True
+    ) -> Self:
+        """Negative binomial members, for counts: the mean is the rate, the variance rate + rate**2 / size.
+
+        Log and quadratic score the probability of a count, and compare members and their mixture only.
+        """
+        return cls._of(NegativeBinomial, member_axis, weights, check, rate=rate, size=size)
 
     @classmethod
     @named_arguments()

@@ -1,6 +1,7 @@
 """The families of predictive distributions, one file each; a new file here is found by itself."""
 
 from uqprism.families.base import Family, families
+from uqprism.families.counts import NegativeBinomial, Poisson
 from uqprism.families.draws import Draws
 from uqprism.families.gamma import Gamma
 from uqprism.families.gaussian import Gaussian
@@ -24,6 +25,8 @@ __all__ = [
     "LogNormal",
     "Logistic",
     "Mixture",
+    "NegativeBinomial",
+    "Poisson",
     "Quantiles",
     "StudentT",
     "families",

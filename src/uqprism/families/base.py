@@ -209,6 +209,18 @@ class Family(Stored, ABC):
         return self.has_power_law
 
     @property
+    def lattice(self) -> tuple[Array, Array] | None:
+        """Where the first value lies and how far apart values are, (*batch), for counts; None for distributions with a density.
+
+        The density of counts is their probability divided by the distance, so that sums over values are integrals.
+        """
+        return None
+
+    def interpolated(self) -> Family:
+        """The same with density and distribution function of counts continued between them."""
+        return self
+
+    @property
     def square_power(self) -> Array | None:
         """The power of the distance to a bound with which the integral of the squared density grows there, (*batch).
 
@@ -279,7 +291,8 @@ class Family(Stored, ABC):
 
     def expectation(self, function: Callable[[Array], Array], *others: Family) -> Array:
         """The mean of function(Y), by quadrature; `others` are distributions whose features the function shares."""
-        return integrate(lambda y: function(y) * self.density(y), self, *others)
+        between = self.interpolated()
+        return integrate(lambda y: function(y) * between.density(y), self, *others)
 
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`, by bisection unless the family overrides it.

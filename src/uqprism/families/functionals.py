@@ -11,9 +11,10 @@ import math
 from collections.abc import Callable
 from typing import TypeVar
 
-from uqprism.arrays import Array, exp_minus_linear, gamma_tail, is_traced, namespace
+from uqprism.arrays import Array, constant, exp_minus_linear, gamma_tail, is_traced, namespace
+from uqprism.errors import UnsupportedError
 from uqprism.families.base import Family
-from uqprism.families.quadrature import Grid, grid_over, record, tolerance_of
+from uqprism.families.quadrature import Grid, gauss_legendre, grid_over, integrate, record, tolerance_of
 
 F = TypeVar("F", bound=Callable[..., Array])
 
@@ -21,15 +22,18 @@ F = TypeVar("F", bound=Callable[..., Array])
 class Functional:
     """A number computed from one or two distributions; the most specific closed form wins over quadrature."""
 
-    def __init__(self, fallback: Callable[..., Array], *, symmetric: bool = False) -> None:
+    def __init__(self, fallback: Callable[..., Array], *, symmetric: bool = False, of_densities: bool = False) -> None:
         self.__name__, self.__doc__ = fallback.__name__, fallback.__doc__
         self.fallback = fallback
-        self.symmetric = symmetric
+        self.symmetric, self.of_densities = symmetric, of_densities
         self._closed: dict[tuple[type, ...], Callable[..., Array]] = {}
 
     def __call__(self, *arguments: object) -> Array:
         """The closed form if one is known, otherwise the quadrature."""
-        form = self._find(*(type(a) for a in arguments if isinstance(a, Family)))
+        found = [a for a in arguments if isinstance(a, Family)]
+        if self.of_densities and len({a.lattice is None for a in found}) > 1:
+            raise UnsupportedError(NO_COMMON_SCALE)
+        form = self._find(*map(type, found))
         if form is not None:
             return form(*arguments)
         if self.symmetric and len(arguments) == 2:
@@ -49,6 +53,12 @@ class Functional:
         first, second = families
         keys = ((a, b) for a in first.__mro__ for b in second.__mro__)
         return next((self._closed[k] for k in keys if k in self._closed), None)
+
+
+NO_COMMON_SCALE = (
+    "log and quadratic cannot compare counts, which have probabilities, with distributions that have a density, such as matched "
+    "and pooled, which are Gaussians; use members and mixture, as in log.excess.mixture.members, or crps and squared_error"
+)
 
 
 def closed_form(functional: Functional, *families: type) -> Callable[[F], F]:
@@ -91,9 +101,32 @@ def _overlap(p: Family, q: Family) -> Array:
 
 def _cramer_distance(p: Family, q: Family) -> Array:
     """The integral of the squared difference of the distribution functions."""
+    if (p.lattice is None) != (q.lattice is None):
+        return _distance_of_counts(p, q) if q.lattice is None else _distance_of_counts(q, p)
     grid = _grid(p, q)
     difference = grid.evaluate(p, "cdf") - grid.evaluate(q, "cdf")
     return grid.integrate(difference * difference)
+
+
+def _distance_of_counts(counts: Family, smooth: Family) -> Array:
+    """The Cramer distance between a step function and a smooth one: an integral over each step, and one below all."""
+    first, step = counts.lattice or (0.0, 1.0)
+    record(tolerance_of(counts, smooth))
+    grid = grid_over(counts, smooth)
+    xp = namespace(grid.nodes)
+    height, total = grid.evaluate(counts, "cdf"), 0.0 * grid.nodes[0]
+    for node, weight in zip(*gauss_legendre(12), strict=True):
+        rest = height - smooth.cdf(grid.nodes + float(node) * step)
+        total = total + float(weight) * grid.integrate(rest * rest)
+    low = xp.minimum(constant(smooth.bracket()[0]), constant(first)) + 0.0 * constant(total)
+    total = total + integrate(lambda y: smooth.cdf(y) ** 2, smooth, between=(low, constant(first) + 0.0 * low))
+    total = total + (first - constant(first)) * constant(smooth.cdf(first) ** 2)  # the gradient of the upper bound
+    # What is narrower than a step is not resolved; the distance is then no small difference of gaps.
+    narrow = constant(smooth.spread) < 2.0 * step
+    if is_traced(narrow) or bool(xp.any(narrow)):
+        gaps = absolute_gap(counts, smooth) - 0.5 * (absolute_gap(counts, counts) + absolute_gap(smooth, smooth))
+        total = xp.where(narrow, gaps, total)
+    return total
 
 
 def _density_distance(p: Family, q: Family) -> Array:
@@ -170,9 +203,9 @@ def _smooth(p: Family, variance: Array) -> Family:
 
 
 absolute_gap = Functional(_absolute_gap, symmetric=True)
-overlap = Functional(_overlap, symmetric=True)
+overlap = Functional(_overlap, symmetric=True, of_densities=True)
 cramer_distance = Functional(_cramer_distance, symmetric=True)
-density_distance = Functional(_density_distance, symmetric=True)
-cross_entropy = Functional(_cross_entropy)
-relative_entropy = Functional(_relative_entropy)
+density_distance = Functional(_density_distance, symmetric=True, of_densities=True)
+cross_entropy = Functional(_cross_entropy, of_densities=True)
+relative_entropy = Functional(_relative_entropy, of_densities=True)
 smooth = Functional(_smooth)

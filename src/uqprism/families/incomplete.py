@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from uqprism.arrays import Array, _special, constant, is_jax, is_torch, log_gamma, namespace
+from uqprism.arrays import Array, _special, constant, is_jax, is_torch, is_traced, is_wrapped, log_gamma, namespace
 
 STEP = 5e-3
 SIXTH = ((1, 0.75), (2, -0.15), (3, 1.0 / 60.0))  # weights of central differences
@@ -38,9 +38,11 @@ def gamma_cdf(shape: Array, x: Array, *, above: bool = False) -> Array:
     value, sign = _gamma(constant(shape), constant(x), above), -1.0 if above else 1.0
     if not (is_torch(x) or is_jax(x)):
         return value
-    density = _gamma_density(constant(shape), constant(x))
-    slope = _slope(lambda k: _gamma(k, constant(x), above), constant(shape))
-    return value + sign * density * _zero(x) + slope * _zero(shape)
+    if differentiated(x):
+        value = value + sign * _gamma_density(constant(shape), constant(x)) * _zero(x)
+    if differentiated(shape):
+        value = value + _slope(lambda k: _gamma(k, constant(x), above), constant(shape)) * _zero(shape)
+    return value
 
 
 def _gamma(shape: Array, x: Array, above: bool) -> Array:
@@ -65,13 +67,19 @@ def beta_cdf(a: Array, b: Array, x: Array, *, rest: Array = None) -> Array:
         return np.where(x < 0.5, scipy.special.betainc(a, b, x), scipy.special.betaincc(b, a, rest))
     c, d, u, v = (constant(z) + 0.0 * constant(a + b + x) for z in (a, b, x, rest))
     value = _beta(c, d, u, v)
-    density = _beta_density(c, d, u, v)
-    slopes = _slope(lambda k: _beta(k, d, u, v), c) * _zero(a) + _slope(lambda k: _beta(c, k, u, v), d) * _zero(b)
-    return value + density * _zero(x) + slopes
+    if differentiated(x):
+        value = value + _beta_density(c, d, u, v) * _zero(x)
+    if differentiated(a):
+        value = value + _slope(lambda k: _beta(k, d, u, v), c) * _zero(a)
+    if differentiated(b):
+        value = value + _slope(lambda k: _beta(c, k, u, v), d) * _zero(b)
+    return value
 
 
 def _beta(a: Array, b: Array, x: Array, rest: Array) -> Array:
-    """By the continued fraction, on the side on which it converges."""
+    """By the continued fraction, on the side on which it converges, where the library has no function for it."""
+    if is_jax(x):
+        return _special(x).betainc(a, b, x)
     xp = namespace(x)
     swap = x * (a + b + 2.0) > a + 1.0
     one = xp.ones_like(x)
@@ -85,7 +93,7 @@ def _beta(a: Array, b: Array, x: Array, rest: Array) -> Array:
     return xp.where(swap, 1.0 - tail, tail)
 
 
-ROUNDS = 200  # of the fraction: enough for shapes up to some 10,000
+ROUNDS = 10_000  # of the fraction at most; some four times the root of the larger shape are needed
 
 
 def _fraction(a: Array, b: Array, x: Array) -> Array:
@@ -106,6 +114,8 @@ def _fraction(a: Array, b: Array, x: Array) -> Array:
             d = 1.0 / safe(1.0 + factor * d)
             c = safe(1.0 + factor / c)
             value = value * d * c
+        if m % 20 == 0 and bool(xp.all(xp.abs(d * c - 1.0) < 1e-15)):
+            break
     return value
 
 
@@ -126,6 +136,11 @@ def _slope(function: Callable[[Array], Array], shape: Array) -> Array:
     for times, weight in SIXTH:
         total = total + weight * (function(shape + times * step) - function(shape - times * step))
     return total / step
+
+
+def differentiated(x: Array) -> bool:
+    """True if a gradient in x may be asked for."""
+    return is_traced(x) or is_wrapped(x) or bool(getattr(x, "requires_grad", False))
 
 
 def _zero(x: Array) -> Array:

@@ -214,6 +214,16 @@ class Mixture(Family):
         return self.components.spans_decades
 
     @property
+    def lattice(self) -> tuple[Array, Array] | None:
+        """That of the components."""
+        each = self.components.lattice
+        return None if each is None else (each[0][0], each[1][0])
+
+    def interpolated(self) -> Mixture:
+        """The mixture of what the components are between counts."""
+        return self if self.components.lattice is None else self._of(self.components.interpolated(), self.weights)
+
+    @property
     def square_power(self) -> Array | None:
         """The smallest of the components that count."""
         each = self.components.square_power
