@@ -41,6 +41,11 @@ def weibull(z, n):
     return inside(z, 0, INF, np.log(k) + (k - 1) * np.log(z) - z**k)
 
 
+def beta(z, n):
+    a, b = L(n[0]), L(n[1])
+    return inside(z, 0, 1, (a - 1) * np.log(z) + (b - 1) * np.log1p(-z) - of_mp(lambda a, b: mp.log(mp.beta(a, b)), *n))
+
+
 MOMENTS = {
     "lognormal": lambda n: (np.exp(L(n[0]) ** 2 / 2), np.exp(L(n[0]) ** 2) * np.expm1(L(n[0]) ** 2)),
     "gamma": lambda n: (L(n[0]), L(n[0])),
@@ -49,10 +54,16 @@ MOMENTS = {
         of_mp(lambda k: mp.gamma(1 + 2 / k) - mp.gamma(1 + 1 / k) ** 2, n[0]),
     ),
 }
-POLES = ("gamma", "weibull")
+POLES = ("gamma", "weibull", "beta")
+MOMENTS["beta"] = lambda n: (
+    L(n[0]) / (L(n[0]) + L(n[1])),
+    L(n[0]) * L(n[1]) / (L(n[0]) + L(n[1])) ** 2 / (L(n[0]) + L(n[1]) + 1),
+)
 REACH = {"lognormal": 12.0, "gamma": 2.5, "weibull": 10.0}  # decades above the scale
-oracle.LOG_DENSITY.update({name: quiet(f) for name, f in {"lognormal": lognormal, "gamma": gamma, "weibull": weibull}.items()})
+FUNCTIONS = {"lognormal": lognormal, "gamma": gamma, "weibull": weibull, "beta": beta}
+oracle.LOG_DENSITY.update({name: quiet(f) for name, f in FUNCTIONS.items()})
 oracle.BOUNDS.update(dict.fromkeys(MOMENTS, (0, INF)))
+oracle.CORNERS["beta"] = (0.0, 1.0)
 oracle.REACH.update({name: L(10) ** decades for name, decades in REACH.items()})
 
 
@@ -65,12 +76,13 @@ def ladder(family: str) -> np.ndarray:
 
 
 def draw(rng: np.random.Generator, family: str, kind: str) -> dict[str, list]:
-    count = int(rng.integers(2, 5))
+    count, gap = int(rng.integers(2, 5)), 0.0
     a, b = rng.normal(size=(2, count))
     base = {
         "lognormal": rng.uniform(0.2, 1.2),
         "gamma": 10.0 ** rng.uniform(-0.7, 1.0),
         "weibull": 10.0 ** rng.uniform(-0.3, 0.6),
+        "beta": 10.0 ** rng.uniform(-0.6, 0.8),
     }
     scale, shape = np.exp(0.5 * a), base[family] * np.exp(0.3 * b)
     if kind == "near":
@@ -80,8 +92,12 @@ def draw(rng: np.random.Generator, family: str, kind: str) -> dict[str, list]:
         scale = np.exp(2.5 * a)
     elif kind == "unit":
         scale = scale * 10.0 ** rng.integers(-30, 30)
+    shape = shape[:, None]
+    if family == "beta":  # of one scale: bounds are the same, or nearly all log risks were infinite
+        second = rng.uniform(1.5, 6.0) * np.exp((gap if kind == "near" else 0.3) * rng.normal(size=count))
+        shape, scale = np.column_stack([shape, second]), np.full(count, scale[0])
     weights = np.full(count, 1.0 / count) if rng.random() < 0.6 else rng.dirichlet(np.ones(count))
-    return {"location": [0.0] * count, "scale": list(scale), "shape": [[x] for x in shape], "weights": list(weights)}
+    return {"location": [0.0] * count, "scale": list(scale), "shape": shape.tolist(), "weights": list(weights)}
 
 
 KINDS = ("ordinary", "near", "apart", "unit")

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from uqprism.arrays import Array
 from uqprism.ensemble.given import with_inner_second, with_members_first
-from uqprism.families import Family, Gamma, Gaussian, LogNormal, Mixture, NegativeBinomial, Poisson
+from uqprism.families import Beta, Family, Gamma, Gaussian, LogNormal, Mixture, NegativeBinomial, Poisson, Weibull
 from uqprism.synonyms import named_arguments
 
 
@@ -35,6 +35,33 @@ class Constructors:
     ) -> Self:
         """Gamma members; the mean is shape * scale, and the rate that others use is 1 / scale."""
         return cls._of(Gamma, member_axis, weights, check, shape=shape, scale=scale)
+
+    @classmethod
+    @named_arguments()
+    def weibull(
+        cls, *, shape: Array, scale: Array, weights: Array = None, member_axis: int | str | None = None, check: bool = True
+    ) -> Self:
+        """Weibull members: P(Y > y) = exp(-(y / scale)**shape)."""
+        return cls._of(Weibull, member_axis, weights, check, shape=shape, scale=scale)
+
+    @classmethod
+    @named_arguments()
+    def beta(
+        cls,
+        *,
+        a: Array,
+        b: Array,
+        low: Array = 0.0,
+        high: Array = 1.0,
+        weights: Array = None,
+        member_axis: int | str | None = None,
+        check: bool = True,
+    ) -> Self:
+        """Beta members between two bounds; the mean is low + (high - low) * a / (a + b).
+
+        Where members have different bounds, one may rule out what another expects, and its log risk is infinite.
+        """
+        return cls._of(Beta, member_axis, weights, check, a=a, b=b, low=low, high=high)
 
     @classmethod
     @named_arguments()

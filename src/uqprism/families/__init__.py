@@ -1,6 +1,7 @@
 """The families of predictive distributions, one file each; a new file here is found by itself."""
 
 from uqprism.families.base import Family, families
+from uqprism.families.beta import Beta
 from uqprism.families.counts import NegativeBinomial, Poisson
 from uqprism.families.draws import Draws
 from uqprism.families.gamma import Gamma
@@ -12,10 +13,12 @@ from uqprism.families.lognormal import LogNormal
 from uqprism.families.mixture import Mixture
 from uqprism.families.quantiles import Quantiles
 from uqprism.families.student_t import StudentT
+from uqprism.families.weibull import Weibull
 
 families.discover()  # at import, because a file may add closed forms to another family's functionals
 
 __all__ = [
+    "Beta",
     "Draws",
     "Family",
     "Gamma",
@@ -29,5 +32,6 @@ __all__ = [
     "Poisson",
     "Quantiles",
     "StudentT",
+    "Weibull",
     "families",
 ]

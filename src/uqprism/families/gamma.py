@@ -183,7 +183,7 @@ def _shape_gap(start: Array, end: Array) -> Array:
     # Taylor's theorem with the remainder as an integral: no term cancels.
     integral = xp.zeros_like(step)
     for node, weight in zip(*gauss_legendre(12), strict=True):
-        integral = integral + float(weight) * (1.0 - float(node)) * _excess_trigamma(start + float(node) * inside)
+        integral = integral + float(weight) * (1.0 - float(node)) * excess_trigamma(start + float(node) * inside)
     far = xp.where(near, start + xp.ones_like(step), end + 0.0 * step)
     slope = digamma(start) - xp.log(start)
     direct = _potential(far) - _potential(start + 0.0 * step) - slope * (far - start)
@@ -194,7 +194,7 @@ def _potential(k: Array) -> Array:
     return log_gamma(k) - k * namespace(k).log(k) + k
 
 
-def _excess_trigamma(k: Array) -> Array:
+def excess_trigamma(k: Array) -> Array:
     """The trigamma function less 1 / k."""
     xp = namespace(k)
     large = k > 30.0

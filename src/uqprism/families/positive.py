@@ -98,13 +98,15 @@ def check_range(name: str, x: Array, low: float, high: float, way_out: str) -> N
         raise InvalidValueError(f"{name} must lie between {low:g} and {high:g}, got {float(value):g}; {way_out}")
 
 
-def one_bound(functional: Functional, p: Positive, q: Positive, value: Array) -> Array:
-    """A value that holds where two distributions have one bound; the integral if they do not, which members always do.
+def one_bound(functional: Functional, p: Family, q: Family, value: Array) -> Array:
+    """A value that holds where two distributions have the same bounds; the integral if they do not.
 
     Of traced bounds nothing is known: the value is then NaN where they differ.
     """
-    differ = p.low != q.low
-    xp = namespace(differ)
+    differ = False
+    for one, other in zip(p.support, q.support, strict=True):
+        differ = differ if one is None else differ | (one != other)
+    xp = namespace(value)
     if is_traced(differ):
         return xp.where(differ, xp.full_like(value, np.nan), value)
     return functional.fallback(p, q) if bool(xp.any(differ)) else value
