@@ -28,6 +28,9 @@ SCIPY = {
     "lognormal": lambda d: scipy.stats.lognorm(d.log_scale, scale=np.exp(d.log_mean)),
     "gamma": lambda d: scipy.stats.gamma(d.shape, scale=d.scale),
     "weibull": lambda d: scipy.stats.weibull_min(d.shape, scale=d.scale),
+    "truncated_gaussian": lambda d: scipy.stats.truncnorm(
+        (d.low - d.location) / d.scale, (d.high - d.location) / d.scale, d.location, d.scale
+    ),
     "beta": lambda d: scipy.stats.beta(d.a, d.b, d.low, d.high - d.low),
 }
 
@@ -36,13 +39,14 @@ def between(low: float, high: float):
     return lambda rng, shape: rng.uniform(low, high, size=shape)
 
 
+ENDS = {"low": lambda _, shape: np.full(shape, -2.0), "high": lambda _, shape: np.full(shape, 4.0)}
 BETWEEN = {  # families with bounds, which are the same for all, so that none rules out what another expects
     "beta": {
         "a": between(1.2, 6.0),
         "b": between(1.2, 6.0),
-        "low": lambda _, shape: np.full(shape, -2.0),
-        "high": lambda _, shape: np.full(shape, 4.0),
+        **ENDS,
     },
+    "truncated_gaussian": {"location": between(-3.0, 5.0), "scale": between(0.5, 3.0), **ENDS},
 }
 
 

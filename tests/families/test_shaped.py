@@ -24,7 +24,7 @@ def given(case: dict) -> dict[str, np.ndarray]:
         "gamma": {"shape": first, "scale": scale},
         "weibull": {"shape": first, "scale": scale},
         "beta": {"a": first, "b": second, "high": scale},
-        "truncated_gaussian": {"location": first * scale, "scale": scale, "low": 0.0 * scale, "high": second * scale},
+        "truncated_gaussian": {"location": first * scale, "scale": second * scale, "low": 0.0, "high": 4.0 * scale},
     }[case["family"]]
 
 

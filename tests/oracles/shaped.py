@@ -46,6 +46,28 @@ def beta(z, n):
     return inside(z, 0, 1, (a - 1) * np.log(z) + (b - 1) * np.log1p(-z) - of_mp(lambda a, b: mp.log(mp.beta(a, b)), *n))
 
 
+HIGH = 4.0  # the upper bound of truncated Gaussians, in scales
+
+
+def truncated_gaussian(z, n):
+    m, s = L(n[0]), L(n[1])
+    share = of_mp(lambda m, s: mp.log(s * (mp.ncdf((HIGH - m) / s) - mp.ncdf(-m / s))), *n)
+    return inside(z, 0, HIGH, -(((z - m) / s) ** 2) / 2 - LOG_2PI / 2 - share)
+
+
+def truncated_moment(n, power: int):
+    def moment(m, s):
+        def density(x):
+            return mp.exp(-(((x - m) / s) ** 2) / 2)
+
+        edges = mp.linspace(0, HIGH, 60)
+        total = mp.quad(density, edges)
+        mean = mp.quad(lambda x: x * density(x), edges) / total
+        return mean if power == 1 else mp.quad(lambda x: (x - mean) ** 2 * density(x), edges) / total
+
+    return of_mp(moment, *n)
+
+
 MOMENTS = {
     "lognormal": lambda n: (np.exp(L(n[0]) ** 2 / 2), np.exp(L(n[0]) ** 2) * np.expm1(L(n[0]) ** 2)),
     "gamma": lambda n: (L(n[0]), L(n[0])),
@@ -60,10 +82,11 @@ MOMENTS["beta"] = lambda n: (
     L(n[0]) * L(n[1]) / (L(n[0]) + L(n[1])) ** 2 / (L(n[0]) + L(n[1]) + 1),
 )
 REACH = {"lognormal": 12.0, "gamma": 2.5, "weibull": 10.0}  # decades above the scale
-FUNCTIONS = {"lognormal": lognormal, "gamma": gamma, "weibull": weibull, "beta": beta}
+MOMENTS["truncated_gaussian"] = lambda n: (truncated_moment(n, 1), truncated_moment(n, 2))
+FUNCTIONS = {"truncated_gaussian": truncated_gaussian, "lognormal": lognormal, "gamma": gamma, "weibull": weibull, "beta": beta}
 oracle.LOG_DENSITY.update({name: quiet(f) for name, f in FUNCTIONS.items()})
 oracle.BOUNDS.update(dict.fromkeys(MOMENTS, (0, INF)))
-oracle.CORNERS["beta"] = (0.0, 1.0)
+oracle.CORNERS |= {"beta": (0.0, 1.0), "truncated_gaussian": (0.0, HIGH)}
 oracle.REACH.update({name: L(10) ** decades for name, decades in REACH.items()})
 
 
@@ -83,6 +106,7 @@ def draw(rng: np.random.Generator, family: str, kind: str) -> dict[str, list]:
         "gamma": 10.0 ** rng.uniform(-0.7, 1.0),
         "weibull": 10.0 ** rng.uniform(-0.3, 0.6),
         "beta": 10.0 ** rng.uniform(-0.6, 0.8),
+        "truncated_gaussian": rng.uniform(-2.0, 3.0),
     }
     scale, shape = np.exp(0.5 * a), base[family] * np.exp(0.3 * b)
     if kind == "near":
@@ -95,6 +119,10 @@ def draw(rng: np.random.Generator, family: str, kind: str) -> dict[str, list]:
     shape = shape[:, None]
     if family == "beta":  # of one scale: bounds are the same, or nearly all log risks were infinite
         second = rng.uniform(1.5, 6.0) * np.exp((gap if kind == "near" else 0.3) * rng.normal(size=count))
+        shape, scale = np.column_stack([shape, second]), np.full(count, scale[0])
+    if family == "truncated_gaussian":
+        second = rng.uniform(0.5, 2.0) * np.exp((gap if kind == "near" else 0.3) * rng.normal(size=count))
+        shape = base[family] + (gap if kind == "near" else 1.0) * b
         shape, scale = np.column_stack([shape, second]), np.full(count, scale[0])
     weights = np.full(count, 1.0 / count) if rng.random() < 0.6 else rng.dirichlet(np.ones(count))
     return {"location": [0.0] * count, "scale": list(scale), "shape": shape.tolist(), "weights": list(weights)}

@@ -196,7 +196,10 @@ class CentredEnsemble:
 
         def stretch(x: Array) -> Array:
             first = x[(slice(None),) * (x.ndim - depth) + (slice(0, 1),)]
-            return first + factor * (x - first)
+            same = x == first  # also where both are infinite
+            zero = namespace(x).zeros_like(x)
+            step = namespace(x).where(same, zero, x) - namespace(x).where(same, zero, first + zero)
+            return first + factor * step
 
         other.members = self.members.map(stretch)
         return other

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 from uqprism.arrays import Array
 from uqprism.ensemble.given import with_inner_second, with_members_first
-from uqprism.families import Beta, Family, Gamma, Gaussian, LogNormal, Mixture, NegativeBinomial, Poisson, Weibull
+from uqprism.families import (
+    Beta,
+    Family,
+    Gamma,
+    Gaussian,
+    LogNormal,
+    Mixture,
+    NegativeBinomial,
+    Poisson,
+    TruncatedGaussian,
+    Weibull,
+)
 from uqprism.synonyms import named_arguments
 
 
@@ -62,6 +74,23 @@ class Constructors:
         Where members have different bounds, one may rule out what another expects, and its log risk is infinite.
         """
         return cls._of(Beta, member_axis, weights, check, a=a, b=b, low=low, high=high)
+
+    @classmethod
+    @named_arguments(deviation="the standard deviation of the Gaussian before it is cut off")
+    def truncated_gaussian(
+        cls,
+        *,
+        location: Array,
+        scale: Array,
+        low: Array = -math.inf,
+        high: Array = math.inf,
+        weights: Array = None,
+        member_axis: int | str | None = None,
+        check: bool = True,
+    ) -> Self:
+        """Gaussian members of this mean and scale without what lies outside two bounds, either of which may be infinite."""
+        given = {"location": location, "scale": scale, "low": low, "high": high}
+        return cls._of(TruncatedGaussian, member_axis, weights, check, **given)
 
     @classmethod
     @named_arguments()

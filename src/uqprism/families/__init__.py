@@ -13,6 +13,7 @@ from uqprism.families.lognormal import LogNormal
 from uqprism.families.mixture import Mixture
 from uqprism.families.quantiles import Quantiles
 from uqprism.families.student_t import StudentT
+from uqprism.families.truncated_gaussian import TruncatedGaussian
 from uqprism.families.weibull import Weibull
 
 families.discover()  # at import, because a file may add closed forms to another family's functionals
@@ -32,6 +33,7 @@ __all__ = [
     "Poisson",
     "Quantiles",
     "StudentT",
+    "TruncatedGaussian",
     "Weibull",
     "families",
 ]
