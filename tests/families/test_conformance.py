@@ -17,8 +17,8 @@ from uqprism.families import families
 from uqprism.families.functionals import absolute_gap, cramer_distance, cross_entropy, density_distance, overlap, relative_entropy
 
 SHAPES = [(), (5,), (3, 4)]
-# Tested in files of their own: families with an axis of their own before the batch, and counts, which have no density.
-APART = {"draws", "histogram", "mixture", "quantiles", "poisson", "negative_binomial"}
+# Tested in files of their own: families with an axis of their own before the batch, and those that have more than a density.
+APART = {"censored_gaussian", "draws", "histogram", "mixture", "quantiles", "poisson", "negative_binomial"}
 SMOOTH = [name for name in families.names() if name not in APART]
 SCIPY = {
     "gaussian": lambda d: scipy.stats.norm(d.mean, d.scale),

@@ -9,6 +9,7 @@ from uqprism.arrays import Array
 from uqprism.ensemble.given import with_inner_second, with_members_first
 from uqprism.families import (
     Beta,
+    CensoredGaussian,
     Family,
     Gamma,
     Gaussian,
@@ -91,6 +92,26 @@ class Constructors:
         """Gaussian members of this mean and scale without what lies outside two bounds, either of which may be infinite."""
         given = {"location": location, "scale": scale, "low": low, "high": high}
         return cls._of(TruncatedGaussian, member_axis, weights, check, **given)
+
+    @classmethod
+    @named_arguments(deviation="the standard deviation of the Gaussian before it is cut off")
+    def censored_gaussian(
+        cls,
+        *,
+        location: Array,
+        scale: Array,
+        low: Array = -math.inf,
+        high: Array = math.inf,
+        weights: Array = None,
+        member_axis: int | str | None = None,
+        check: bool = True,
+    ) -> Self:
+        """Gaussian members of this mean and scale whose values outside two bounds lie at the bounds, as of limited sensors.
+
+        Log scores the probability of a value at a bound, and compares members and their mixture only; quadratic is refused.
+        """
+        given = {"location": location, "scale": scale, "low": low, "high": high}
+        return cls._of(CensoredGaussian, member_axis, weights, check, **given)
 
     @classmethod
     @named_arguments()

@@ -2,6 +2,7 @@
 
 from uqprism.families.base import Family, families
 from uqprism.families.beta import Beta
+from uqprism.families.censored_gaussian import CensoredGaussian
 from uqprism.families.counts import NegativeBinomial, Poisson
 from uqprism.families.draws import Draws
 from uqprism.families.gamma import Gamma
@@ -20,6 +21,7 @@ families.discover()  # at import, because a file may add closed forms to another
 
 __all__ = [
     "Beta",
+    "CensoredGaussian",
     "Draws",
     "Family",
     "Gamma",

@@ -216,6 +216,19 @@ class Family(Stored, ABC):
         """
         return None
 
+    @property
+    def atoms(self) -> list[tuple[Array, Array]] | None:
+        """Values that have a probability of their own beside a density, each with its logarithm, (*batch); None for none.
+
+        At such a value `log_density` is the logarithm of the probability over a length of one unit of y.
+        """
+        return None
+
+    @property
+    def has_probabilities(self) -> str:
+        """What has a probability rather than a density: "counts", "atoms" or nothing, ""."""
+        return "counts" if self.lattice is not None else "atoms" if self.atoms is not None else ""
+
     def interpolated(self) -> Family:
         """The same with density and distribution function of counts continued between them."""
         return self
@@ -292,7 +305,13 @@ class Family(Stored, ABC):
     def expectation(self, function: Callable[[Array], Array], *others: Family) -> Array:
         """The mean of function(Y), by quadrature; `others` are distributions whose features the function shares."""
         between = self.interpolated()
-        return integrate(lambda y: function(y) * between.density(y), self, *others)
+        value = integrate(lambda y: function(y) * between.density(y), self, *others)
+        for place, log_probability in self.atoms or []:
+            xp = namespace(place)
+            there = log_probability > -math.inf  # a bound that is infinite has none
+            at = xp.where(there, function(xp.where(there, place, self.centre)), xp.zeros_like(place))
+            value = value + xp.exp(log_probability) * at
+        return value
 
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`, by bisection unless the family overrides it.

@@ -31,8 +31,8 @@ class Functional:
     def __call__(self, *arguments: object) -> Array:
         """The closed form if one is known, otherwise the quadrature."""
         found = [a for a in arguments if isinstance(a, Family)]
-        if self.of_densities and len({a.lattice is None for a in found}) > 1:
-            raise UnsupportedError(NO_COMMON_SCALE)
+        if self.of_densities:
+            self._check(found)
         form = self._find(*map(type, found))
         if form is not None:
             return form(*arguments)
@@ -41,6 +41,14 @@ class Functional:
             if form is not None:
                 return form(*reversed(arguments))
         return self.fallback(*arguments)
+
+    def _check(self, found: list[Family]) -> None:
+        """Refuse to compare probabilities with densities, and to square probabilities and densities for one sum."""
+        kinds = {a.has_probabilities for a in found}
+        if len(kinds) > 1:
+            raise UnsupportedError(NO_COMMON_SCALE.format(kind="counts" if "counts" in kinds else "censored values"))
+        if "atoms" in kinds and self.symmetric:
+            raise UnsupportedError(NO_SQUARE)
 
     def is_closed(self, *families: type) -> bool:
         """True if a closed form is known for these families, in this or, where it does not matter, the other order."""
@@ -56,8 +64,12 @@ class Functional:
 
 
 NO_COMMON_SCALE = (
-    "log and quadratic cannot compare counts, which have probabilities, with distributions that have a density, such as matched "
+    "log and quadratic cannot compare {kind}, which have probabilities, with distributions that have a density, such as matched "
     "and pooled, which are Gaussians; use members and mixture, as in log.excess.mixture.members, or crps and squared_error"
+)
+NO_SQUARE = (
+    "quadratic is not for censored members: squares of their densities and of the probabilities at their bounds have different "
+    "units and cannot be added; use log, crps or squared_error"
 )
 
 
@@ -163,7 +175,12 @@ def _cross_entropy(truth: Family, prediction: Family) -> Array:
     if grid.bounded:
         log_q = xp.where(density > 0.0, log_q, xp.zeros_like(log_q))
     # Cancels against an entropy near agreement; divergences therefore use `relative_entropy`.
-    return -grid.integrate(density * log_q)
+    value = -grid.integrate(density * log_q)
+    for place, log_probability, _ in _common_atoms(truth, prediction):
+        there = log_probability > -math.inf
+        score = prediction.log_density(xp.where(there, place, prediction.centre))
+        value = value - xp.where(there, xp.exp(log_probability) * score, xp.zeros_like(value))
+    return value
 
 
 def _relative_entropy(truth: Family, prediction: Family) -> Array:
@@ -178,7 +195,23 @@ def _relative_entropy(truth: Family, prediction: Family) -> Array:
     density = relative_entropy_density(log_p, log_q)
     if excluded is not None:
         density = xp.where(excluded, xp.full_like(density, math.inf), density)
-    return grid.integrate(density) + prediction.cost_beyond(truth, grid.low, grid.high)
+    value = grid.integrate(density) + prediction.cost_beyond(truth, grid.low, grid.high)
+    for _, log_probability, other in _common_atoms(truth, prediction):
+        value = value + relative_entropy_density(*(namespace(x).clip(x, LOG_ZERO, None) for x in (log_probability, other)))
+    return value
+
+
+def _common_atoms(truth: Family, prediction: Family) -> list[tuple[Array, Array, Array]]:
+    """Values that have a probability of their own, with the logarithms of those of both."""
+    found = []
+    for (place, log_p), (other, log_q) in zip(truth.atoms or [], prediction.atoms or [], strict=True):
+        differ = place != other
+        if not is_traced(differ) and bool(namespace(differ).any(differ)):
+            raise UnsupportedError(
+                "log compares censored members with the same bounds only; give all members one low and one high"
+            )
+        found.append((place, log_p, log_q))
+    return found
 
 
 LOG_ZERO = -1e200  # stands for minus infinity: differences of these are numbers

@@ -219,6 +219,14 @@ class Mixture(Family):
         each = self.components.lattice
         return None if each is None else (each[0][0], each[1][0])
 
+    @property
+    def atoms(self) -> list[tuple[Array, Array]] | None:
+        """Those of the components, which must have them at the same values."""
+        if self.components.atoms is None:
+            return None
+        axis = -1 - len(self.batch_shape)
+        return [(x[0], log_sum_exp(log_p + self._log_weights(), axis=axis)) for x, log_p in self.components.atoms]
+
     def interpolated(self) -> Mixture:
         """The mixture of what the components are between counts."""
         return self if self.components.lattice is None else self._of(self.components.interpolated(), self.weights)

@@ -124,6 +124,8 @@ class Grid:
             return
         xp = namespace(log_density)
         mass = xp.reshape(self.integrate(xp.exp(constant(log_density))), (-1,))
+        for _, log_probability in distribution.atoms or []:
+            mass = mass + xp.reshape(xp.exp(constant(log_probability)) + 0.0 * self.weights[0], (-1,))
         error = xp.abs(mass - 1.0)
         if bool(xp.any(error > max(distribution.tolerance / 10.0, MASS))):
             family = distribution if distribution.components is None else distribution.components
