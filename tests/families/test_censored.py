@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ def definition(kind: str, unit: float = 1.0) -> dict[str, float]:
 
     def integral(function) -> float:
         edges = np.linspace(start, end, 14)
-        return sum(quad(function, a, b, epsabs=1e-13 / unit, epsrel=1e-11)[0] for a, b in zip(edges[:-1], edges[1:], strict=True))
+        return sum(quad(function, a, b, epsabs=1e-13 / unit, epsrel=1e-11)[0] for a, b in itertools.pairwise(edges))
 
     def density(i: int, y: float) -> float:
         return w @ [x.pdf(y) for x in d] if i == 3 else d[i].pdf(y)
@@ -74,7 +75,7 @@ def definition(kind: str, unit: float = 1.0) -> dict[str, float]:
     edges = sorted({*far, *(x for x in (low, high) if np.isfinite(x))})
     matched = sum(
         quad(lambda y: (step(y) - bell.cdf(y)) ** 2, a + 1e-15, b - 1e-15, epsrel=1e-10, limit=200)[0]
-        for a, b in zip(edges[:-1], edges[1:], strict=True)
+        for a, b in itertools.pairwise(edges)
     )
     return {
         "crps.bayes.members": w @ [integral(lambda y, i=i: below(i, y) * (1.0 - below(i, y))) for i in range(3)],
