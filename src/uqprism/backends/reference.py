@@ -12,6 +12,7 @@ import numpy as np
 from uqprism.arrays import Array, is_torch, is_traced, is_wrapped, namespace, plain
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
+from uqprism.families.mixture import PAIRS
 from uqprism.families.panels import NARROW
 from uqprism.families.quadrature import Exactness, recording
 from uqprism.measures import Measure
@@ -130,8 +131,11 @@ def fits_one_part(flat: EnsemblePrediction) -> bool:
 def _points_per_part(flat: EnsemblePrediction) -> int:
     centre = flat.members.centre
     elements = ELEMENTS * (ON_DEVICE if is_torch(centre) and centre.device.type != "cpu" else 1)
+    mixed = flat.members.components  # of which each member may have several
+    each = 1 if mixed is None else mixed.batch_shape[0]
+    pairs = each * each if each * each <= PAIRS else each
     # A point holds all pairs of members, or the members on a grid of some 256 nodes.
-    return max(1, elements // (flat.n_members * max(flat.n_members, 256)))
+    return max(1, elements // (flat.n_members * max(flat.n_members * pairs, 256 * each)))
 
 
 def index_like(order: Array, like: Array) -> Array:

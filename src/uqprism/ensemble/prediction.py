@@ -13,6 +13,7 @@ import numpy as np
 from uqprism.arrays import Array, coerce, constant, is_jax, is_traced, is_wrapped, namespace, to_numpy, working
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.ensemble.columns import IN_LISTS, column_name, no_columns
+from uqprism.ensemble.constructors import Constructors
 from uqprism.ensemble.given import are_unequal, with_inner_second, with_members_first
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.families import Draws, Family, Gaussian, Histogram, Laplace, Logistic, Mixture, Quantiles, StudentT, families
@@ -42,10 +43,11 @@ HINTS = {  # what is tried on an ensemble, and the line to type
 }
 
 
-class EnsemblePrediction:
+class EnsemblePrediction(Constructors):
     """The predictions of several models for the same points, as distributions of one family.
 
-    Build it with `gaussian`, `natural`, `laplace`, `logistic`, `student_t`, `samples`, `histogram` or `quantiles`; the functions
+    Build it with `gaussian`, `natural`, `laplace`, `logistic`, `student_t`, `lognormal`, `gamma`, `gaussian_mixture`, `samples`,
+    `histogram` or `quantiles`, or of members of any family, `EnsemblePrediction(family(...))`; the functions
     `uqprism.from_frame`, `from_model`, `from_torch`, `from_draws` and `from_posterior` build it from tables and from other
     libraries' models and draws. Arrays are (members, *points), or have the members along `member_axis`; NumPy, PyTorch and JAX
     arrays are kept as they are, lists and tables become NumPy. Of an `xarray.DataArray` the dimensions decide, in any order: the

@@ -21,8 +21,9 @@ from uqprism.backends.numba.forms import levels_at
 from uqprism.backends.numba.special import exp, exp_parts, log, upper_tail_ratio
 from uqprism.backends.rows import ROW, ROWS, cumulative_rule
 from uqprism.families.base import STEEP
+from uqprism.families.lattice import PER_PANEL
 from uqprism.families.panels import FAR, KINK
-from uqprism.families.quadrature import PER_PANEL, gauss_legendre
+from uqprism.families.quadrature import gauss_legendre
 
 DONE, DECLINED = 0, 1
 MAX_PANELS, MAX_KINKS, ROUNDS = 2047, 256, 4
