@@ -57,13 +57,14 @@ def one_score(members: np.ndarray) -> float:
 
 def report() -> list[str]:
     """The section on samples, and the figure."""
+    count = len(select_measures(MEASURES))
     lines = [
         "## Samples",
         "",
         "![cost for each point against draws and points](cost_samples.svg)",
         "",
         f"Microseconds for each point, best of {REPEATS} (of one without Numba): one `scoringrules.crps_ensemble` of the pooled",
-        f"draws, all {len(select_measures(MEASURES))} measures of CRPS and squared error, and how many times that score they take.",
+        f"draws, all {count} measures of CRPS and squared error, and how many times that score they take.",
         "",
         "| members x draws | points | one score | all measures | times | with weights | unbiased | without Numba |",
         "|---|---|---|---|---|---|---|---|",
