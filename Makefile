@@ -4,7 +4,7 @@ BIN := .venv/bin
 TORCH := torch==2.13.0
 CORE := $(addprefix tests/,families rules ensemble measures backends support test_accuracy.py test_differentiation.py)
 
-.PHONY: demo test quick lint types docs bench dist clean
+.PHONY: demo test test-adapters quick lint types docs bench dist clean
 .DEFAULT_GOAL := demo
 
 .venv/base: pyproject.toml
@@ -29,6 +29,18 @@ demo: .venv/demo
 ## test: every check there is: lint, types, tests, documentation
 test: lint types docs
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+.venv-adapters/ready: pyproject.toml
+	test -x .venv-adapters/bin/python || $(PYTHON) -m venv .venv-adapters || python3 -m venv .venv-adapters
+	.venv-adapters/bin/python -m pip install --quiet $(TORCH)
+	.venv-adapters/bin/python -m pip install --quiet $(TORCH) --editable '.[cli,fast,deep,sklearn,scale,report,jax,test,adapters]'
+	# laplace-torch brings torchvision, which fails beside another build of PyTorch, and does without it.
+	.venv-adapters/bin/python -m pip uninstall --quiet --yes torchvision
+	touch $@
+
+## test-adapters: the adapters with the real libraries, in an environment of its own; one thread each, since every library brings its own pool
+test-adapters: .venv-adapters/ready
+	OMP_NUM_THREADS=1 .venv-adapters/bin/python -m pytest -m 'libraries or not libraries' -n 2 --dist loadfile tests/adapters
 
 ## quick: the core's tests alone, within a minute
 quick: .venv/dev
@@ -68,4 +80,4 @@ dist: .venv/release
 	$(BIN)/python release/try_wheel.py dist
 
 clean:
-	rm -rf dist .venv site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf dist .venv .venv-adapters site demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

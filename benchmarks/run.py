@@ -10,7 +10,7 @@ from pathlib import Path
 
 import results
 
-SECTIONS = ("speed", "members", "samples", "files", "training", "tables", "tasks", "forests")
+SECTIONS = ("speed", "families", "members", "samples", "files", "training", "tables", "tasks", "forests")
 
 
 def main() -> None:
@@ -58,7 +58,10 @@ def _section(name: str, given: argparse.Namespace) -> tuple[Callable[[], list[st
     import samples
     import speed
 
-    return {"speed": speed, "members": members, "samples": samples}[name].report, (
+    import families
+
+    modules = {"speed": speed, "families": families, "members": members, "samples": samples}
+    return modules[name].report, (
         "uqprism",
         "numpy",
         "numba",

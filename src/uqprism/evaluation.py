@@ -85,6 +85,7 @@ def decompose(
             with itself, and is for members in both roles. Of members known by draws, under CRPS, other kernel rules and squared
             error, it leaves out each draw's pair with itself too, in Bayes risks as well; an excess may then be negative.
     """
+    _check_ensemble(ensemble)  # before the rule, which may be the variances of a call with arrays
     scorer = resolve_rule(rule)
     prediction, truth = resolve_approximation(prediction), resolve_approximation(truth)
     if estimator == "unbiased" and (prediction, truth) != ("members", "members"):
@@ -120,12 +121,7 @@ def evaluate(
         backend: "auto" takes a fused kernel for Gaussian members and for draws where it is faster (processors need the extra
             `fast`); "reference" the readable code that all kernels are tested against; "fused" requires a kernel.
     """
-    given: object = ensemble  # so that mypy does not call the check below unreachable
-    if not isinstance(given, EnsemblePrediction):
-        way_out = "up.from_frame makes one of a table" if hasattr(given, "columns") else BUILD
-        if isinstance(given, MeasureTable | Decomposition):
-            way_out = "its measures are computed already; pass the ensemble that they are of"
-        raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(given).__name__}; {way_out}")
+    _check_ensemble(ensemble)
     for what, value, known in (("estimator", estimator, get_args(Estimator)), ("backend", backend, get_args(BackendName))):
         if value not in known:
             raise unknown(what, value, known)
@@ -143,6 +139,16 @@ def evaluate(
     if len(shape) != 1:  # backends take points along one axis
         table = {name: namespace(x).reshape(x, shape) for name, x in table.items()}
     return MeasureTable(table, {m.name: exactness[m.name] for m in wanted}, wanted)
+
+
+def _check_ensemble(given: object) -> None:
+    """Refuse what is no ensemble, with the way to make one of it."""
+    if isinstance(given, EnsemblePrediction):
+        return
+    way_out = "up.from_frame makes one of a table" if hasattr(given, "columns") else BUILD
+    if isinstance(given, MeasureTable | Decomposition):
+        way_out = "its measures are computed already; pass the ensemble that they are of"
+    raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(given).__name__}; {way_out}")
 
 
 def _over_pairs(measure: Measure) -> bool:

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 
 import uqprism as up
 from uqprism.errors import ShapeError, UnsupportedError
+from uqprism.families import families
 
 RNG = np.random.default_rng(3)
 LOC, SCALE, DF = RNG.normal(size=5), np.exp(RNG.normal(size=5)), 2.5 + RNG.uniform(size=5)
@@ -68,6 +69,57 @@ def test_distributions_of_torch_keep_their_gradients(kind: str) -> None:
         assert members.centre.requires_grad
 
 
+COUNTS = np.array([0.0, 1.0, 2.0, 5.0, 9.0])
+SHARES = np.array([0.01, 0.2, 0.5, 0.9, 0.99])
+POSITIVE = np.array([0.1, 0.5, 1.0, 2.5, 7.0])
+SHAPED = {  # the family, and the distribution with the same numbers in SciPy and in PyTorch
+    "lognormal": (scipy.stats.lognorm(0.7, scale=np.exp(LOC)), lambda: torch.distributions.LogNormal(TENSORS[0], 0.7)),
+    "gamma": (scipy.stats.gamma(DF, scale=SCALE), lambda: torch.distributions.Gamma(TENSORS[2], 1.0 / TENSORS[1])),
+    "exponential": (scipy.stats.expon(scale=SCALE), lambda: torch.distributions.Exponential(1.0 / TENSORS[1])),
+    "weibull": (scipy.stats.weibull_min(DF, scale=SCALE), lambda: torch.distributions.Weibull(TENSORS[1], TENSORS[2])),
+    "beta": (scipy.stats.beta(DF, SCALE), lambda: torch.distributions.Beta(TENSORS[2], TENSORS[1])),
+    "half normal": (scipy.stats.halfnorm(scale=SCALE), lambda: torch.distributions.HalfNormal(TENSORS[1])),
+    "poisson": (scipy.stats.poisson(DF), lambda: torch.distributions.Poisson(TENSORS[2])),
+    "negative_binomial": (
+        scipy.stats.nbinom(DF, 0.3),
+        lambda: torch.distributions.NegativeBinomial(TENSORS[2], torch.tensor(0.7).double()),
+    ),
+}
+TENSORS = [torch.tensor(x).double() for x in (LOC, SCALE, DF)]
+
+
+@pytest.mark.parametrize("kind", SHAPED)
+def test_distributions_with_bounds_are_of_their_family(kind: str) -> None:
+    """Their log densities are those of the library; without the family they are refused by name."""
+    frozen, made = SHAPED[kind]
+    family = {"exponential": "gamma", "half normal": "truncated_gaussian"}.get(kind, kind)
+    for given in (frozen, made()):
+        if family not in families:
+            with pytest.raises(UnsupportedError, match=r"the distribution \w+ has no family in this package"):
+                up.from_model(given)
+            continue
+        members = up.from_model(given).members
+        counts = kind in {"poisson", "negative_binomial"}
+        at = COUNTS if counts else SHARES if kind == "beta" else POSITIVE
+        own = frozen.logpmf(at) if counts else frozen.logpdf(at)
+        at = torch.tensor(at) if given is not frozen else at
+        assert members.name == family
+        assert_allclose(members.log_density(at)[0], own, rtol=1e-7, atol=1e-9)
+
+
+def test_bounds_of_scipy_are_where_it_has_them() -> None:
+    if {"beta", "truncated_gaussian"} <= set(families):
+        for given in (scipy.stats.beta(2.0, 3.0, loc=LOC, scale=SCALE), scipy.stats.truncnorm(-1.0, 2.0, LOC, SCALE)):
+            at = LOC + 0.3 * SCALE
+            assert_allclose(up.from_model(given).members.log_density(at)[0], given.logpdf(at), rtol=1e-9)
+
+
+def test_a_distribution_that_does_not_begin_at_zero_is_refused() -> None:
+    if "gamma" in families:
+        with pytest.raises(UnsupportedError, match="the distribution gamma must begin at zero, without loc"):
+            up.from_model(scipy.stats.gamma(2.0, loc=1.0))
+
+
 def test_a_number_of_one_parameter_counts_for_all_points() -> None:
     members = up.from_model(torch.distributions.Normal(torch.zeros(3), 2.0)).members
     assert members.scale.tolist() == [[2.0, 2.0, 2.0]]
@@ -94,25 +146,23 @@ def test_arrays_of_jax_stay_what_they_are() -> None:
 
 
 def test_columns_of_targets_are_one_target() -> None:
-    class BaseDistribution:
-        __module__ = "skpro.distributions.base"
+    """Of skpro, whose attribute `loc` is an indexer as that of pandas, and whose parameters may be numbers."""
+    from skpro.distributions import Laplace, Normal
 
-    class Laplace(BaseDistribution):
-        mu, scale, columns = LOC[:, None], SCALE[:, None], ["y"]
-
-    members = up.from_model(Laplace()).members
+    members = up.from_model(Laplace(mu=LOC[:, None], scale=2.0, columns=["y"])).members
     assert_allclose(members.location, [LOC])
-    Laplace.columns = ["y", "z"]
+    assert_allclose(members.scale, np.full((1, 5), 2.0))
+    assert up.from_model(Normal(mu=0.0, sigma=1.0)).points_shape == ()
     with pytest.raises(ShapeError, match="has 2 columns"):
-        up.from_model(Laplace())
+        up.from_model(Laplace(mu=[[0.0, 1.0]], scale=1.0, columns=["y", "z"]))
 
 
 def test_other_distributions_are_refused_with_the_way_out() -> None:
     for given, called in (
         (scipy.stats.gumbel_r(LOC), "gumbel_r"),
-        (scipy.stats.poisson(3.0), "poisson"),
+        (scipy.stats.binom(3, 0.5), "binom"),
         (scipy.stats.multivariate_normal([0.0, 0.0]), "multivariate_normal_frozen"),
-        (torch.distributions.HalfNormal(torch.ones(3)), "HalfNormal"),
+        (torch.distributions.Gumbel(torch.ones(3), torch.ones(3)), "Gumbel"),
     ):
         with pytest.raises(UnsupportedError, match=f"the distribution {called} has no family.*from_draws"):
             up.from_model(given)

@@ -15,10 +15,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from uqprism.adapters.levels import Level, together
 from uqprism.arrays import Array, namespace
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError, UqprismError
-from uqprism.families import Family, Gaussian
+from uqprism.families import Family, Gaussian, families
 from uqprism.registry import Registry
 
 
@@ -43,8 +44,8 @@ class Adapter(ABC):
     def predict(self, model: Any, X: Array, *args: Any, **options: Any) -> EnsemblePrediction:
         """What the model predicts for the rows of X. Its keyword-only arguments are the options that `from_model` accepts."""
 
-    def predict_member(self, model: Any, X: Array, *args: Any, **options: Any) -> EnsemblePrediction:
-        """What the model predicts as one member of a list or a bag."""
+    def predict_member(self, model: Any, X: Array, *args: Any, **options: Any) -> EnsemblePrediction | Level:
+        """What the model predicts as one member of a list or a bag, or as the part of a member that it is."""
         prediction = self.predict(model, X, **options)
         if prediction.n_members > 1:
             raise UnsupportedError(f"{name(model)} is an ensemble itself, not one member of another; pass it by itself")
@@ -70,8 +71,9 @@ def from_model(model: Any, X: Array = None, **options: Any) -> EnsemblePredictio
     """What a fitted model of another library predicts for the rows of X, as an ensemble.
 
     The [table of models](../models.md) says which members each kind of model gives, and with which options. A list of models
-    gives one member per model. A pipeline transforms X first. A finished search such as `GridSearchCV` predicts with its best
-    model. An ensemble of one member has an excess risk of zero.
+    gives one member per model; of models that predict one quantile each, the first of every level make a member. A pipeline
+    transforms X first. A finished search such as `GridSearchCV` predicts with its best model. An ensemble of one
+    member has an excess risk of zero.
 
     **Trees.** The variance is that of the training targets in the leaf, with the tree's bootstrap sample and weights.
     Leaves of fully grown trees hold one row or a few, which have no variance. The nearest node towards the root is then used
@@ -108,16 +110,18 @@ def join(parts: Iterable[tuple[str, Any, Callable[[Array], Array]]], X: Array, o
     Each model takes the options that its adapter has; an option that none of them has is refused.
     """
     members: list[EnsemblePrediction] = []
+    levels: list[Level] = []
     known: set[str] = set()
     for label, given, view in parts:
         with _labelled(label):
             adapter, model, rows, seen = _resolve(given, None if X is None else view(X), _viewed(view, options))
             names = option_names(adapter.predict_member)
             names = option_names(adapter.predict) if "**" in names else names  # it passes them on to `predict`
-            members.append(adapter.predict_member(model, rows, **{key: value for key, value in seen.items() if key in names}))
+            member = adapter.predict_member(model, rows, **{key: value for key, value in seen.items() if key in names})
+            (levels if isinstance(member, Level) else members).append(member)  # type: ignore[arg-type]
         known |= names
     check_options(options, known, model)
-    return _stacked(members)
+    return _stacked(members + (together(levels) if levels else []))
 
 
 def one_member(model: Any, family: str, **parameters: Any) -> EnsemblePrediction:
@@ -128,13 +132,14 @@ def one_member(model: Any, family: str, **parameters: Any) -> EnsemblePrediction
             raise ShapeError(
                 f"{name(model)} must predict one target, got {key} of shape {x.shape}; fit one model for each target"
             )
-        free = key in {"mean", "location"}  # to have any sign
+        free = key in {"mean", "location", "log_mean", "low", "high"}  # to have any sign
         bad = np.flatnonzero(~(np.isfinite(x) & (free | (x > 0.0))))
         if len(bad):
             rows = ", ".join(map(str, bad[:5])) + (", ..." if len(bad) > 5 else "")
             wanted = "finite" if free else "finite and greater than zero"
             raise InvalidValueError(f"{name(model)} must predict a {key} that is {wanted}, got {x[bad[0]]:g} in row {rows}")
-    return getattr(EnsemblePrediction, family)(**{key: x[None] for key, x in given.items()})
+    members: dict[str, Any] = {key: x[None] for key, x in given.items()}
+    return EnsemblePrediction(families.get(family)(**members))
 
 
 def is_a(model: Any, library: str, *classes: str) -> bool:
@@ -187,10 +192,10 @@ def _inside(wrapper: Wrapper, model: Any, rows: Array) -> Array:
 
 
 def _viewed(view: Callable[[Array], Array], options: dict[str, Any]) -> dict[str, Any]:
-    """The options, with validation rows as a model inside another one takes them."""
-    if not isinstance(pair := options.get("validation"), tuple | list) or len(pair) != 2:
-        return options
-    return {**options, "validation": (view(pair[0]), pair[1])}
+    """The options, with validation and training rows as a model inside another one takes them."""
+    pairs = {key: options[key] for key in ("validation", "training") if key in options}
+    pairs = {key: pair for key, pair in pairs.items() if isinstance(pair, tuple | list) and len(pair) == 2}
+    return {**options, **{key: (view(pair[0]), pair[1]) for key, pair in pairs.items()}}
 
 
 def find(model: Any) -> Adapter:
@@ -203,8 +208,8 @@ def find(model: Any) -> Adapter:
     raise UnsupportedError(
         f"no adapter knows {name(model)}, and it has none of the methods by which models are recognised: predict(X), predict(X, "
         "return_std=True), pred_dist(X), predict_ensemble(X). Pass what it predicts as arrays with the members first, to "
-        "EnsemblePrediction.gaussian(mean=, variance=) or up.from_draws(draws), or write an adapter of ten lines, as "
-        "the page Extending of the documentation shows"
+        "EnsemblePrediction.gaussian(mean=, variance=), .quantiles(levels=, values=) or up.from_draws(draws), or write an "
+        "adapter of ten lines, as the page Extending of the documentation shows"
     )
 
 

@@ -10,10 +10,12 @@ from uqprism.arrays import Array, coerce, is_array, namespace
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.labelled import by_name, is_labelled
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
+from uqprism.synonyms import named_arguments
 
 SAMPLE_NAMES = ("chain", "draw", "sample")
 
 
+@named_arguments()
 def from_draws(
     draws: Array, *, weights: Array = None, member_axis: int | None = None, draw_axis: int = 1, check: bool = True
 ) -> EnsemblePrediction:
@@ -35,6 +37,7 @@ def from_draws(
     return EnsemblePrediction.samples(draws, weights=weights, member_axis=member_axis, draw_axis=draw_axis, check=check)
 
 
+@named_arguments()
 def from_posterior(
     mean: Array,
     *,
@@ -78,7 +81,7 @@ def from_posterior(
     if n_members is not None:
         if weights is not None:
             raise ArgumentError("n_members thins draws of equal weight; leave weights out, or resample the draws by weight first")
-        kept = _evenly(len(members["mean"]), n_members)
+        kept = evenly(len(members["mean"]), n_members)
         members = {name: x[kept] for name, x in members.items()}
     return EnsemblePrediction.gaussian(**members, weights=weights, member_axis=0)
 
@@ -91,7 +94,7 @@ def _flat(weights: Array) -> Array:
     return weights.reshape(-1) if is_array(weights) else np.ravel(weights)
 
 
-def _evenly(count: int, n_members: int) -> np.ndarray[Any, Any]:
+def evenly(count: int, n_members: int) -> np.ndarray[Any, Any]:
     """This many of `count` places, evenly spaced."""
     if not 1 <= n_members <= count:
         raise InvalidValueError(f"n_members must be between 1 and the {count} draws there are, got {n_members}")

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from uqprism.adapters.base import Adapter, adapters, is_a, one_member
-from uqprism.arrays import Array, normal_quantile
+from uqprism.adapters.latent import latent_members
+from uqprism.arrays import Array
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import InvalidValueError, UnsupportedError
 from uqprism.support.optional import require
@@ -28,13 +29,7 @@ class GaussianProcess(Adapter):
         return is_a(model, "sklearn", "GaussianProcessRegressor")
 
     def predict(self, model: Any, X: Array, *, n_members: int = 50) -> EnsemblePrediction:
-        """Gaussians whose means spread like the latent function's posterior at each point, with the variance of the noise.
-
-        Member i lies at the same posterior quantile at every point. The levels are midpoints, (i + 1/2) / n_members, and their
-        normal quantiles are stretched to variance one, so that mean and variance over members are exactly the posterior's.
-        """
-        if n_members < 2:
-            raise InvalidValueError(f"n_members must be at least 2 to show the posterior of a Gaussian process, got {n_members}")
+        """Gaussians whose means spread like the latent function's posterior, see `latent_members`."""
         mean, scale = _fitted_prediction(model, X)
         unit, white = model._y_train_std**2, _white_noise(model, X)  # scikit-learn has no public name for it
         noise = white + _alpha(model)
@@ -43,12 +38,7 @@ class GaussianProcess(Adapter):
                 "the Gaussian process has no noise, so that its members would have no variance; add WhiteKernel() to the "
                 f"kernel, or give alpha the variance of the noise (up to {JITTER:g} it only steadies the fit)"
             )
-        latent = np.sqrt(np.maximum(scale * scale - white * unit, 0.0))  # rounding may leave a negative difference
-        draws = normal_quantile((np.arange(n_members) + 0.5) / n_members)
-        # Midpoints leave out the tails, so that their variance is a little below one.
-        draws = draws / np.sqrt(np.mean(draws * draws))
-        variance = np.broadcast_to(noise * unit, (n_members, len(mean)))
-        return EnsemblePrediction.gaussian(mean=mean + draws[:, None] * latent, variance=variance, member_axis=0)
+        return latent_members(mean, scale * scale - white * unit, noise * unit, n_members)
 
     def predict_member(self, model: Any, X: Array) -> EnsemblePrediction:
         """One Gaussian for new observations, with latent uncertainty and noise together."""

@@ -117,7 +117,7 @@ def from_torch(
     if passes is not None:
         run = _repeated(run, passes)
     with _evaluating(networks, dropout=passes is not None), _seeded(seed), nullcontext() if gradients else torch.no_grad():
-        parts = [reader.read(run(batch)) for batch in _batches(inputs, networks, rows_at_once)]
+        parts = [reader.read(run(batch)) for batch in batches(inputs, networks, rows_at_once)]
     if not parts:
         raise ShapeError("inputs must hold at least one batch, got none")
     (name, first), rows = parts[0], 1
@@ -129,7 +129,7 @@ def from_torch(
     return reader.ensemble(name, values)
 
 
-def _batches(inputs: Any, networks: Any, rows_at_once: int | None) -> Iterator[Any]:
+def batches(inputs: Any, networks: Any, rows_at_once: int | None) -> Iterator[Any]:
     """Tensors of rows, on the networks' device."""
     torch = require("torch", extra="deep")
     if isinstance(inputs, np.ndarray):

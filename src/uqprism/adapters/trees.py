@@ -9,7 +9,8 @@ import numpy as np
 from uqprism.adapters.base import Adapter, adapters, is_a, name, one_member
 from uqprism.arrays import Array
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.errors import InvalidValueError, UnsupportedError
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError
+from uqprism.families import Draws
 
 VARIANCE_CRITERIA = ("squared_error", "friedman_mse")  # those whose impurity is the variance of the targets in a node
 ROUNDING = 32.0 * float(np.finfo(np.float64).eps)  # relative to the mean square of the targets
@@ -25,8 +26,12 @@ class Forest(Adapter):
         """Whether it is a forest of regression trees."""
         return is_a(model, "sklearn", "RandomForestRegressor", "ExtraTreesRegressor")
 
-    def predict(self, model: Any, X: Array, *, min_samples: int = 5) -> EnsemblePrediction:
-        """The mean and variance of the leaf that each tree sends a point to."""
+    def predict(
+        self, model: Any, X: Array, *, min_samples: int = 5, training: tuple[Array, Array] | None = None
+    ) -> EnsemblePrediction:
+        """The mean and variance of the leaf that each tree sends a point to; with the training rows, their targets there."""
+        if training is not None:
+            return _training_draws(model, X, training)
         leaves = model.apply(X)  # checks the input as the forest does; its trees know no feature names
         mean, variance = (np.empty(leaves.shape[::-1]) for _ in range(2))
         for i, tree in enumerate(model.estimators_):
@@ -64,6 +69,41 @@ def leaf_moments(tree: Any, leaves: Array, *, min_samples: int, label: str) -> t
             "use other training data, or subtract the mean from targets that vary less than their own rounding"
         )
     return values[leaves], variances[leaves]  # the mean stays that of the leaf, which is what the tree predicts
+
+
+def leaf_draws(draws: Array, kept: Array) -> EnsemblePrediction:
+    """One member per tree from the targets in its leaves, (most in a leaf, trees, points), equal weight where `kept` is true."""
+    counts = kept.sum(axis=0)
+    return EnsemblePrediction(Draws(np.where(kept, draws, 0.0), kept / counts))
+
+
+def _training_draws(forest: Any, rows: Array, training: tuple[Array, Array]) -> EnsemblePrediction:
+    """The targets of the training rows in each tree's leaf, as often as its bootstrap sample has them."""
+    if len(training) != 2:
+        raise ArgumentError("training must be a pair of rows and targets, (X_train, y_train)")
+    inputs, targets = training[0], np.asarray(training[1], dtype=np.float64).reshape(-1)
+    leaves, trained = forest.apply(rows).T, forest.apply(inputs).T
+    if trained.shape[1] != len(targets):
+        raise ShapeError(f"training must hold a target for each row, got {trained.shape[1]} rows and {len(targets)} targets")
+    found = []
+    for i, (tree, sample) in enumerate(zip(forest.estimators_, forest.estimators_samples_, strict=True)):
+        _check_tree(tree, f"tree {i} of the {name(forest)}")
+        drawn = trained[i][sample]
+        order = np.argsort(drawn, kind="stable")
+        first, last = (np.searchsorted(drawn[order], leaves[i], side=side) for side in ("left", "right"))
+        places = first + np.arange((last - first).max(initial=1))[:, None]
+        kept = places < last
+        values = np.where(kept, targets[sample[order[np.minimum(places, len(order) - 1)]]], 0.0)
+        # Other rows than those of the fit, or weights of rows, would pass unnoticed.
+        if not np.allclose(values.sum(axis=0), kept.sum(axis=0) * tree.tree_.value[leaves[i], 0, 0], rtol=1e-6, atol=1e-9):
+            raise InvalidValueError(
+                f"training must be the rows and targets that the {name(forest)} was fitted to, without sample_weight: the means "
+                "of its leaves are others"
+            )
+        found.append((values, kept))
+    most = max(len(kept) for _, kept in found)
+    draws, kept = (np.stack([np.pad(x, ((0, most - len(x)), (0, 0))) for x in each], axis=1) for each in zip(*found, strict=True))
+    return leaf_draws(draws, kept)
 
 
 def node_variances(tree: Any, min_samples: int) -> Array | None:

@@ -23,11 +23,14 @@ from uqprism.errors import ArgumentError, MissingExtraError, install_command, wa
 from uqprism.families.base import Family
 from uqprism.families.draws import Draws
 from uqprism.families.gaussian import Gaussian
+from uqprism.families.histogram import Histogram
+from uqprism.families.quantiles import Quantiles
 from uqprism.measures import Measure
 
 BackendName = Literal["auto", "fused", "reference"]
 MOST_IN_PAIRS = 1000  # members on a device: beyond, integrals over nodes take less time than all pairs
 FEW = 200  # members of all points, of a family without closed forms, that the reference computes before a kernel is loaded
+FEW_BARS = 20  # the same of members given by bars or quantiles, of which each takes a grid of its own
 
 
 class Backend(Protocol):
@@ -68,20 +71,22 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
     if name == "reference":
         return Reference()
     obstacle = _obstacle(ensemble)
-    gaussian = type(ensemble.members) is Gaussian
+    gaussian, bars = type(ensemble.members) is Gaussian, isinstance(ensemble.members, Histogram)
     # For few points the reference is quick enough, and a kernel would have to be loaded first.
-    few = fits_one_part(ensemble) if gaussian else ensemble.n_points * ensemble.n_members <= FEW
+    few = fits_one_part(ensemble) if gaussian else ensemble.n_points * ensemble.n_members <= (FEW_BARS if bars else FEW)
     if name == "auto" and (obstacle or few):
         return Reference()
     if obstacle:
         raise ArgumentError(f"backend='fused' is for families with a kernel, in NumPy or PyTorch arrays, {obstacle}; use 'auto'")
-    on_device = is_torch(ensemble.members.centre) and ensemble.members.centre.device.type != "cpu"
+    on_device = not bars and is_torch(ensemble.members.centre) and ensemble.members.centre.device.type != "cpu"
     package, extra = ("triton", "deep") if on_device else ("numba", "fast")
     if not _installed(package):
         if name == "fused":
             raise MissingExtraError(package, extra)
         _hint(package, extra)
         return Reference()
+    if bars:
+        return _kernel_for_bars()
     pairs = gaussian and not (on_device and ensemble.n_members > MOST_IN_PAIRS)
     return _kernels(on_device=on_device, pairs=pairs)
 
@@ -117,9 +122,32 @@ def _for_draws(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
     return DrawsBackend(fused=True)
 
 
+def _kernel_for_bars() -> Backend:
+    from uqprism.backends.numba.bars_backend import BarsBackend
+
+    return BarsBackend()
+
+
+def _obstacle_of_bars(ensemble: EnsemblePrediction) -> str | None:
+    """Why the kernel for bars and quantiles does not fit these, or None."""
+    if type(ensemble.members) not in (Histogram, Quantiles):  # a subclass may have another density
+        return f"and {type(ensemble.members).__name__} states no form to compile one from"
+    arrays = [x for x in (*ensemble.members.arrays(), ensemble.weights) if x is not None]
+    if all(isinstance(x, np.ndarray) for x in arrays):
+        return None
+    if not all(is_torch(x) for x in arrays):
+        return "these are JAX's"
+    if any(is_transformed(x) or x.requires_grad or x.device.type != "cpu" for x in arrays):
+        return "and these need gradients or are on a device"
+    kinds = {str(x.dtype) for x in arrays} - {"torch.float32", "torch.float64"}
+    return f"these are {', '.join(sorted(kinds))}" if kinds else None
+
+
 def _obstacle(ensemble: EnsemblePrediction) -> str | None:
     """Why no kernel fits this ensemble, or None."""
     members, weights = ensemble.members, ensemble.weights
+    if isinstance(members, Histogram):
+        return _obstacle_of_bars(ensemble)
     if "form" not in vars(type(members)) or members.form is None:  # a subclass may have another density
         return f"and {type(members).__name__} states no form to compile one from"
     if isinstance(members.centre, np.ndarray):

@@ -177,7 +177,7 @@ def near_agreement(centred: CentredEnsemble, rows: Array, one_pass: Callable[[Ce
         rows: its rows (rows, points), which are changed.
         one_pass: from an ensemble of some points, and their positions, to its rows.
     """
-    gap = centred.disagreement(spikes=True)
+    gap = centred.members.differences(spikes=True)
     xp, vanishing = namespace(gap), list(CANCELLING)
     rows[vanishing] = xp.where(gap > 0.0, rows[vanishing], xp.zeros_like(gap))
     at = xp.nonzero((gap > 0.0) & (gap < NEAR))[0]

@@ -14,6 +14,7 @@ INNER = {  # what has an axis of its own beside those of members and points, and
     "draws": ("draw", "sample"),
     "probabilities": ("bar", "bin", "bucket"),
     "values": ("level", "quantile"),
+    **dict.fromkeys(("mean", "variance", "scale", "shares"), ("component",)),
 }
 
 

@@ -6,6 +6,7 @@ left to compute.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Protocol
 
@@ -105,6 +106,10 @@ class Risks:
     def get(self, risk: str, *roles: str) -> Array:
         """The risk of this name for these approximations: (truth) of a Bayes risk, else (prediction, truth)."""
         value = self._mixed(risk, *roles)
+        if risk == "total" and self.rule.entropy_cancels and self._ensemble.members.square_power is not None:
+            # Both parts are infinite where the squared density of the prediction has no integral, and so is each of its scores.
+            xp = namespace(value)
+            value = xp.where(self._mixed("bayes", roles[0]) == -math.inf, xp.full_like(value, math.inf), value)
         return at_least_zero(value) if risk == "excess" else value  # an identity may subtract, and leave a rounding error
 
     def _mixed(self, risk: str, *roles: str) -> Array:

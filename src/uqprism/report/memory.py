@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.adapters.table import from_frame
-from uqprism.arrays import to_numpy
+from uqprism.arrays import on_device, to_numpy
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.columns import Columns, NoMembersError, resolve
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UqprismError
@@ -115,7 +115,7 @@ def _is_unique(column: Any) -> bool:
 def _held(source: Any, columns: Columns) -> _Held:
     """What the source holds."""
     if isinstance(source, EnsemblePrediction):
-        return _Held("an ensemble", source.flat(), tuple(source.points_shape))
+        return _Held("an ensemble", _plain(source.flat()), tuple(source.points_shape))
     if not is_table(source):
         raise ArgumentError(
             f"source must be a file, a data frame, an EnsemblePrediction or a table of measures, got {type(source).__name__}; "
@@ -128,6 +128,14 @@ def _held(source: Any, columns: Columns) -> _Held:
         exactness = getattr(source, "exactness", {})
         return _Held("a table of measures", shape=scores.shape, scored=scores.columns, exactness=exactness)
     return _held_frame(source, columns, names, measures)
+
+
+def _plain(ensemble: EnsemblePrediction) -> EnsemblePrediction:
+    """With NumPy arrays, which fused kernels take, in place of tensors and JAX arrays in main memory."""
+    if on_device(ensemble.members.centre):
+        return ensemble
+    weights = None if ensemble.weights is None else to_numpy(ensemble.weights)
+    return EnsemblePrediction(ensemble.members.map(to_numpy), weights, check=False)
 
 
 def _held_frame(frame: Any, columns: Columns, names: Sequence[str], measures: Sequence[str]) -> _Held:

@@ -21,13 +21,14 @@ from uqprism.backends.numba.forms import levels_at
 from uqprism.backends.numba.special import exp, exp_parts, log, upper_tail_ratio
 from uqprism.backends.rows import ROW, ROWS, cumulative_rule
 from uqprism.families.base import STEEP
+from uqprism.families.lattice import PER_PANEL
 from uqprism.families.panels import FAR, KINK
-from uqprism.families.quadrature import PER_PANEL, gauss_legendre
+from uqprism.families.quadrature import gauss_legendre
 
 DONE, DECLINED = 0, 1
 MAX_PANELS, MAX_KINKS, ROUNDS = 2047, 256, 4
 CROSSING_STEPS, FLAT = 40, 0.02  # to find where two members cross, and the nats between them at which they do
-LOWEST_LEVEL = -1e30  # stands for the logarithm of zero
+LOWEST_LEVEL = -1e200  # stands for the logarithm of zero
 NEVER = 1e20  # a relative entropy above this is infinite: one density is zero where the other is not
 WIDE_APART = 40.0  # nats above which the smaller of two densities is nothing beside the larger
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -135,7 +136,10 @@ def integrate(
     tails: Floats,
     weights: Floats,
     scales: Floats,
-    flags: tuple[bool, bool, bool, bool],
+    crps: bool | None,
+    quadratic: bool | None,
+    logs: bool | None,
+    bends: bool,
     mass: float,
     rule: Rule,
     fits: Fits,
@@ -152,7 +156,10 @@ def integrate(
         tails: (points, members, 3), as in `Members`; with no members if no tail is a power law.
         weights: (members,), positive.
         scales: (points, 2), of matched and pooled; (points, 0) if they are not wanted.
-        flags: whether rows of CRPS, quadratic and log are wanted, and whether the mixture's log density may bend.
+        crps: True if rows of CRPS are wanted, else None, and then they are not compiled.
+        quadratic: likewise.
+        logs: likewise.
+        bends: whether the mixture's log density may bend.
         mass: by which the mixture's may miss one.
         rule: see there.
         fits: coefficients.
@@ -180,12 +187,12 @@ def integrate(
                 plan.corner[corners] = places[0][p, i]
                 corners += 1
         low, high = _least(places[2][p]), -_least(-places[3][p])
-        panels = _plan(plan, members, n_places, corners, low, high, heavy, flags[2] and flags[3], room)
+        panels = _plan(plan, members, n_places, corners, low, high, heavy, logs is not None and bends, room)
         if panels < 0:
             status[p] = DECLINED
             continue
         total[:] = 0.0
-        found = _pass(plan.edges, panels, step, members, scales[p], heavy, flags, total, room, rule, fits)
+        found = _pass(plan.edges, panels, step, members, scales[p], heavy, crps, quadratic, logs, total, room, rule, fits)
         if not abs(found - 1.0) <= mass:  # so that NaN is caught, too
             status[p] = DECLINED
         for row in range(len(ROWS)):
@@ -336,7 +343,9 @@ def _pass(
     members: Members,
     scales: Floats,
     heavy: bool,
-    flags: tuple[bool, bool, bool, bool],
+    crps: bool | None,
+    quadratic: bool | None,
+    logs: bool | None,
     total: Floats,
     room: Room,
     rule: Rule,
@@ -353,9 +362,13 @@ def _pass(
     while middle < panels and edges[middle + 1] <= 0.0:
         middle += 1
     for first in range(0, middle, step):
-        mass += _block(edges, first, min(first + step, middle), True, members, scales, flags, total, room, rule, fits)
+        mass += _block(
+            edges, first, min(first + step, middle), True, members, scales, crps, quadratic, logs, total, room, rule, fits
+        )
     for last in range(panels, middle, -step):
-        mass += _block(edges, max(last - step, middle), last, False, members, scales, flags, total, room, rule, fits)
+        mass += _block(
+            edges, max(last - step, middle), last, False, members, scales, crps, quadratic, logs, total, room, rule, fits
+        )
     for s in range(len(scales)):
         total[QUADRATIC_ALONE + s] = -INVERSE_SQRT_4PI / scales[s]
     total[QUADRATIC_OWN], total[LOG_OWN] = -total[QUADRATIC_OWN], -total[LOG_OWN]
@@ -398,14 +411,15 @@ def _block(
     upward: bool,
     members: Members,
     scales: Floats,
-    flags: tuple[bool, bool, bool, bool],
+    crps: bool | None,
+    quadratic: bool | None,
+    logs: bool | None,
     total: Floats,
     room: Room,
     rule: Rule,
     fits: Fits,
 ) -> float:
     """Add what some neighbouring panels hold to all rows; returns the mass of the mixture there."""
-    crps, quadratic, log_rule, _ = flags
     node, size = room.node, (last - first) * PER_PANEL
     for k in range(first, last):
         length, at = edges[k + 1] - edges[k], (k - first) * PER_PANEL
@@ -417,27 +431,27 @@ def _block(
         levels_at(members.address, level, node, size, members.numbers[i])  # Y is the first row
         for q in range(size):
             level[q] = level[q] if level[q] > LOWEST_LEVEL else LOWEST_LEVEL
-    if log_rule:
+    if logs is not None:
         _densities_by_level(size, members, room, fits)
     else:
         _densities(size, members, room, fits)
     mass = _dot(node, MEAN, size)
-    if crps:
+    if crps is not None:
         _accumulate(edges, first, last, upward, members, room, rule)
         _tails(size, members, room)
         total[CRPS_OWN] += _dot(node, TAIL_OWN, size)
         total[CRPS_BETWEEN] += _dot(node, TAIL_SQUARES, size)
-    if quadratic:
+    if quadratic is not None:
         _squares(size, members, room)
         total[QUADRATIC_OWN] += _dot(node, OWN, size)
         total[QUADRATIC_BETWEEN] += _dot(node, SQUARES, size)
-    if log_rule:
+    if logs is not None:
         _entropies(size, members, room, fits)
         total[LOG_OWN] += _dot(node, ENTROPY, size)
         total[LOG_BETWEEN] += _dot(node, TO_MEMBERS, size)
         total[LOG_BACK] += _dot(node, TO_MIXTURE, size)
     for s in range(len(scales)):
-        _surrogate(size, upward, scales[s], s, members, flags, total, room, fits)
+        _surrogate(size, upward, scales[s], s, members, crps, quadratic, logs, total, room, fits)
     return mass
 
 
@@ -580,15 +594,16 @@ def _surrogate(
     scale: float,
     which: int,
     members: Members,
-    flags: tuple[bool, bool, bool, bool],
+    crps: bool | None,
+    quadratic: bool | None,
+    logs: bool | None,
     total: Floats,
     room: Room,
     fits: Fits,
 ) -> None:
     """Add what a surrogate's Gaussian needs of these nodes."""
-    crps, quadratic, log_rule, _ = flags
     node, inverse, height = room.node, 1.0 / scale, -LOG_SQRT_2PI - log(scale, fits)
-    if crps:
+    if crps is not None:
         for q in range(size):
             z = node[Y + q] * inverse
             tail = exp(-0.5 * z * z, fits) * upper_tail_ratio(abs(z), fits)
@@ -601,13 +616,13 @@ def _surrogate(
         z = node[Y + q] * inverse
         node[TOP + q] = height - 0.5 * z * z
         node[SQUARES + q] = exp(node[TOP + q], fits)
-    if quadratic:
+    if quadratic is not None:
         for q in range(size):
             gap = node[SQUARES + q] - node[MEAN + q]
             node[SCORE + q], node[SCORE_2 + q] = gap * gap, node[SQUARES + q] * node[MEAN + q]
         total[QUADRATIC_SURROGATE + which] += _dot(node, SCORE, size)
         total[QUADRATIC_OVERLAP + which] += _dot(node, SCORE_2, size)
-    if log_rule:
+    if logs is not None:
         for q in range(size):
             larger = max(node[SQUARES + q], node[MEAN + q])
             node[SCORE + q], node[SCORE_2 + q] = _entropy_densities(node[LEVEL + q], node[TOP + q], larger, fits)

@@ -119,6 +119,17 @@ def log_gap(x: float, ratio: float, fits: Fits) -> float:
 
 
 @inlined
+def log_and_gap(x: float, ratio: float, fits: Fits) -> tuple[float, float]:
+    """log(ratio) and x - log(ratio) for ratio = 1 + x formed without adding; 3e-16 and 3e-15."""
+    exponent, mantissa = _split(ratio)
+    near = exponent == 0.0
+    q = (x if near else mantissa - 1.0) / (2.0 + x if near else mantissa + 1.0)
+    tail = _log_tail(q, fits)
+    whole = exponent * LN_2 + (2.0 * q + tail)
+    return whole, x * q - tail if near else x - whole
+
+
+@inlined
 def log(x: float, fits: Fits) -> float:
     """The natural logarithm of ordinary x > 0; 3e-16 of max(|log x|, 1)."""
     exponent, mantissa = _split(x)

@@ -61,8 +61,7 @@ class TritonBackend:
         single = gaussian.mean.dtype == torch.float32
         with torch.no_grad(), torch.cuda.device(gaussian.mean.device):
             inputs = gaussian.mean.detach(), given.detach(), by_variance, ensemble.weights
-            plain = EnsemblePrediction(gaussian.map(torch.Tensor.detach), ensemble.weights, check=False)
-            rows, undone = _log_integrals(plain) if with_log else (None, None)
+            rows, undone = _log_integrals(ensemble) if with_log else (None, None)
             out, flags = _run(*inputs, program, KEEPS_SINGLE if single else KEEPS_DOUBLE, rows)
             if single and with_mixture:
                 _repeat_in_double(*inputs, Program.of([measures[k] for k in with_mixture]), out, with_mixture, flags, rows)
@@ -92,7 +91,7 @@ def _run(
     keeps: float,
     integrals: torch.Tensor | None = None,
 ) -> tuple[list[torch.Tensor], torch.Tensor]:
-    """Every measure of the program, and flags for the points that need the reference; `integrals` (3, points) are `LOG_INTEGRALS`."""
+    """Every measure of the program, and flags for points that need the reference; `integrals` (3, points) are `LOG_INTEGRALS`."""
     (count, points), like = mean.shape, {"dtype": mean.dtype, "device": mean.device}
     # Neighbouring threads read neighbouring points, so these must lie side by side.
     mean, given = (x if x.stride(1) == 1 or points < 2 else x.contiguous() for x in (mean, given))

@@ -37,7 +37,7 @@ _NEAR, _AHEAD, _BEHIND, _FAR_AHEAD, _FAR_BEHIND, _PLAIN, _FAINT = (
     tl.constexpr(x) for x in (NEAR, AHEAD, BEHIND, FAR_AHEAD, FAR_BEHIND, PLAIN, FAINT)
 )
 _MAX_PANELS, _MAX_KINKS, _ROUNDS, _TILE = (tl.constexpr(x) for x in (MAX_PANELS, MAX_KINKS, ROUNDS, TILE))
-_LOWEST, _NEVER, _WIDE_APART = tl.constexpr(-1e30), tl.constexpr(1e20), tl.constexpr(40.0)
+_LOWEST, _NEVER, _WIDE_APART = tl.constexpr(-1e200), tl.constexpr(1e20), tl.constexpr(40.0)
 _LOG_SQRT_2PI, _INVERSE_SQRT_4PI = tl.constexpr(0.5 * math.log(2.0 * math.pi)), tl.constexpr(1.0 / math.sqrt(4.0 * math.pi))
 _LN_2, _LOG_FITS = tl.constexpr(math.log(2.0)), tl.constexpr(FITS.log)
 _ROOT_HALF = tl.constexpr(int(np.array(math.sqrt(0.5)).view(np.int64)) >> 32)
@@ -218,7 +218,7 @@ def _add_kinks(edges, panels, kinks, found, numbers, weights, members, at, mask,
             left, right = low, high
             ahead = _gap(left, lead, following, numbers, weights, at, mask, LOG, COUNT)
             behind = _gap(right, lead, following, numbers, weights, at, mask, LOG, COUNT)
-            bends = changes & (ahead - behind > _KINK / 2.0) & (ahead < 1e29) & (behind > -1e29)
+            bends = changes & (ahead - behind > _KINK / 2.0) & (ahead < 1e199) & (behind > -1e199)
             if tl.max(bends.to(tl.int32), axis=0) > 0:
                 y = 0.5 * (left + right)
                 for _ in range(24):

@@ -46,7 +46,7 @@ class TritonPointwiseBackend:
         ensemble = ensemble.counted()
         names = [measure.name for measure in measures]
         with torch.no_grad(), torch.cuda.device(ensemble.members.centre.device):
-            done = [part_of(part, measures) for part in parts(ensemble, len(measures))]
+            done = [part_of(part, measures, ensemble.members.centre.dtype) for part in parts(ensemble, len(measures))]
         values = [torch.cat([part.values[name] for part, _ in done]) for name in names]
         values = differentiable(ensemble, measures, values)
 
@@ -59,16 +59,23 @@ class TritonPointwiseBackend:
 
 
 def parts(ensemble: EnsemblePrediction, results: int = 0) -> list[EnsemblePrediction]:
-    """Parts of points whose plans fit into the memory that is free."""
+    """Parts of points, in double precision, whose plans fit into the memory that is free."""
     free, _ = torch.cuda.mem_get_info(ensemble.members.centre.device)
     per_point = 8 * (MAX_PANELS + 2 * MAX_KINKS + 40 * ensemble.n_members + 2 * results)
     step = max(1, min(PART // ensemble.n_members, int(ROOM * free) // per_point))
     starts = range(0, max(ensemble.n_points, 1), step)
-    return [ensemble[first : first + step] for first in starts] if len(starts) > 1 else [ensemble]
+    return [in_double(ensemble[first : first + step] if len(starts) > 1 else ensemble) for first in starts]
 
 
-def part_of(part: EnsemblePrediction, measures: Sequence[Measure]) -> tuple[Computed, torch.Tensor]:
-    """The measures of some points, and a one for each that is declined."""
+def in_double(ensemble: EnsemblePrediction) -> EnsemblePrediction:
+    """The same in double precision: sums over hundreds of nodes would lose the digits of single."""
+    members = ensemble.members
+    wide = members.restored({name: x.detach().double() for name, x in members.stored().items()}, members.options())
+    return EnsemblePrediction(wide, ensemble.weights, check=False)
+
+
+def part_of(part: EnsemblePrediction, measures: Sequence[Measure], dtype: torch.dtype) -> tuple[Computed, torch.Tensor]:
+    """The measures of some points in this precision, and a one for each point that is declined."""
     wanted = Wanted.by(measures, type(part.members))
     status = torch.zeros(part.n_points, dtype=torch.int8, device=part.members.centre.device)
 
@@ -77,7 +84,7 @@ def part_of(part: EnsemblePrediction, measures: Sequence[Measure]) -> tuple[Comp
         again = replace(wanted, surrogates=False)
         return Rows(near_agreement(centred, values, lambda other, at: one_pass(other, again, status, at)), centred.members)
 
-    return compute_part(part, measures, rows_of), status
+    return compute_part(part, measures, rows_of, dtype), status
 
 
 def one_pass(centred: CentredEnsemble, wanted: Wanted, status: torch.Tensor, at: torch.Tensor | None = None) -> torch.Tensor:

@@ -1,0 +1,143 @@
+"""NGBoost, skpro, sktime, NumPyro and TensorFlow Probability against their own densities and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import uqprism as up
+from uqprism.errors import UnsupportedError
+from uqprism.families import families
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries
+Y = np.linspace(0.2, 2.0, 40)
+NGBOOST = {  # the family of each distribution that scores one real target
+    "Normal": "gaussian",
+    "NormalFixedVar": "gaussian",
+    "NormalFixedMean": "gaussian",
+    "Laplace": "laplace",
+    "T": "student_t",
+    "TFixedDf": "student_t",
+    "TFixedDfFixedVar": "student_t",
+    "Cauchy": "student_t",
+    "LogNormal": "lognormal",
+    "Exponential": "gamma",
+    "Gamma": "gamma",
+    "Weibull": "weibull",
+    "HalfNormal": "truncated_gaussian",
+    "Beta": "beta",
+    "Poisson": "poisson",
+}
+
+
+@pytest.mark.parametrize("kind", NGBOOST)
+def test_distributions_of_ngboost_are_of_their_own_family(kind: str) -> None:
+    """The log density is NGBoost's own; a family that this version does not have is refused by name."""
+    import ngboost.distns
+
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, size=(200, 1))
+    y = np.exp(np.sin(2.0 * X[:, 0]) + 0.2 * rng.normal(size=200))
+    y = np.round(y) if kind == "Poisson" else y / 4.0 if kind == "Beta" else y
+    model = ngboost.NGBRegressor(Dist=getattr(ngboost.distns, kind), n_estimators=5, verbose=False).fit(X, y)
+    if NGBOOST[kind] not in families:
+        with pytest.raises(UnsupportedError, match=r"the distribution \w+ has no family in this package"):
+            up.from_model(model, X[:40])
+        return
+    predicted, members = model.pred_dist(X[:40]), up.from_model([model], X[:40]).members
+    assert members.name == NGBOOST[kind]
+    at = np.round(Y) if kind == "Poisson" else Y / 4.0
+    own = predicted.dist.logpmf(at) if kind == "Poisson" else predicted.dist.logpdf(at)
+    assert_allclose(members.log_density(at)[0], own, rtol=1e-9, atol=1e-9)
+
+
+def test_scores_of_ngboost(page: Callable) -> None:
+    from ngboost.distns.normal import NormalCRPScore
+
+    names = page("ngboost")
+    predicted, members = names["models"][0].pred_dist(names["X_new"]), names["ens"].members
+    assert_allclose(members.log_density(Y)[0], predicted.logpdf(Y), rtol=1e-12)
+    assert_allclose(up.rules.CRPS().score(members, Y)[0], NormalCRPScore.score(predicted, Y), rtol=1e-9)
+
+
+def test_scores_and_kinds_of_skpro(page: Callable) -> None:
+    import pandas as pd
+    from sklearn.linear_model import LinearRegression
+    from skpro.distributions import Mixture, Normal
+    from skpro.metrics import CRPS
+    from skpro.regression.bootstrap import BootstrapRegressor
+
+    names = page("skpro")
+    members, new = names["ens"].members, names["new"]
+    target = pd.DataFrame({"y": Y})
+    for i, model in enumerate(names["models"]):
+        predicted = model.predict_proba(new)
+        target.columns = predicted.columns
+        assert_allclose(members.log_density(Y)[i], predicted.log_pdf(target).to_numpy()[:, 0], rtol=1e-9)
+        own = CRPS().evaluate_by_index(target, predicted).to_numpy().ravel()
+        assert_allclose(up.rules.CRPS().score(members, Y)[i], own, rtol=1e-6)
+    bootstrap = BootstrapRegressor(LinearRegression(), n_bootstrap_samples=20, random_state=0).fit(
+        names["train"], names["target"]
+    )
+    draws = up.from_model(bootstrap, new).members
+    own = bootstrap.predict_proba(new)
+    assert_allclose(draws.mean[0], own.mean().to_numpy()[:, 0], rtol=1e-9)
+    assert_allclose(draws.variance[0], own.var().to_numpy()[:, 0], rtol=1e-6)
+    parts = [("low", Normal([[0.0], [1.0]], 1.0, columns=["y"])), ("high", Normal([[2.0], [3.0]], 2.0, columns=["y"]))]
+    mixed = Mixture(parts, weights=[0.3, 0.7])
+    member = up.from_model(mixed).members
+    assert_allclose(member.mean[0], mixed.mean().to_numpy()[:, 0], rtol=1e-12)
+    assert_allclose(member.variance[0], mixed.var().to_numpy()[:, 0], rtol=1e-9)
+
+
+@pytest.mark.libraries
+def test_variances_and_quantiles_of_sktime(page: Callable) -> None:
+    names = page("sktime")
+    members, horizon = names["ens"].members, [1, 2, 3, 4, 5, 6, 7]
+    for i, model in enumerate(names["models"]):
+        assert_allclose(members.variance[i], model.predict_var(horizon).to_numpy().ravel(), rtol=1e-9)
+        own = model.predict_quantiles(horizon, alpha=[0.1]).to_numpy().ravel()
+        assert_allclose(members.quantile(0.1)[i], own, rtol=1e-9)
+
+
+@pytest.mark.libraries
+def test_log_densities_of_numpyro(page: Callable) -> None:
+    import numpyro.distributions as dist
+
+    names = page("numpyro")
+    for i, member in enumerate(names["members"]):
+        assert_allclose(names["ens"].members.log_density(Y)[i], member.log_prob(Y), rtol=1e-5)
+    mixed = dist.MixtureSameFamily(
+        dist.Categorical(probs=np.array([[0.3, 0.7]] * 4)), dist.Normal(np.array([[0.0, 1.0]] * 4), np.array([1.0, 0.5]))
+    )
+    for own in (mixed, dist.StudentT(4.0, np.zeros(4), 0.5), dist.Laplace(np.zeros(4), 2.0)):
+        assert_allclose(up.from_model(own).members.log_density(Y[:4])[0], own.log_prob(Y[:4]), rtol=1e-5)
+
+
+@pytest.mark.libraries
+def test_log_densities_of_tensorflow_probability(page: Callable) -> None:
+    names = page("tfp")
+    tfd = names["tfp"].distributions
+    for i, member in enumerate(names["members"]):
+        assert_allclose(names["ens"].members.log_density(Y)[i], member.log_prob(Y), rtol=1e-5)
+    zero = np.zeros(4)
+    mixed = tfd.MixtureSameFamily(tfd.Categorical(probs=np.array([[0.3, 0.7]] * 4)), tfd.Normal(np.array([[0.0, 1.0]] * 4), 0.5))
+    for own in (mixed, tfd.StudentT(np.float64(4.0), zero, np.float64(0.5)), tfd.Laplace(zero, np.float64(2.0))):
+        assert_allclose(up.from_model(own).members.log_density(Y[:4])[0], own.log_prob(Y[:4]), rtol=1e-5)
+
+
+def test_mixtures_of_torch() -> None:
+    """The components lie along the last axis of the batch, the points along the others."""
+    import torch
+
+    location, scale, share = (torch.tensor([x] * 4).double() for x in ([0.0, 1.0, 5.0], [1.0, 0.5, 2.0], [0.2, 0.5, 0.3]))
+    normal = torch.distributions.Normal(location, scale)
+    mixed = torch.distributions.MixtureSameFamily(torch.distributions.Categorical(share), normal)
+    ens = up.from_model([mixed, mixed])
+    assert (ens.n_members, ens.points_shape) == (2, (4,))
+    y = torch.linspace(-1.0, 3.0, 4).double()
+    torch.testing.assert_close(ens.members.log_density(y)[1], mixed.log_prob(y))
+    assert_allclose(up.decompose(ens, rule="log").excess, 0.0, atol=1e-30)
