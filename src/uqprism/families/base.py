@@ -435,7 +435,7 @@ def check_values(name: str, x: Array, kind: str) -> None:
     if is_traced(x):
         return
     x = to_numpy(x) if is_jax(x) else x  # within `jit` even a comparison of known values would be traced
-    if all(_are_good(part, kind) for part in _blocks(x)):
+    if all(_are_good(part, kind) for part in blocks(x)):
         return
     xp = namespace(x)
     sign = {"location": xp.ones_like(x, dtype=xp.bool), "negative": x < 0}.get(kind, x > 0)
@@ -463,7 +463,7 @@ def check_values(name: str, x: Array, kind: str) -> None:
         )
 
 
-def _blocks(x: Array) -> Iterator[Array]:
+def blocks(x: Array) -> Iterator[Array]:
     """Rows of a large array, few enough that what is computed of them takes little memory."""
     step = max(1, CHECKED // max(1, int(np.prod(x.shape[1:], dtype=np.int64))))
     if not x.ndim or step >= x.shape[0]:
