@@ -10,7 +10,7 @@ from pathlib import Path
 
 import results
 
-SECTIONS = ("speed", "members", "files", "training", "tables", "tasks", "forests")
+SECTIONS = ("speed", "families", "members", "samples", "files", "training", "tables", "tasks", "forests")
 
 
 def main() -> None:
@@ -55,9 +55,19 @@ def _section(name: str, given: argparse.Namespace) -> tuple[Callable[[], list[st
 
         return tasks.report, ("uqprism", "numpy", "scipy", "scikit-learn")
     import members
+    import samples
     import speed
 
-    return {"speed": speed, "members": members}[name].report, ("uqprism", "numpy", "numba", "torch", "scoringrules")
+    import families
+
+    modules = {"speed": speed, "families": families, "members": members, "samples": samples}
+    return modules[name].report, (
+        "uqprism",
+        "numpy",
+        "numba",
+        "torch",
+        "scoringrules",
+    )
 
 
 if __name__ == "__main__":

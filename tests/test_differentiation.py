@@ -207,6 +207,27 @@ def test_jax_transformations_with_constants_closed_over(name: str) -> None:
     assert_allclose(many[1], plain, rtol=1e-5)
 
 
+@pytest.mark.slow
+def test_jax_slopes_of_student_t_are_those_of_pytorch() -> None:
+    """Which are of panels and of a series, in all three parameters and near, at and far from the centre; and once more."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    y, at = np.array([-40.0, -1.0, 0.0, 0.3, 2.0, 9.0, 1e3]), [np.full(7, number) for number in (0.1, 1.3, 3.0)]
+
+    def below(location, scale, df):
+        t = up.families.StudentT(location=location, scale=scale, df=df, check=False)
+        return (t.cdf(torch.tensor(y) if isinstance(df, torch.Tensor) else jax.numpy.asarray(y)) ** 2).sum()
+
+    tensors = [torch.tensor(x, requires_grad=True) for x in at]
+    theirs = torch.autograd.grad(below(*tensors), tensors, create_graph=True)
+    ours = jax.jit(jax.grad(below, argnums=(0, 1, 2)))(*at)
+    for ours_of, theirs_of in zip(ours, theirs, strict=True):
+        assert_allclose(ours_of, theirs_of.detach().numpy(), rtol=1e-10, atol=1e-16)
+    twice = jax.jit(jax.grad(lambda *x: sum(each.sum() for each in jax.grad(below, argnums=(0, 1, 2))(*x))))(*at)
+    assert_allclose(twice, torch.autograd.grad(sum(each.sum() for each in theirs), tensors[0])[0].numpy(), rtol=1e-9, atol=1e-15)
+
+
 def test_values_within_jit_cannot_leave_as_numpy() -> None:
     import jax
 

@@ -76,7 +76,7 @@ TABLE = 'up.evaluate(up.EnsemblePrediction.gaussian(mean=[[0.0]], scale=[[1.0]])
         ("torch", "deep", "up.DeepEnsembleRegressor"),
         ("sklearn", "sklearn", "up.DeepEnsembleRegressor"),
         ("torch", "deep", "up.DeepEnsemble"),
-        ("matplotlib", "report", "up.write_report"),
+        ("matplotlib", "report", "up.write_report('absent.csv', 'page.html')"),
         ("pyarrow", "cli", "files.score('in.csv', 'out.csv')"),
         ("distributed", "scale", "files.score('in.csv', 'out', dask='tcp://localhost:1')"),
         ("dask", "scale", "files.evaluate(mean=[[1.0]], variance=[[1.0]])"),

@@ -13,6 +13,7 @@ from uqprism import synonyms
 from uqprism.ensemble.approximations import approximations
 from uqprism.measures import RISKS
 from uqprism.tasks.prediction_error import ERRORS
+from uqprism.training.heads import heads
 
 E = up.EnsemblePrediction
 MEAN, SCALE = np.array([[0.0, 1.0], [0.5, 1.5]]), np.ones((2, 2))
@@ -52,6 +53,14 @@ CALLS = {
     "no mean": (lambda: E.gaussian(scale=SCALE), "missing a required.*'mean'"),
     "the class": (lambda: E(mean=MEAN, variance=SCALE), r"EnsemblePrediction\.gaussian\(mean=, variance=\)"),
     "the class with arrays": (lambda: E(MEAN), r"got ndarray; for arrays use EnsemblePrediction\.gaussian"),
+    "posterior std=": (lambda: up.from_posterior(MEAN, std=SCALE), "use scale=, the standard deviation$"),
+    "posterior by position": (lambda: up.from_posterior(MEAN, SCALE), r"too many positional.*from_posterior\(mean=, scale="),
+    "std_columns=": (lambda: up.from_frame({"mean_0": [0.0]}, std_columns="std_{i}"), "use scale_columns=$"),
+    "errors by position": (lambda: up.selective_prediction(ENS, [1.0, 2.0]), r"too many positional.*\(table=, error="),
+    "errors=": (lambda: up.select_measure(ENS, errors=[1.0, 2.0]), "use error=$"),
+    "arrays for an ensemble": (lambda: up.decompose(MEAN, SCALE), r"got ndarray; for arrays use EnsemblePrediction\.gaussian"),
+    "an array for a rule": (lambda: up.decompose(ENS, np.zeros((50, 50))), r"unknown rule array\(\[\[.*\.\.\.; choose from"),
+    "head": (lambda: heads.get("nll"), "did you mean 'natural', the log score; 'mean_variance'"),
     "family": (lambda: up.Gaussian(mu=0.0, sigma=1.0), "use mean=$"),
 }
 
@@ -96,6 +105,7 @@ def test_things_with_hints_copy_and_fail_as_others_do(monkeypatch: pytest.Monkey
 
 def test_every_word_leads_to_a_name_that_there_is() -> None:
     known = {"rule": up.rules.rules.names(), "approximation": approximations.names(), "risk": RISKS, "kind of error": ERRORS}
+    known["head"] = heads.names()
     for kind, names in known.items():
         for word in synonyms.NAMES[kind]:
             assert synonyms.meant(kind, word, list(names)), word

@@ -6,10 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 from uqprism import families, rules
 from uqprism.ensemble import EnsemblePrediction, approximations
+from uqprism.ensemble.densities import histogram_density, kernel_density
 from uqprism.ensemble.evidential import EvidentialPrediction
 from uqprism.errors import UqprismError
 from uqprism.evaluation import Decomposition, decompose, evaluate
-from uqprism.families import Draws, Gaussian, Histogram, Laplace, Logistic, Mixture, Quantiles, StudentT
+from uqprism.families import (
+    Beta,
+    CensoredGaussian,
+    Draws,
+    Gamma,
+    Gaussian,
+    Histogram,
+    Laplace,
+    Logistic,
+    LogNormal,
+    Mixture,
+    NegativeBinomial,
+    Poisson,
+    Quantiles,
+    StudentT,
+    TruncatedGaussian,
+    Weibull,
+)
 from uqprism.families.quadrature import Exactness
 from uqprism.measures import Measure, MeasureTable, catalogue
 from uqprism.support.versions import __version__
@@ -81,25 +99,33 @@ _LAZY = {
 # All but the names that need an extra, so that `from uqprism import *` works without any.
 __all__ = [
     "ActiveLearner",
+    "Beta",
     "Calibration",
+    "CensoredGaussian",
     "Decomposition",
     "Draws",
     "EnsemblePrediction",
     "EvidentialPrediction",
     "Exactness",
     "Flagged",
+    "Gamma",
     "Gaussian",
     "Histogram",
     "Laplace",
+    "LogNormal",
     "Logistic",
     "Measure",
     "MeasureTable",
     "Mixture",
+    "NegativeBinomial",
+    "Poisson",
     "Quantiles",
     "RankCorrelation",
     "StudentT",
     "TaskResult",
+    "TruncatedGaussian",
     "UqprismError",
+    "Weibull",
     "__version__",
     "approximations",
     "calibration",
@@ -114,6 +140,8 @@ __all__ = [
     "from_model",
     "from_posterior",
     "from_torch",
+    "histogram_density",
+    "kernel_density",
     "ood_detection",
     "prediction_error",
     "rank_correlation",

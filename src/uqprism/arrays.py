@@ -283,6 +283,11 @@ def normal_cdf(z: Array) -> Array:
     return 0.5 * _special(z).erfc(-z / SQRT_2)
 
 
+def log_normal_cdf(z: Array) -> Array:
+    """The logarithm of `normal_cdf`, also where that is zero."""
+    return _special(z).log_ndtr(z)
+
+
 def normal_quantile(level: Array) -> Array:
     """The inverse of `normal_cdf`."""
     return _special(level).ndtri(level)

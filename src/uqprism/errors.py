@@ -25,7 +25,7 @@ class ExitCode(IntEnum):
     ERROR = 1, "error: bad data, or a file that cannot be read or written"
     USAGE = 2, "wrong usage, or output that exists already"
     BAD_FILES = 3, "`score` only: some input files were bad and are named; all others are scored"
-    BAD_ROWS = 4, "`score` only: every file is scored, but more rows were bad than `--max-bad` allows"
+    BAD_ROWS = 4, "`score` only: more rows were bad than `--max-bad` allows; bad files, if there are any, are named as with 3"
     BUSY = 5, "`score` only: another run is writing to the output, or has changed it"
     HANG_UP = 129, "ended because its terminal was closed (SIGHUP)"
     INTERRUPTED = 130, "interrupted (Ctrl-C)"

@@ -10,6 +10,7 @@ import numpy as np
 
 from uqprism.arrays import Array, is_traced, namespace
 from uqprism.backends.choose import BackendName, compute
+from uqprism.backends.fair import without_own_pairs
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.prediction import BUILD
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
@@ -81,8 +82,10 @@ def decompose(
         prediction: the approximation for the prediction: members, mixture, matched, pooled or one of your own.
         truth: the approximation for the truth.
         estimator: "plugin" averages over all pairs of members (the paper's 1/M^2); "unbiased" leaves out each member's pair
-            with itself, and is for members in both roles.
+            with itself, and is for members in both roles. Of members known by draws, under CRPS, other kernel rules and squared
+            error, it leaves out each draw's pair with itself too, in Bayes risks as well; an excess may then be negative.
     """
+    _check_ensemble(ensemble)  # before the rule, which may be the variances of a call with arrays
     scorer = resolve_rule(rule)
     prediction, truth = resolve_approximation(prediction), resolve_approximation(truth)
     if estimator == "unbiased" and (prediction, truth) != ("members", "members"):
@@ -115,15 +118,10 @@ def evaluate(
         measures: names, patterns, sets and `Measure`s as `select_measures` takes them: "crps.*", "usual"; by default "all", the
             144 of the paper's four rules.
         estimator: for measures with members in both roles, see `decompose`.
-        backend: "auto" takes a fused kernel for Gaussian members where it is faster (processors need the extra `fast`);
-            "reference" the readable code that all kernels are tested against; "fused" requires a kernel.
+        backend: "auto" takes a fused kernel for Gaussian members and for draws where it is faster (processors need the extra
+            `fast`); "reference" the readable code that all kernels are tested against; "fused" requires a kernel.
     """
-    given: object = ensemble  # so that mypy does not call the check below unreachable
-    if not isinstance(given, EnsemblePrediction):
-        way_out = "up.from_frame makes one of a table" if hasattr(given, "columns") else BUILD
-        if isinstance(given, MeasureTable | Decomposition):
-            way_out = "its measures are computed already; pass the ensemble that they are of"
-        raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(given).__name__}; {way_out}")
+    _check_ensemble(ensemble)
     for what, value, known in (("estimator", estimator, get_args(Estimator)), ("backend", backend, get_args(BackendName))):
         if value not in known:
             raise unknown(what, value, known)
@@ -134,12 +132,23 @@ def evaluate(
         done = compute(ensemble.flat(), wanted if estimator == "plugin" else _parts(wanted), backend)
     values, exactness = done.values, done.exactness
     if estimator == "unbiased":
-        values, exactness = _unbiased(wanted, values, exactness, _share_of_distinct_pairs(ensemble))
+        share = _share_of_distinct_pairs(ensemble)
+        values, exactness = _unbiased(wanted, without_own_pairs(ensemble.flat(), wanted, values, backend), exactness, share)
     shape = ensemble.points_shape
     table = {m.name: values[m.name] for m in wanted}
     if len(shape) != 1:  # backends take points along one axis
         table = {name: namespace(x).reshape(x, shape) for name, x in table.items()}
     return MeasureTable(table, {m.name: exactness[m.name] for m in wanted}, wanted)
+
+
+def _check_ensemble(given: object) -> None:
+    """Refuse what is no ensemble, with the way to make one of it."""
+    if isinstance(given, EnsemblePrediction):
+        return
+    way_out = "up.from_frame makes one of a table" if hasattr(given, "columns") else BUILD
+    if isinstance(given, MeasureTable | Decomposition):
+        way_out = "its measures are computed already; pass the ensemble that they are of"
+    raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(given).__name__}; {way_out}")
 
 
 def _over_pairs(measure: Measure) -> bool:

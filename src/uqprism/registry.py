@@ -13,18 +13,25 @@ from uqprism.synonyms import meant, normal
 
 T = TypeVar("T")
 SHOWN = 24  # names in an error message
+LONGEST = 80  # characters of the unknown one
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
     """The error for `name`, with what is meant by it, the nearest known name or, failing both, all of them."""
-    names = sorted(known)
+    names, shown = sorted(known), _brief(name)
     if synonym := meant(kind, name, names):
-        return UnknownNameError(f"unknown {kind} {name!r}; did you mean {synonym}?")
+        return UnknownNameError(f"unknown {kind} {shown}; did you mean {synonym}?")
     near = difflib.get_close_matches(normal(name), names, n=1, cutoff=0.5)
     near = names if len(names) == 1 else near  # then no other name can be meant
     listed = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
     hint = f"did you mean {near[0]!r}?" if near else f"choose from {listed}"
-    return UnknownNameError(f"unknown {kind} {name!r}; {hint}")
+    return UnknownNameError(f"unknown {kind} {shown}; {hint}")
+
+
+def _brief(name: object) -> str:
+    """The name on one line, also if it is an array in the place of a name."""
+    text = " ".join(repr(name).split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 class Registry(Generic[T]):

@@ -47,11 +47,16 @@ ERRORS = {
     **dict.fromkeys(("mae", "l1", "absolute_error"), "absolute"),
     **dict.fromkeys(("log", "logs", "log_score", "likelihood", "nlpd"), "nll"),
 }
+HEADS = dict.fromkeys(
+    ("nll", "gaussian", "normal", "log", "gaussian_nll"),
+    "natural, the log score; 'mean_variance' is the same in other parameters",
+)
 NAMES: Mapping[str, Mapping[str, str]] = {
     "rule": RULES,
     "approximation": APPROXIMATIONS,
     "risk": RISKS,
     "kind of error": ERRORS,
+    "head": HEADS,
     "metric": {**dict.fromkeys(("auc", "roc", "roc_auc"), "auroc"), **dict.fromkeys(("aupr", "ap"), "aupr_out"), "fpr": "fpr95"},
 }
 
@@ -80,6 +85,10 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("nu", "dof", "degrees_of_freedom"), ("df",)),
     **dict.fromkeys(("weight", "weights_", "w", "member_weights"), ("weights",)),
     **dict.fromkeys(("axis", "members_axis", "ensemble_axis", "dim"), ("member_axis",)),
+    **{f"{name}_columns": ("mean_columns",) for name in CENTRES},
+    **{f"{name}_columns": ("scale_columns",) for name in DEVIATIONS},
+    **{f"{name}_columns": ("variance_columns",) for name in VARIANCES},
+    **dict.fromkeys(("errors", "loss", "losses"), ("error",)),
     **dict.fromkeys(("samples", "sample", "values", "y_samples"), ("draws",)),
 }
 

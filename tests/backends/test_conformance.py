@@ -173,7 +173,7 @@ def test_many_members(spread: float, unlike: float, rng: np.random.Generator, mo
     from uqprism.backends.numba import backend as cpu
 
     mean, scale = spread * rng.normal(size=(500, 3)), np.exp(unlike * rng.normal(size=(500, 3)))
-    ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=scale)
+    ensemble = up.EnsemblePrediction.gaussian(mean=mean, scale=scale, member_axis=0)
     many = up.evaluate(ensemble, backend="fused")
     assert many.exactness["crps.excess.members.members"] == up.Exactness("quadrature", 1e-9)
     monkeypatch.setattr(cpu, "MANY", 10**9)
@@ -183,7 +183,7 @@ def test_many_members(spread: float, unlike: float, rng: np.random.Generator, mo
 def test_many_members_that_agree(rng: np.random.Generator) -> None:
     """Ten thousand members within 1e-8 of each other keep their digits: V is known exactly."""
     offset = np.round(rng.normal(size=(10_000, 1)) * 2**10) * 2.0**-40
-    ensemble = up.EnsemblePrediction.gaussian(mean=1.0 + offset, scale=np.ones_like(offset))
+    ensemble = up.EnsemblePrediction.gaussian(mean=1.0 + offset, scale=np.ones_like(offset), member_axis=0)
     excess = up.evaluate(ensemble, "crps.excess.members.members", backend="fused")["crps.excess.members.members"]
     centred = offset - offset.mean()
     expected = 2.0 * (centred**2).mean(axis=0) / (2.0 * np.sqrt(np.pi))  # the limit of small gaps; next order 1e-19

@@ -112,3 +112,17 @@ def test_memory_of_many_points() -> None:
     table = up.evaluate(ensemble, wanted)
     results = sum(x.nbytes for x in table.values())
     assert torch.cuda.max_memory_allocated() - before - results < 160 * 2**20
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_draws(dtype: torch.dtype, rng: np.random.Generator) -> None:
+    """One sort on the device in double precision: the same as on a processor, with weights and in several parts of points."""
+    draws, names = torch.tensor(rng.normal(size=(20, 40, 30_000)), dtype=dtype, device="cuda"), ["crps.*", "squared_error.*"]
+    for weights in (None, rng.dirichlet(np.ones(20))):
+        ensemble = up.EnsemblePrediction.samples(draws, weights=weights)
+        table = up.evaluate(ensemble, names)
+        here = up.evaluate(up.EnsemblePrediction.samples(draws[..., ::100].cpu(), weights=weights), names, backend="reference")
+        for name in here:
+            assert table[name].is_cuda
+            size = here[name].abs() + 1e-5 * here[f"{name.split('.', maxsplit=1)[0]}.bayes.mixture"]
+            assert ((table[name][::100].cpu() - here[name]).abs() <= 2.0 * here.exactness[name].tolerance * size).all(), name

@@ -117,8 +117,9 @@ def test_rows_from_outside_keep_their_numbers_and_some_must_be_good(report, fold
     assert not (tmp_path / "page.html").exists()
     table.loc[[0, 7], "mean_3"] = np.nan
     table.to_csv(tmp_path / "far.csv", index=False)
-    files, rows, *_ = report(folder / "predictions.csv", *options).dots["values"]
-    far = [row for file, row in zip(files, rows, strict=True) if file == "far"]
+    dots = report(folder / "predictions.csv", *options).dots
+    column = dict(zip(dots["names"], dots["values"], strict=True))
+    far = [row for file, row in zip(column["file"], column["row"], strict=True) if file == "far"]
     assert far == [str(i) for i in range(20) if i not in {0, 7}]
 
 

@@ -380,8 +380,8 @@ def test_numbers_whose_squares_leave_the_range_of_doubles_are_refused(size: floa
 def test_the_largest_and_smallest_numbers_give_numbers_without_warnings(mean: float, variance: float) -> None:
     table = up.evaluate(gaussian(mean=np.array([[mean, 0.0], [-mean, 0.0]]), variance=variance))
     assert not any(np.isnan(values).any() for values in table.values())
-    with pytest.raises(UqprismError, match="variance at every point"):  # both at once are too far apart
-        up.evaluate(gaussian(mean=[[1e153], [-1e153]], variance=1e-306))
+    with pytest.raises(UqprismError, match="less than 2e-154 of the distance"):  # both at once are too far apart
+        gaussian(mean=[[1e153], [-1e153]], variance=1e-306)
 
 
 def _masked(where: object) -> np.ma.MaskedArray:
@@ -432,3 +432,27 @@ def test_unusual_tensors_are_named() -> None:
     ):
         with pytest.raises(UqprismError, match=message):
             gaussian(mean=given, scale=1.0)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "laplace", "logistic", "student_t"])
+@pytest.mark.parametrize(
+    ("mean", "scale"), [((0.0, 0.0), (1e-80, 1e80)), ((1e100, 0.0), (1e-60, 1e-60)), ((0.0, 0.0), (1e-150, 1e5))]
+)
+def test_members_too_narrow_beside_the_others_are_refused(
+    family: str, mean: tuple[float, float], scale: tuple[float, float]
+) -> None:
+    """Their noise under the log score was wrong in the fifth digit, or they gave NaN."""
+    centre = "mean" if family == "gaussian" else "location"
+    given = {centre: np.array([mean, (0.0, 1.0)]).T, "scale": np.array([scale, (1.0, 1.0)]).T}
+    given |= {"df": 5.0} if family == "student_t" else {}
+    build = getattr(up.EnsemblePrediction, family)
+    with pytest.raises(
+        up.UqprismError, match="1 points have a member whose scale is less than 2e-154 of the distance to another"
+    ):
+        build(**given)
+    assert build(**given, check=False).n_points == 2
+    # Points far apart from each other do not count.
+    apart = build(
+        **(given | {centre: np.array([[1e100, 1e100], [0.0, 1e-60]]).T, "scale": np.array([[1e70, 1e80], [1e-70, 2e-70]]).T})
+    )
+    assert np.isfinite(up.decompose(apart, rule="log").bayes).all()

@@ -76,3 +76,22 @@ def test_member_and_draw_axes(rng: np.random.Generator) -> None:
     assert turned.n_members == 3
     assert turned.points_shape == (4,)
     assert_allclose(up.decompose(turned).excess, up.decompose(straight).excess, rtol=1e-14)
+
+
+def test_members_with_different_numbers_of_draws(library: str, rng: np.random.Generator) -> None:
+    """A list of arrays: every risk is a plain double sum, and each member counts alike."""
+    parts = [rng.normal(size=(n, 3)) for n in (4, 1, 9)]
+    ens = up.from_draws([as_array(library, x) for x in parts])
+    d = up.decompose(ens)
+    bayes = np.mean([0.5 * pairs(x, x) for x in parts], axis=0)
+    total = np.mean([[pairs(x, y) - 0.5 * pairs(x, x) for y in parts] for x in parts], axis=(0, 1))
+    assert_allclose(np.asarray(d.bayes), bayes, rtol=1e-12)
+    assert_allclose(np.asarray(d.excess), total - bayes, rtol=1e-9)
+    assert_allclose(np.asarray(ens.mixture.mean), np.mean([x.mean(axis=0) for x in parts], axis=0), rtol=1e-12)
+    assert_allclose(np.asarray(up.from_draws([[1.0, 2.0], [3.0]]).mixture.mean), 2.25)
+
+
+@pytest.mark.parametrize("parts", [[np.zeros((2, 3)), np.zeros((4, 2))], [np.zeros((0, 3)), np.zeros((4, 3))], [[], [1.0]]])
+def test_members_that_do_not_fit_together(parts: list) -> None:
+    with pytest.raises(up.UqprismError, match="at least one draw"):
+        up.from_draws(parts)

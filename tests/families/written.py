@@ -6,7 +6,10 @@ import numpy as np
 import scipy.special
 
 from uqprism.families import Family
+from uqprism.families.elementwise import PointwiseForm, absolute, exp, log, log1p, where
 from uqprism.families.panels import Landmarks
+
+NOWHERE = -np.inf
 
 KINDS = {"location": "location", "scale": "scale"}
 
@@ -30,8 +33,18 @@ class Shaped(Standard):
         Family.__init__(self, check=check, location=location, scale=scale, shape=shape)
 
 
+def numbers(d):
+    return d.location, 1.0 / d.scale, -np.log(d.scale)
+
+
+def exponential(y, location, inverse, height):
+    z = (y - location) * inverse
+    return where(z < 0.0, NOWHERE, height - z)
+
+
 class Exponential(Standard):
     name = "exponential"
+    form = PointwiseForm(numbers, exponential)
 
     @property
     def mean(self):
@@ -78,8 +91,14 @@ class Uniform(Standard):
         return self.location + self.scale * level
 
 
+def triangular(y, location, inverse, height):
+    left = 1.0 - absolute(y - location) * inverse
+    return where(left > 0.0, height + log(where(left > 0.0, left, 1.0)), NOWHERE)
+
+
 class Triangular(Standard):
     name = "triangular"
+    form = PointwiseForm(numbers, triangular)
 
     @property
     def mean(self):
@@ -105,8 +124,16 @@ class Triangular(Standard):
         return Landmarks(self.location[None], self.scale[None], self.scale[None], (True,))
 
 
+def gamma(y, location, inverse, height, power):
+    z = (y - location) * inverse
+    return where(z > 0.0, height + power * log(where(z > 0.0, z, 1.0)) - z, NOWHERE)
+
+
 class Gamma(Shaped):
     name = "gamma"
+    form = PointwiseForm(
+        lambda d: (d.location, 1.0 / d.scale, -scipy.special.gammaln(d.shape) - np.log(d.scale), d.shape - 1.0), gamma
+    )
 
     @property
     def mean(self):
@@ -132,8 +159,14 @@ class Gamma(Shaped):
         return self.location + self.scale * scipy.special.gammaincinv(self.shape, level)
 
 
+def lomax(y, location, inverse, height, power):
+    z = (y - location) * inverse
+    return where(z < 0.0, NOWHERE, height - power * log1p(where(z < 0.0, 0.0, z)))
+
+
 class Lomax(Shaped):
     name = "lomax"
+    form = PointwiseForm(lambda d: (d.location, 1.0 / d.scale, np.log(d.shape / d.scale), d.shape + 1.0), lomax)
 
     @property
     def mean(self):
@@ -172,10 +205,21 @@ class Lomax(Shaped):
         return self.location + self.scale * np.expm1(-np.log1p(-level) / self.shape)
 
 
+BROAD, NARROW = float(np.log(0.9)), float(np.log(100.0) - 0.5 * np.log(2.0 * np.pi))
+
+
+def spike(y, location, inverse, height):
+    z = (y - location) * inverse
+    size, x = absolute(z), (z - 0.5) * 1e3
+    one, other = BROAD - size - 2.0 * log1p(exp(-size)), NARROW - 0.5 * x * x
+    return height + where(one > other, one, other) + log1p(exp(-absolute(one - other)))
+
+
 class Spike(Standard):
     """Nine tenths logistic, and a tenth within a thousandth of the scale."""
 
     name = "spike"
+    form = PointwiseForm(numbers, spike)
 
     @property
     def mean(self):

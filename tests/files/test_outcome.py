@@ -107,10 +107,19 @@ def test_bad_rows_up_to_a_number_or_share(tmp_path: Path, allowed: object, enoug
     if enough:
         assert score(*given, measures=FEW, on_bad=on_bad, max_bad=allowed).bad_rows == 3
     else:
-        with pytest.raises(BadRowsError, match=r"3 of 150 rows were bad, more than .*; the output is complete") as caught:
+        with pytest.raises(BadRowsError, match=r"the output is complete, but 3 of 150 rows were bad, more than") as caught:
             score(*given, measures=FEW, on_bad=on_bad, max_bad=allowed)
         assert (caught.value.exit_code, caught.value.report.rows) == (ExitCode.BAD_ROWS, 150)
     assert len(json.loads((tmp_path / "out" / "_uqprism.json").read_text())["parts"]) == 3
+
+
+@pytest.mark.parametrize("on_bad_file", ["name", "skip"])
+def test_too_many_bad_rows_are_not_hidden_by_bad_files(folder: Path, tmp_path: Path, on_bad_file: str) -> None:
+    """A job that publishes in spite of a bad file must not publish rows that went wrong."""
+    with pytest.raises(BadRowsError, match="2 of 200 rows were bad, more than 1") as caught:
+        score(folder, tmp_path / "out", measures=FEW, on_bad="drop", max_bad=1, on_bad_file=on_bad_file)
+    assert (caught.value.exit_code, caught.value.report.rows) == (ExitCode.BAD_ROWS, 200)
+    assert all(f"{name}.parquet: " in str(caught.value) for name in ("corrupt", "empty", "fewer", "foreign"))
 
 
 @pytest.mark.parametrize("allowed", ["many", -1, 1.5, "150%", "", True, float("nan")])
@@ -121,18 +130,17 @@ def test_what_is_no_number_of_bad_rows_is_refused(tmp_path: Path, allowed: objec
 
 def test_the_summary_tells_what_was_done(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(BadFilesError) as caught:
-        score(folder, tmp_path / "out", measures=FEW, on_bad="drop", max_bad=1, summary=tmp_path / "summary.json")
+        score(folder, tmp_path / "out", measures=FEW, on_bad="drop", max_bad=2, summary=tmp_path / "summary.json")
     about = json.loads((tmp_path / "summary.json").read_text())
     assert about["exit_code"] == ExitCode.BAD_FILES
     assert about["error"] == str(caught.value)
-    assert "2 of 200 rows were bad, more than 1" in about["error"]
     assert {name: about[name] for name in ("inputs", "rows", "resumed_rows", "bad_rows")} == {
         "inputs": 8, "rows": 200, "resumed_rows": 0, "bad_rows": 2,
     }  # fmt: skip
     assert [Path(one["path"]).stem for one in about["bad_files"]] == ["corrupt", "empty", "fewer", "foreign"]
     assert about["scored"] == ["rows.parquet", *GOOD]
     assert about["options"]["measures"] == FEW
-    assert about["options"]["max_bad"] == 1
+    assert about["options"]["max_bad"] == 2
     assert about["versions"]["uqprism"]
     assert about["seconds"] > 0
 
@@ -165,7 +173,12 @@ def test_wrong_usage_is_summarised_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("place", "message"),
-    [("summary.txt", "must end in .json"), ("out/summary.json", "lies in the output"), ("no/s.json", "does not exist")],
+    [
+        ("summary.txt", "must end in .json"),
+        ("out/summary.json", "lies in the output"),
+        ("no/s.json", "does not exist"),
+        ("/proc/s.json", "cannot write"),
+    ],
 )
 def test_places_where_no_summary_can_be_are_refused_before_any_work(tmp_path: Path, place: str, message: str) -> None:
     pq.write_table(table(5), tmp_path / "in.parquet")

@@ -83,6 +83,46 @@ def test_a_file_of_bad_rows_only(tmp_path: Path, on_bad: str) -> None:
     assert pq.read_table(tmp_path / "out.parquet").to_pydict() == {name: [None, None] if on_bad == "null" else [] for name in FEW}
 
 
+def test_single_precision_is_computed_in_double_precision(tmp_path: Path) -> None:
+    """Also where the limits of rows are compared, which a single number cannot hold."""
+    given = {
+        "mean_0": [3e38, 0.0, 1.0],
+        "mean_1": [-3e38, 0.0, 1.0],
+        "variance_0": [1e-45, 0.0, 1.0],
+        "variance_1": [1.0, 1.0, 2.0],
+    }
+    path = write_table(pa.table({name: pa.array(x, pa.float32()) for name, x in given.items()}), tmp_path / "in.parquet")
+    refused(InvalidValueError, "row 1: variance_0 must be finite and greater than zero, got 0", path, tmp_path / "out.parquet")
+    assert score(path, tmp_path / "out.parquet", measures=["log.bayes.members"], on_bad="drop").bad_rows == 1
+    wanted = np.log(2.0 * np.pi * np.e) / 2.0 + np.log(np.float32([[1e-45, 1.0], [1.0, 2.0]]).astype(float)).mean(axis=1) / 2.0
+    np.testing.assert_allclose(read_table(tmp_path / "out.parquet").column("log.bayes.members").to_numpy(), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["scale", "variance"])
+def test_a_member_too_narrow_to_be_squared_is_bad(tmp_path: Path, kind: str) -> None:
+    """Computing with it gave a noise that was wrong in the third digit, and NaN."""
+    power = 2 if kind == "variance" else 1
+    rows = [
+        (1.0, 2.0, 1e-149, 1.0),
+        (1.0, 2.0, 1e-155, 1.0),
+        (0.0, 0.0, 1e-80, 1e80),
+        (1e100, 0.0, 1e-60, 1e-60),
+        (0.0, 1.0, 1.0, 2.0),
+    ]
+    given = {"mean_0": [row[0] for row in rows], "mean_1": [row[1] for row in rows]}
+    given |= {f"{kind}_{i}": [row[2 + i] ** power for row in rows] for i in range(2)}
+    path = write_table(pa.table(given), tmp_path / "in.parquet")
+    message = rf"row 1: {kind}_0 must be at least 1e-{150 * power}, got [\d.e-]+ \(3 bad rows"
+    refused(InvalidValueError, message, path, tmp_path / "out.parquet")
+    given = {name: values[2:] for name, values in given.items()}
+    message = rf"row 0: {kind}_0 must be wider: a scale is at least 2e-154 of the others .*, got 1e-{80 * power} \(2 bad rows"
+    refused(InvalidValueError, message, write_table(pa.table(given), tmp_path / "b.parquet"), tmp_path / "out.parquet")
+    measure = "log.bayes.members"
+    assert score(path, tmp_path / "out.parquet", measures=[measure], on_bad="drop").bad_rows == 3
+    entropies = [np.log(2.0 * np.pi * np.e) / 2.0 + np.log(row[2:]).mean() for row in (rows[0], rows[4])]
+    np.testing.assert_allclose(read_table(tmp_path / "out.parquet").column(measure).to_numpy(), entropies, rtol=1e-12)
+
+
 @pytest.mark.parametrize(("name", "value", "size"), [("mean_1", 1e308, "1e\\+150"), ("variance_1", 1e308, "1e\\+300")])
 def test_a_value_whose_square_is_infinite_is_bad(tmp_path: Path, name: str, value: float, size: str) -> None:
     """Computing with it would give 0 or NaN without a word."""

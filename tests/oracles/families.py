@@ -103,6 +103,7 @@ LOG_DENSITY = {
 CORNERS = {"uniform": (0.0, 1.0), "triangular": (-1.0, 0.0, 1.0), "spike": (0.0, 0.5)}
 BOUNDS = {"exponential": (0, INF), "uniform": (0, 1), "triangular": (-1, 1), "gamma": (0, INF), "lomax": (0, INF)}
 HEAVY = ("student_t", "lomax")
+REACH: dict[str, float] = {}  # scales above the location, where more than 90 count
 SHAPED = ("student_t", "lomax", "gamma")
 
 
@@ -149,7 +150,7 @@ def panels(family: str, location, scale, shape, centre, surrogates) -> np.ndarra
     steps = ladder(family)
     edges = [np.array([x]) for x, _ in places] + [x + side * s * steps for x, s in places for side in (-1, 1)]
     low = min(x - (L(10) ** 26 if family == "student_t" else 90) * s for x, s in places)
-    high = max(x + (L(10) ** 26 if family in HEAVY else 90) * s for x, s in places)
+    high = max(x + (L(10) ** 26 if family in HEAVY else REACH.get(family, 90)) * s for x, s in places)
     for s in surrogates:
         edges += [centre + side * s * ladder("gaussian")[ladder("gaussian") < 17] for side in (-1, 1)]
         low, high = min(low, centre - 16 * s), max(high, centre + 16 * s)

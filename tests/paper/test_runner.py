@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.paper.toy import EXPERIMENT, noted, tiny
-from uqprism.errors import ArgumentError, FileError, InvalidValueError, MissingExtraError
+from uqprism.errors import ArgumentError, FileError, InvalidValueError, MissingExtraError, install_command
 from uqprism.paper import runner
 from uqprism.paper.jobs import Job, RunPlan
 from uqprism.paper.runner import Reproduction, produce
@@ -156,5 +157,5 @@ def test_a_folder_that_cannot_be_made_or_a_missing_package_stops_before_the_work
         raise MissingExtraError(package, extra)
 
     monkeypatch.setattr(runner, "require", missing)
-    with pytest.raises(MissingExtraError, match=r"uqprism\[report\]"):
+    with pytest.raises(MissingExtraError, match=f"{re.escape(install_command('report'))}$"):
         produce(IDLE, "tiny", out=tmp_path / "run")

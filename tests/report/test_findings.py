@@ -10,6 +10,7 @@ import pytest
 import uqprism as up
 from tests.report.pages import KNOWN, OOD, PAIR, RESAMPLES, TOTAL, Y, plain
 from tests.tasks.problems import ensemble
+from uqprism.errors import InvalidValueError
 from uqprism.plots.words import UNNAMED
 from uqprism.report.findings import Parts, RealisedPenalty, find
 from uqprism.report.page import Report
@@ -112,11 +113,13 @@ def test_means_of_very_large_numbers_are_finite() -> None:
 
 
 @pytest.mark.parametrize("rule", ["crps", "squared_error", "log"])
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # of the square of the unit, which is infinite
-def test_one_huge_variance_has_a_page(rule: str, tmp_path: Path) -> None:
-    variance = np.ones((5, 40))
+def test_the_largest_variance_that_is_taken_has_a_page(rule: str, tmp_path: Path) -> None:
+    mean, variance = np.random.default_rng(0).normal(size=(5, 40)), np.ones((5, 40))
     variance[2, 3] = 1e308
-    ens = up.EnsemblePrediction.gaussian(mean=np.random.default_rng(0).normal(size=(5, 40)), variance=variance)
+    with pytest.raises(InvalidValueError, match=r"variance must lie between .* got 1e\+308 in entry 83"):
+        up.EnsemblePrediction.gaussian(mean=mean, variance=variance)
+    variance[2, 3] = 1e306
+    ens = up.EnsemblePrediction.gaussian(mean=mean, variance=variance)
     found = up.write_report(ens, tmp_path / "page", rule=rule, unit="$", resamples=0).findings
     assert not found.parts.agree
     assert found.first[0] == 3

@@ -18,8 +18,8 @@ SPREAD = parts([1.0, 2.0, 3.0], [0.0, 1.0, 5.0])
 ONE_MODEL = parts([1.0, 2.0], [0.0, 0.0], n_members=1)
 
 
-def selective(error, uncertainty) -> TaskResult:
-    return selective_prediction({TOTAL: np.asarray(uncertainty, float)}, error=np.asarray(error, float), resamples=0)
+def selective(error, uncertainty, **how) -> TaskResult:
+    return selective_prediction({TOTAL: np.asarray(uncertainty, float)}, error=np.asarray(error, float), resamples=0, **how)
 
 
 def ood(shifts: dict[str, float], *, resamples: int = 0) -> TaskResult:
@@ -67,7 +67,8 @@ def of_tasks() -> Iterator[tuple[str, str]]:
     yield "errors, found", sentences.handing_over(selective(squares, rising), TOTAL, kinds["squared"])
     yield "errors, not found", sentences.handing_over(selective(rising, -rising), TOTAL, kinds["absolute"])
     yield "errors, vanish", sentences.handing_over(selective([0.0] * 9 + [1.0], range(10)), TOTAL, kinds["absolute"])
-    yield "errors, negative", sentences.handing_over(selective([-1.0] * 18 + [4.0] * 2, range(20)), TOTAL, kinds["nll"])
+    scores = selective([-1.0] * 18 + [4.0] * 2, range(20), may_be_negative=True)
+    yield "errors, negative", sentences.handing_over(scores, TOTAL, kinds["nll"])
     yield "errors, few rows", sentences.handing_over(selective(range(9), range(9)), TOTAL, kinds["squared"])
     pits = {"wide": np.linspace(0.4, 0.6, 200), "right": np.linspace(0.0, 1.0, 201), "narrow": np.repeat([0.0, 1.0], 50)}
     for name, pit in pits.items():

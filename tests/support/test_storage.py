@@ -18,7 +18,7 @@ import uqprism as up
 from uqprism.errors import ArgumentError, BadFileError, FileError
 from uqprism.plots.style import new_figure, save_as
 from uqprism.support.reading import npz_arrays, reading
-from uqprism.support.storage import TEMPORARY, atomic, atomic_path, locked, save_arrays, sweep, write_text
+from uqprism.support.storage import TEMPORARY, atomic, atomic_path, check_writable, locked, save_arrays, sweep, write_text
 from uqprism.training.checkpoints import write_tensors
 
 
@@ -80,6 +80,17 @@ def test_leftovers_of_a_run_are_swept(tmp_path: Path) -> None:
     assert left() == ["bx"]
     sweep(tmp_path)
     assert left() == []
+
+
+def test_a_check_before_long_work_sweeps_what_a_killed_process_left(tmp_path: Path) -> None:
+    name = f"{TEMPORARY}{'a' * 12}-{'b' * 8}-"
+    old, young, other = (tmp_path / f"{name[:-2]}{i}-{of}.tmp" for i, of in enumerate(["out.html", "out.html", "in.html"]))
+    for path in (old, young, other):
+        path.write_bytes(b"half")
+    for path in (old, other):
+        os.utime(path, (0, 0))
+    check_writable(tmp_path / "out.html")
+    assert sorted(tmp_path.iterdir()) == [young, other]
 
 
 def test_arrays_of_any_name_are_saved_and_their_checksums_compared(tmp_path: Path) -> None:

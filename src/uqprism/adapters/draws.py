@@ -10,10 +10,12 @@ from uqprism.arrays import Array, coerce, is_array, namespace
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.labelled import by_name, is_labelled
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
+from uqprism.synonyms import named_arguments
 
 SAMPLE_NAMES = ("chain", "draw", "sample")
 
 
+@named_arguments()
 def from_draws(
     draws: Array, *, weights: Array = None, member_axis: int | None = None, draw_axis: int = 1, check: bool = True
 ) -> EnsemblePrediction:
@@ -23,9 +25,10 @@ def from_draws(
     its own, use `from_posterior`.
 
     Args:
-        draws: (members, draws, *points), or with the members and the draws along the two axes given. An `xarray.DataArray`
-            has the draws along the dimension `draw` or `sample` and the members along `member` or `chain`, wherever those are;
-            without a dimension of members it is one member.
+        draws: (members, draws, *points), or with the members and the draws along the two axes given; for members with different
+            numbers of draws a list of arrays (draws, *points). An `xarray.DataArray` has the draws along the dimension `draw` or
+            `sample` and the members along `member` or `chain`, wherever those are; without a dimension of members it is one
+            member.
         weights: one per member, summing to one; None means equal.
         member_axis: the axis of the members, by default the first; say 0 if more members than points are meant.
         draw_axis: the axis of the draws.
@@ -34,6 +37,7 @@ def from_draws(
     return EnsemblePrediction.samples(draws, weights=weights, member_axis=member_axis, draw_axis=draw_axis, check=check)
 
 
+@named_arguments()
 def from_posterior(
     mean: Array,
     *,

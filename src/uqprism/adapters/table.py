@@ -13,10 +13,12 @@ from uqprism.ensemble.columns import Columns, ColumnsLike, member_columns
 from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import ArrayTypeError, InvalidValueError
 from uqprism.families import families
+from uqprism.synonyms import named_arguments
 
 FRAME = "frame"  # its name in messages
 
 
+@named_arguments()
 def from_frame(
     frame: Any,
     *,

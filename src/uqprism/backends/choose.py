@@ -1,8 +1,9 @@
 """Choose the backend that computes measures.
 
-The reference is the readable code that the kernels are tested against. Kernels compute the same risks of Gaussian members in
-one pass: on processors with Numba, on NVIDIA devices with Triton. The reference computes the measures that a kernel does not
-cover, and the points that it declines.
+The reference is the readable code that the kernels are tested against. Kernels compute the same risks in one pass: on
+processors with Numba, for Gaussian members and for those of any family that states a `PointwiseForm`; on NVIDIA devices with
+Triton. Members known by draws take one sort of each point, with Numba or in their own array library. The reference computes the
+measures that a kernel does not cover, and the points that it declines.
 """
 
 from __future__ import annotations
@@ -15,14 +16,21 @@ from typing import Literal, Protocol
 import numpy as np
 
 from uqprism.arrays import Array, is_torch, is_transformed
+from uqprism.backends.draws import DrawsBackend, is_small, suits_kernel
 from uqprism.backends.reference import Computed, Reference, fits_one_part, put
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, MissingExtraError, install_command, warn
+from uqprism.families.base import Family
+from uqprism.families.draws import Draws
 from uqprism.families.gaussian import Gaussian
+from uqprism.families.histogram import Histogram
+from uqprism.families.quantiles import Quantiles
 from uqprism.measures import Measure
 
 BackendName = Literal["auto", "fused", "reference"]
-MOST_ON_DEVICE = 1000  # members: beyond, one thread has too many pairs, and the reference spreads them
+MOST_IN_PAIRS = 1000  # members on a device: beyond, integrals over nodes take less time than all pairs
+FEW = 200  # members of all points, of a family without closed forms, that the reference computes before a kernel is loaded
+FEW_BARS = 20  # the same of members given by bars or quantiles, of which each takes a grid of its own
 
 
 class Backend(Protocol):
@@ -58,49 +66,102 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
     With "auto" that is the reference where its time does not matter, where gradients are asked for on a processor, or where
     no kernel fits; "fused" insists on a kernel and says why there is none.
     """
+    if type(ensemble.members) is Draws:
+        return _for_draws(ensemble, name)
     if name == "reference":
         return Reference()
     obstacle = _obstacle(ensemble)
+    gaussian, bars = type(ensemble.members) is Gaussian, isinstance(ensemble.members, Histogram)
     # For few points the reference is quick enough, and a kernel would have to be loaded first.
-    if name == "auto" and (obstacle or fits_one_part(ensemble)):
+    few = fits_one_part(ensemble) if gaussian else ensemble.n_points * ensemble.n_members <= (FEW_BARS if bars else FEW)
+    if name == "auto" and (obstacle or few):
         return Reference()
     if obstacle:
-        raise ArgumentError(f"backend='fused' is for Gaussian members in NumPy or PyTorch arrays, {obstacle}; use 'auto'")
-    on_device = is_torch(ensemble.members.centre) and ensemble.members.centre.device.type != "cpu"
+        raise ArgumentError(f"backend='fused' is for families with a kernel, in NumPy or PyTorch arrays, {obstacle}; use 'auto'")
+    on_device = not bars and is_torch(ensemble.members.centre) and ensemble.members.centre.device.type != "cpu"
     package, extra = ("triton", "deep") if on_device else ("numba", "fast")
     if not _installed(package):
         if name == "fused":
             raise MissingExtraError(package, extra)
         _hint(package, extra)
         return Reference()
-    if on_device:
+    if bars:
+        return _kernel_for_bars()
+    pairs = gaussian and not (on_device and ensemble.n_members > MOST_IN_PAIRS)
+    return _kernels(on_device=on_device, pairs=pairs)
+
+
+def _kernels(*, on_device: bool, pairs: bool) -> Backend:
+    """The backend whose kernels use the closed forms between pairs of Gaussians, or the one for any family."""
+    if on_device and pairs:
         from uqprism.backends.triton.backend import TritonBackend
 
         return TritonBackend()
-    from uqprism.backends.numba.backend import NumbaBackend
+    if on_device:
+        from uqprism.backends.triton.pointwise import TritonPointwiseBackend
 
-    return NumbaBackend()
+        return TritonPointwiseBackend()
+    if pairs:
+        from uqprism.backends.numba.backend import NumbaBackend
+
+        return NumbaBackend()
+    from uqprism.backends.numba.pointwise import PointwiseBackend
+
+    return PointwiseBackend()
+
+
+def _for_draws(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
+    """One sort of each point everywhere: by a kernel for many draws on a processor, elsewhere in the arrays' own library."""
+    if name == "reference" or not suits_kernel(ensemble) or (name == "auto" and is_small(ensemble)):
+        return DrawsBackend()
+    if not _installed("numba"):
+        if name == "fused":
+            raise MissingExtraError("numba", "fast")
+        _hint("numba", "fast")
+        return DrawsBackend()
+    return DrawsBackend(fused=True)
+
+
+def _kernel_for_bars() -> Backend:
+    from uqprism.backends.numba.bars_backend import BarsBackend
+
+    return BarsBackend()
+
+
+def _obstacle_of_bars(ensemble: EnsemblePrediction) -> str | None:
+    """Why the kernel for bars and quantiles does not fit these, or None."""
+    if type(ensemble.members) not in (Histogram, Quantiles):  # a subclass may have another density
+        return f"and {type(ensemble.members).__name__} states no form to compile one from"
+    arrays = [x for x in (*ensemble.members.arrays(), ensemble.weights) if x is not None]
+    if all(isinstance(x, np.ndarray) for x in arrays):
+        return None
+    if not all(is_torch(x) for x in arrays):
+        return "these are JAX's"
+    if any(is_transformed(x) or x.requires_grad or x.device.type != "cpu" for x in arrays):
+        return "and these need gradients or are on a device"
+    kinds = {str(x.dtype) for x in arrays} - {"torch.float32", "torch.float64"}
+    return f"these are {', '.join(sorted(kinds))}" if kinds else None
 
 
 def _obstacle(ensemble: EnsemblePrediction) -> str | None:
     """Why no kernel fits this ensemble, or None."""
     members, weights = ensemble.members, ensemble.weights
-    if type(members) is not Gaussian:  # a subclass may have closed forms of its own
-        return f"these are {members.name}"
-    if isinstance(members.mean, np.ndarray):
+    if isinstance(members, Histogram):
+        return _obstacle_of_bars(ensemble)
+    if "form" not in vars(type(members)) or members.form is None:  # a subclass may have another density
+        return f"and {type(members).__name__} states no form to compile one from"
+    if isinstance(members.centre, np.ndarray):
         return None
-    if not is_torch(members.mean):
+    if not is_torch(members.centre):
         return "these are JAX's"
     return _torch_obstacle(members, weights)
 
 
-def _torch_obstacle(members: Gaussian, weights: Array) -> str | None:
-    mean, device = members.mean, members.mean.device.type
-    if str(mean.dtype) not in ("torch.float32", "torch.float64") or device not in ("cpu", "cuda"):
-        return f"these are {mean.dtype} on {mean.device}"
-    if device == "cuda" and mean.shape[0] > MOST_ON_DEVICE:
-        return f"a device takes {MOST_ON_DEVICE} members and these are {mean.shape[0]}"
-    parameters = [x for x in (mean, members.scale, members.given_variance) if x is not None]
+def _torch_obstacle(members: Family, weights: Array) -> str | None:
+    centre, device = members.centre, members.centre.device.type
+    if str(centre.dtype) not in ("torch.float32", "torch.float64") or device not in ("cpu", "cuda"):
+        return f"these are {centre.dtype} on {centre.device}"
+    parameters = [x for x in (getattr(members, name) for name in members.parameters) if x is not None]
     if any(is_transformed(x) for x in (*parameters, weights)):
         return "and these are inside a transformation of PyTorch"
     # On a device the kernel gives the values and the reference the gradients; gradients of weights only the reference has.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -152,6 +152,11 @@ class Program:
             terms=frozenset(term for term, _ in entries),
             tolerances=tuple(max((_tolerance(term, many) for term, _ in part), default=0.0) for part in parts),
         )
+
+    @cached_property
+    def used(self) -> list[int]:
+        """The positions of the terms needed, in order."""
+        return sorted(TERMS.index(term) for term in self.terms)
 
     def exactness(self, worked: object, given: object) -> list[Exactness]:
         """How exact each measure is, computed in one precision from input in another."""

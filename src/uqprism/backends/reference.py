@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,13 @@ import numpy as np
 from uqprism.arrays import Array, is_torch, is_traced, is_wrapped, namespace, plain
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
+from uqprism.families.mixture import PAIRS
 from uqprism.families.panels import NARROW
 from uqprism.families.quadrature import Exactness, recording
 from uqprism.measures import Measure
-from uqprism.measures.risks import Risks
+from uqprism.measures.risks import Integrals, Risks
+
+Integrate = Callable[[CentredEnsemble], Integrals]
 
 ELEMENTS = 2**21  # of the largest temporary in one part
 ON_DEVICE = 16  # times as many: small parts leave an accelerator idle
@@ -59,15 +62,21 @@ class Reference:
         return Computed(table, done[-1].exactness)  # the same in all parts: it does not depend on the data
 
 
-def compute_part(part: EnsemblePrediction, measures: Sequence[Measure]) -> Computed:
-    """The measures of points that are few enough to be taken at once."""
+def compute_part(
+    part: EnsemblePrediction, measures: Sequence[Measure], integrate: Integrate | None = None, dtype: Any = None
+) -> Computed:
+    """The measures of points that are few enough to be taken at once, by default in the precision of the ensemble.
+
+    `integrate` takes integrals in one pass.
+    """
     centred = CentredEnsemble(part.members, part.member_weights())
+    integrals = None if integrate is None else integrate(centred)
     known: dict[str, Risks] = {}
     values, exactness = {}, {}
-    dtype = part.members.centre.dtype
+    dtype = dtype or part.members.centre.dtype
     for measure in measures:
         if measure.rule not in known:
-            known[measure.rule] = Risks(centred, measure.resolved())
+            known[measure.rule] = Risks(centred, measure.resolved(), integrals)
         roles = [role for role in (measure.prediction, measure.truth) if role is not None]
         with recording() as tolerances:
             value = known[measure.rule].get(measure.risk, *roles)
@@ -122,8 +131,11 @@ def fits_one_part(flat: EnsemblePrediction) -> bool:
 def _points_per_part(flat: EnsemblePrediction) -> int:
     centre = flat.members.centre
     elements = ELEMENTS * (ON_DEVICE if is_torch(centre) and centre.device.type != "cpu" else 1)
+    mixed = flat.members.components  # of which each member may have several
+    each = 1 if mixed is None else mixed.batch_shape[0]
+    pairs = each * each if each * each <= PAIRS else each
     # A point holds all pairs of members, or the members on a grid of some 256 nodes.
-    return max(1, elements // (flat.n_members * max(flat.n_members, 256)))
+    return max(1, elements // (flat.n_members * max(flat.n_members * pairs, 256 * each)))
 
 
 def index_like(order: Array, like: Array) -> Array:

@@ -9,12 +9,13 @@ bar for the weighted mean over the members, in centred coordinates:
     quadratic.bayes.members             minus the mean of the integrals of p_i^2
     quadratic.excess.mixture.members    integral of mean (p_i - p)^2
     quadratic.excess.matched.mixture    integral of (g - p)^2; pooled likewise
-    quadratic.overlap.matched.mixture   integral of g p; pooled likewise
+    quadratic.bayes.matched             minus the integral of g^2; pooled likewise
+    quadratic.overlap.matched           integral of g p; pooled likewise
     log.bayes.members                   minus the mean of the integrals of p_i log p_i
     log.excess.mixture.members          mean of the integrals of p_i log(p_i / p) - p_i + p
     log.excess.members.mixture          mean of the integrals of p log(p / p_i) - p + p_i
     log.excess.members.matched          mean of the integrals of g log(g / p_i) - g + p_i; pooled likewise
-    log.excess.matched.mixture          integral of p log(p / g) - p + g
+    log.excess.matched.mixture          integral of p log(p / g) - p + g; pooled likewise
     log.excess.mixture.matched          integral of g log(g / p) - g + p; pooled likewise
 
 The means over pairs of members are variances between members, so the work is members x nodes. Integrands of excesses are nowhere
@@ -22,6 +23,23 @@ negative, so nothing cancels.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uqprism.arrays import Array, namespace
+from uqprism.ensemble.approximations import NEAR, CentredEnsemble
+from uqprism.families.base import Family
+from uqprism.families.quadrature import gauss_legendre, record
+from uqprism.measures import Measure
+from uqprism.measures.risks import AT_BOUNDS, Primitive, recipe
+from uqprism.rules import CRPS, Log, Quadratic, Rule
+
+RULES: dict[type[Rule], str] = {CRPS: "crps", Log: "log", Quadratic: "quadratic"}
+SURROGATES = ("matched", "pooled")
 
 ROWS = (
     "crps.bayes.members",
@@ -32,14 +50,139 @@ ROWS = (
     "quadratic.excess.mixture.members",
     "quadratic.excess.matched.mixture",
     "quadratic.excess.pooled.mixture",
-    "quadratic.overlap.matched.mixture",
-    "quadratic.overlap.pooled.mixture",
+    "quadratic.bayes.matched",
+    "quadratic.bayes.pooled",
+    "quadratic.overlap.matched",
+    "quadratic.overlap.pooled",
     "log.bayes.members",
     "log.excess.mixture.members",
     "log.excess.members.mixture",
     "log.excess.members.matched",
     "log.excess.members.pooled",
     "log.excess.matched.mixture",
+    "log.excess.pooled.mixture",
     "log.excess.mixture.matched",
     "log.excess.mixture.pooled",
 )
+ROW = {name: index for index, name in enumerate(ROWS)}
+CANCELLING = tuple(ROW[name] for name in ROWS if name.endswith(("mixture.members", "members.mixture")))
+"""The rows that vanish with the members' disagreement."""
+
+
+def _sums() -> dict[tuple[str, Primitive], dict[str, float]]:
+    """For every risk that follows from rows, by rule, the rows and their factors; see docs/theory.md for why."""
+    found: dict[tuple[str, Primitive], dict[str, float]] = {}
+    for rule in ("crps", "quadratic"):
+        own, between = f"{rule}.bayes.members", f"{rule}.excess.mixture.members"
+        found[rule, ("bayes", "members")] = {own: 1.0}
+        found[rule, ("bayes", "mixture")] = {own: 1.0, between: 1.0}
+        found[rule, ("excess", "mixture", "members")] = found[rule, ("excess", "members", "mixture")] = {between: 1.0}
+        found[rule, ("excess", "members", "members")] = {between: 2.0}
+        found[rule, ("total", "members", "members")] = {own: 1.0, between: 2.0}
+        for name in SURROGATES:
+            to_mixture = f"{rule}.excess.{name}.mixture"
+            found[rule, ("excess", name, "mixture")] = found[rule, ("excess", "mixture", name)] = {to_mixture: 1.0}
+            found[rule, ("excess", name, "members")] = {to_mixture: 1.0, between: 1.0}
+            found[rule, ("excess", "members", name)] = found[rule, ("excess", name, "members")]
+    for name in SURROGATES:
+        # The squared density of a prediction is what it costs whatever happens.
+        overlap = {f"quadratic.overlap.{name}": -2.0}
+        found["quadratic", ("total", "members", name)] = {"quadratic.bayes.members": -1.0, **overlap}
+        found["quadratic", ("total", name, "members")] = {f"quadratic.bayes.{name}": -1.0, **overlap}
+    own, between, back = "log.bayes.members", "log.excess.mixture.members", "log.excess.members.mixture"
+    found["log", ("bayes", "members")] = {own: 1.0}
+    found["log", ("bayes", "mixture")] = {own: 1.0, between: 1.0}
+    found["log", ("excess", "mixture", "members")] = {between: 1.0}
+    found["log", ("excess", "members", "mixture")] = {back: 1.0}
+    found["log", ("excess", "members", "members")] = {between: 1.0, back: 1.0}
+    for name in SURROGATES:
+        found["log", ("excess", name, "mixture")] = {f"log.excess.{name}.mixture": 1.0}
+        found["log", ("excess", name, "members")] = {f"log.excess.{name}.mixture": 1.0, between: 1.0}
+        found["log", ("excess", "mixture", name)] = {f"log.excess.mixture.{name}": 1.0}
+        found["log", ("excess", "members", name)] = {f"log.excess.members.{name}": 1.0}
+    return found
+
+
+SUMS = _sums()
+
+
+def cumulative_rule(count: int) -> np.ndarray[Any, Any]:
+    """The matrix (nodes, nodes) that takes values at the nodes on (0, 1) to the integrals from 0 to each node."""
+    nodes, weights = gauss_legendre(count)
+    # Legendre polynomials are orthogonal on the nodes, so that their coefficients are sums; their integrals are known.
+    legendre = np.polynomial.legendre.legvander(2.0 * nodes - 1.0, count)
+    degrees = np.arange(count)
+    coefficients = legendre[:, :-1].T * weights * (2.0 * degrees[:, None] + 1.0)
+    integrals = np.empty((count, count))
+    integrals[:, 0] = 2.0 * nodes
+    integrals[:, 1:] = (legendre[:, 2:] - legendre[:, :-2]) / (2.0 * degrees[1:] + 1.0)
+    return 0.5 * integrals @ coefficients
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The rows that some measures need, by kind; `members` says whether log rows of single members are among them."""
+
+    crps: bool = False
+    quadratic: bool = False
+    log: bool = False
+    surrogates: bool = False
+    members: bool = True
+
+    def against_mixture(self) -> list[int]:
+        """The rows among them that vanish where a Gaussian mixture is its surrogate."""
+        pairs = [f"{rule}.excess.{name}.mixture" for rule in ("crps", "quadratic") if getattr(self, rule) for name in SURROGATES]
+        logs = ["log.excess.matched.mixture", "log.excess.mixture.matched", "log.excess.mixture.pooled"]
+        return [ROW[name] for name in pairs + logs * self.log]
+
+    @staticmethod
+    def by(measures: Iterable[Measure], members: type[Family]) -> Wanted:
+        """What these measures need, of members of this family."""
+        rows = set()
+        for measure in measures:
+            rule = measure.resolved()
+            name = RULES.get(type(rule))
+            if name is not None:
+                roles = [role for role in (measure.prediction, measure.truth) if role is not None]
+                for primitive in recipe(rule, members, measure.risk, *roles):
+                    rows |= set(SUMS.get((name, primitive), ()))
+        kinds = {row.split(".")[0] for row in rows}
+        needs_surrogates = any(name in row for row in rows for name in SURROGATES)
+        return Wanted("crps" in kinds, "quadratic" in kinds, "log" in kinds, needs_surrogates)
+
+
+class Rows:
+    """The integrals of one pass, and every risk that follows from them."""
+
+    def __init__(self, values: Array, members: Family) -> None:
+        self._values, self._tolerance, self._bounds = values, members.tolerance, members.has_bounds
+
+    def risk(self, rule: Rule, primitive: Primitive) -> Array | None:
+        """The risk in centred units, without the logarithm of the unit; None if it is no sum of rows."""
+        name = RULES.get(type(rule))
+        parts = None if name is None else SUMS.get((name, primitive))
+        if parts is None:
+            return None
+        record(self._tolerance)
+        if self._bounds and name == "log" and primitive[0] == "excess" and {"members", "mixture"}.issuperset(primitive[1:]):
+            record(AT_BOUNDS)
+        return sum((factor * self._values[ROW[row]] for row, factor in parts.items()), start=0.0)
+
+
+def near_agreement(centred: CentredEnsemble, rows: Array, one_pass: Callable[[CentredEnsemble, Array], Array]) -> Array:
+    """The rows with those that vanish with the disagreement mended where members nearly agree, see `CentredEnsemble.along_ray`.
+
+    Args:
+        centred: the ensemble.
+        rows: its rows (rows, points), which are changed.
+        one_pass: from an ensemble of some points, and their positions, to its rows.
+    """
+    gap = centred.members.differences(spikes=True)
+    xp, vanishing = namespace(gap), list(CANCELLING)
+    rows[vanishing] = xp.where(gap > 0.0, rows[vanishing], xp.zeros_like(gap))
+    at = xp.nonzero((gap > 0.0) & (gap < NEAR))[0]
+    if len(at):
+        mended = centred.at(at).along_ray(lambda other: one_pass(other, at)[vanishing], rows[vanishing][:, at])
+        for row, values in zip(vanishing, mended, strict=True):
+            rows[row, at] = values
+    return rows

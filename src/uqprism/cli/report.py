@@ -91,7 +91,7 @@ def report(
     _check(output)
     if error_column and (target or prediction):
         raise ArgumentError("give --error-column, or --target (with --prediction), not both")
-    # Here, because they import pyarrow and matplotlib, which other commands do without.
+    # Here, because they import pyarrow, which other commands do without.
     from uqprism.ensemble.columns import Columns
     from uqprism.files.points import Points
     from uqprism.report.page import write_page

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from uqprism.arrays import Array, constant, expand, is_traced, namespace, working
+from uqprism.arrays import Array, expand, is_traced, namespace, working
 from uqprism.errors import InvalidValueError
-from uqprism.families.base import POWERS, Family
+from uqprism.families.base import Family
 from uqprism.families.centring import Centring, standardise
 from uqprism.families.draws import Draws
 from uqprism.families.gaussian import Gaussian, Surrogate
@@ -84,31 +84,37 @@ class CentredEnsemble:
     @cached_property
     def variance_of_means(self) -> Array:
         """V, the variance that the members' disagreement adds to the mixture's, (*points)."""
-        # The members were centred at their `centre`, which need not be the mean in every family.
-        offset = self.members.mean - self.average(self.members.mean)
-        direct = self.average(offset * offset)
+        direct = self._direct_variance_of_means()
         if self.means_are_exact:
             return direct
-        return self.along_ray(lambda other: other.variance_of_means, direct, spikes=False)
+        # Distances of surrogates are of second order in it, and closed forms keep two digits more than integrals.
+        return self.along_ray(CentredEnsemble._direct_variance_of_means, direct, spikes=False, within=10.0 * NEAR)
+
+    def _direct_variance_of_means(self) -> Array:
+        # The members were centred at their `centre`, which need not be the mean in every family.
+        offset = self.members.mean - self.average(self.members.mean)
+        return self.average(offset * offset)
 
     @property
     def means_are_exact(self) -> bool:
         """True if the mean is a parameter, so that differences of means keep their digits."""
         return isinstance(self.members, Gaussian | Draws | Laplace | Logistic | StudentT)
 
-    def along_ray(self, risk: Callable[[CentredEnsemble], Array], direct: Array, *, spikes: bool = True) -> Array:
+    def along_ray(
+        self, risk: Callable[[CentredEnsemble], Array], direct: Array, *, spikes: bool = True, within: float = NEAR
+    ) -> Array:
         """A risk of second order in the disagreement; where members nearly agree, from ensembles that agree less.
 
         There a difference of nearly equal distributions keeps none of its digits. Along the ray on which all differences of
         parameters grow together, the risk over the square of the factor is smooth: its value at the ensemble follows from four
         ensembles on that ray that disagree enough.
         """
-        gap = self.disagreement(spikes=spikes)
+        gap = self.members.differences(spikes=spikes)
         xp = namespace(gap)
-        near = (gap > 0.0) & (gap < NEAR)
+        near = (gap > 0.0) & (gap < within)
         if not is_traced(gap) and not bool(xp.any(near)):
             return direct
-        gap = xp.where(near, gap, xp.full_like(gap, NEAR))
+        gap = xp.where(near, gap, xp.full_like(gap, within))
         values = []
         for times in STRETCHES:
             factor = xp.where(near, times * STRETCH / gap, xp.ones_like(gap))
@@ -148,7 +154,7 @@ class CentredEnsemble:
             draws, weights = self.members.draws, self.members.weights * self.weights
             shape = (-1, *draws.shape[2:])
             return Draws(xp.reshape(draws, shape), xp.reshape(weights, shape), check=False)
-        return Mixture._of(self.members, self.weights)
+        return Mixture._of(self.members, self.weights).flattened()
 
     @cached_property
     def shared_grid(self) -> SharedGrid:
@@ -159,6 +165,10 @@ class CentredEnsemble:
             known.append(self.matched)
         if _usable(self.mean_variance):
             known.append(self.pooled)
+        if isinstance(self.members, Mixture):
+            # The log density of each member bends where its own leading component changes.
+            depth, count = len(self.members.batch_shape), self.weights.shape[0]
+            known += [self.members.map(lambda x, i=i: x[(slice(None),) * (x.ndim - depth) + (i,)]) for i in range(count)]  # type: ignore[misc]
         return SharedGrid(*known)
 
     @property
@@ -168,7 +178,7 @@ class CentredEnsemble:
     @cached_property
     def matched(self) -> Surrogate:
         """One Gaussian with the mixture's mean and variance."""
-        _require(self._total_variance, "matched")
+        require_variance(self._total_variance, "matched")
         spread = self.variance_of_means
         zero = namespace(spread).zeros_like(spread)
         # The mean is zero by the centring. The deviation is the variance of the means itself, not a difference of variances.
@@ -177,35 +187,31 @@ class CentredEnsemble:
     @cached_property
     def pooled(self) -> Surrogate:
         """One Gaussian with the mixture's mean and the mean of the members' variances."""
-        _require(self.mean_variance, "pooled")
+        require_variance(self.mean_variance, "pooled")
         zero = namespace(self.mean_variance).zeros_like(self.mean_variance)
         return Surrogate(mean=zero, variance=self.mean_variance, deviation=zero, missing=self.variance_of_means)
-
-    def disagreement(self, *, spikes: bool) -> Array:
-        """The largest difference between a parameter of a member and the first's, in the narrowest member's scale, (*points).
-
-        With `spikes`, in the narrowest width among the members' landmarks.
-        """
-        members = self.members
-        xp = namespace(self.weights)
-        spread = constant(members.spread)
-        if spikes and not members.reads_quantiles:
-            spread = xp.minimum(spread, xp.min(constant(members.landmarks().width), axis=0))
-        spread = xp.min(spread, axis=0)
-        found = xp.zeros_like(spread)
-        for name, kind in members.parameters.items():
-            x = getattr(members, name)
-            if x is not None:
-                x = constant(x)
-                unit = spread ** POWERS[kind] if POWERS[kind] else x[0]
-                found = xp.maximum(found, xp.max(xp.abs(x - x[0]), axis=0) / unit)
-        return found
 
     def stretched(self, factor: Array) -> CentredEnsemble:
         """The ensemble with the members' differences from the first multiplied by a factor (*points)."""
         other = object.__new__(CentredEnsemble)
         other.weights, other.centring, other._candidates = self.weights, self.centring, {}
-        other.members = self.members.map(lambda x: x[0] + factor * (x - x[0]))
+        depth = len(self.members.batch_shape)
+
+        def stretch(x: Array) -> Array:
+            first = x[(slice(None),) * (x.ndim - depth) + (slice(0, 1),)]
+            same = x == first  # also where both are infinite
+            zero = namespace(x).zeros_like(x)
+            step = namespace(x).where(same, zero, x) - namespace(x).where(same, zero, first + zero)
+            return first + factor * step
+
+        other.members = self.members.map(stretch)
+        return other
+
+    def at(self, points: Array) -> CentredEnsemble:
+        """The ensemble at some of its points, given by their positions along one axis."""
+        other = object.__new__(CentredEnsemble)
+        other.weights, other.centring, other._candidates = self.weights[:, points], self.centring, {}
+        other.members = self.members.map(lambda x: x[..., points])
         return other
 
     def candidates(self, name: str) -> Candidates:
@@ -222,7 +228,8 @@ def _usable(variance: Array) -> bool:
     return is_traced(variance) or bool(xp.all(xp.isfinite(variance) & (variance > 0.0)))
 
 
-def _require(variance: Array, name: str) -> None:
+def require_variance(variance: Array, name: str) -> None:
+    """Refuse an approximation of this name whose variance is no Gaussian's somewhere."""
     if not _usable(variance):
         raise InvalidValueError(
             f"{name} needs a positive, finite variance at every point, and some points have none (a Student t with two or fewer "

@@ -18,7 +18,7 @@ ColumnsLike = str | Sequence[str] | None
 
 PATTERN = "{parameter}_{{i}}"  # the default columns of a parameter, one per member
 LONGEST_NUMBER = 18  # digits of the number of a member
-IN_LISTS = {"draws", "histogram", "quantiles"}  # families of more than one number per parameter, member and point
+IN_LISTS = {"draws", "histogram", "mixture", "quantiles"}  # families of more than one number per parameter, member and point
 LIKELY = {  # usual names of members' columns
     "mean": ("mean", "mu", "pred", "prediction", "loc", "yhat"),
     "variance": ("variance", "var", "sigma2", "sigma_squared"),
@@ -28,7 +28,7 @@ LIKELY = {  # usual names of members' columns
 
 def no_columns(family: str) -> ArgumentError:
     """The error for members of a family that no columns hold."""
-    given = {"histogram": "bars"}.get(family, family)
+    given = {"histogram": "bars", "mixture": "mixtures"}.get(family, family)
     return ArgumentError(f"members given by {given} have no table form; use EnsemblePrediction.save and load")
 
 
@@ -79,7 +79,7 @@ def member_columns(
     """
     check_unique(names, where)
     # Gaussian members may have columns of any name, and draws have no table form.
-    known = {name: each.parameters for name, each in families.items() if name not in {"gaussian", *IN_LISTS}}
+    known = {name: each.arguments() for name, each in families.items() if name not in {"gaussian", *IN_LISTS}}
     if family is None:
         family = "gaussian" if columns != Columns() else _recognised(known, names, where)
     if family == "gaussian":

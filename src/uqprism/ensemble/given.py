@@ -14,6 +14,7 @@ INNER = {  # what has an axis of its own beside those of members and points, and
     "draws": ("draw", "sample"),
     "probabilities": ("bar", "bin", "bucket"),
     "values": ("level", "quantile"),
+    **dict.fromkeys(("mean", "variance", "scale", "shares"), ("component",)),
 }
 
 
@@ -41,6 +42,13 @@ def with_members_first(member_axis: int | str | None, **given: Array) -> dict[st
     shape = tuple(moved[required].shape)
     _check_orientation(required, shape, member_axis, depth=1)
     return {name: _with_all_axes(name, x, shape) for name, x in moved.items()}
+
+
+def are_unequal(draws: object) -> bool:
+    """True for a list of members with different numbers of draws."""
+    if not isinstance(draws, list | tuple) or not all(hasattr(member, "__len__") for member in draws):
+        return False
+    return len({len(member) for member in draws}) > 1
 
 
 def axis_number(member_axis: int | str | None) -> int | None:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uqprism.arrays import Array, coerce, is_traced, is_wrapped, namespace, to_numpy, working
+from uqprism.arrays import Array, coerce, constant, is_jax, is_traced, is_wrapped, namespace, to_numpy, working
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.ensemble.columns import IN_LISTS, column_name, no_columns
-from uqprism.ensemble.given import with_inner_second, with_members_first
+from uqprism.ensemble.constructors import Constructors
+from uqprism.ensemble.given import are_unequal, with_inner_second, with_members_first
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.families import Draws, Family, Gaussian, Histogram, Laplace, Logistic, Mixture, Quantiles, StudentT, families
-from uqprism.families.base import as_weights, check_weights, mixing_weights, prepare
+from uqprism.families.base import NARROWEST, as_weights, check_weights, mixing_weights, prepare
 from uqprism.families.histogram import Outer
 from uqprism.families.quantiles import Tails
 from uqprism.support.optional import require
@@ -42,10 +43,11 @@ HINTS = {  # what is tried on an ensemble, and the line to type
 }
 
 
-class EnsemblePrediction:
+class EnsemblePrediction(Constructors):
     """The predictions of several models for the same points, as distributions of one family.
 
-    Build it with `gaussian`, `natural`, `laplace`, `logistic`, `student_t`, `samples`, `histogram` or `quantiles`; the functions
+    Build it with `gaussian`, `natural`, `laplace`, `logistic`, `student_t`, `lognormal`, `gamma`, `gaussian_mixture`, `samples`,
+    `histogram` or `quantiles`, or of members of any family, `EnsemblePrediction(family(...))`; the functions
     `uqprism.from_frame`, `from_model`, `from_torch`, `from_draws` and `from_posterior` build it from tables and from other
     libraries' models and draws. Arrays are (members, *points), or have the members along `member_axis`; NumPy, PyTorch and JAX
     arrays are kept as they are, lists and tables become NumPy. Of an `xarray.DataArray` the dimensions decide, in any order: the
@@ -67,6 +69,8 @@ class EnsemblePrediction:
             raise ShapeError("a prediction needs a first axis of members, got a single number; axes are (members, *points)")
         if shape[0] == 0:
             raise ShapeError("a prediction needs at least one member, got an array with none; axes are (members, *points)")
+        if check:
+            _check_widths(members)
         self.members = members
         self.weights = None if weights is None else _member_weights(weights, members, check)
 
@@ -141,8 +145,14 @@ class EnsemblePrediction:
         """Members given by draws of the target, (members, draws, *points), or with other axes for members and draws.
 
         Each draw is a value that the target might take. For draws of a model's parameters, each of which gives a distribution,
-        use `uqprism.from_posterior`.
+        use `uqprism.from_posterior`. Members with different numbers of draws are a list of arrays (draws, *points).
         """
+        if are_unequal(draws):
+            if member_axis not in (None, 0) or draw_axis != 1:
+                raise ArgumentError(
+                    "members with different numbers of draws are a list of arrays (draws, *points); leave the axes out"
+                )
+            return cls(Draws.unequal(draws, check=check), weights, check=check)
         draws, _ = with_inner_second("draws", draws, member_axis, ("draw_axis", draw_axis))
         return cls(Draws(draws, check=check), weights, check=check)
 
@@ -368,8 +378,28 @@ def _storable(members: Family) -> Family:
     return members
 
 
+def _check_widths(members: Family) -> None:
+    """Refuse members so narrow beside the others that squares in a common unit are zero, which no value shows alone."""
+    centre, spread = constant(members.centre), constant(members.spread)
+    wide = not {"scale", "variance"} & set(members.parameters.values()) or str(spread.dtype).endswith(("float16", "float32"))
+    if wide or is_traced(centre) or is_traced(spread) or is_wrapped(spread) or 0 in spread.shape:
+        return
+    centre, spread = (to_numpy(x) if is_jax(x) else x for x in (centre, spread))
+    xp = namespace(centre, spread)
+    # In most ensembles the extremes of all points show that each is fine.
+    for axis in (None, 0):
+        size = (xp.max(centre, axis=axis) - xp.min(centre, axis=axis)) + xp.max(spread, axis=axis)
+        narrow = xp.min(spread, axis=axis) < NARROWEST * size
+        if not bool(xp.any(narrow)):
+            return
+    raise InvalidValueError(
+        f"{int(xp.sum(narrow))} points have a member whose scale is less than {NARROWEST:.0e} of the distance to another or of "
+        "another's scale: its square leaves the range of double precision; drop these points"
+    )
+
+
 def _member_weights(weights: Array, members: Family, check: bool) -> Array:
-    weights = as_weights(weights, members.centre)
+    weights = as_weights(weights, members.arrays()[0])
     if tuple(weights.shape) != (members.batch_shape[0],):
         count, shape = members.batch_shape[0], tuple(weights.shape)
         raise ShapeError(f"weights must have one entry for each of the {count} members, got shape {shape}; None means equal")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import ClassVar, Self
 
 import numpy as np
 
 from uqprism.arrays import Array, coerce, constant, expand, is_jax, is_traced, namespace, to_numpy, working
 from uqprism.errors import InvalidValueError, ShapeError, UnsupportedError
-from uqprism.families.elementwise import StandardForm
+from uqprism.families.elementwise import PointwiseForm
 from uqprism.families.panels import Landmarks, Places
 from uqprism.families.quadrature import TOLERANCE, SharedGrid, integrate
 from uqprism.families.stored import Stored
@@ -24,9 +24,13 @@ POWERS = {"location": 1, "scale": 1, "variance": 2, "shape": 0}
 """The power of the unit by which a parameter of each kind is multiplied when y becomes centre + unit * y; locations also move."""
 
 
+CHECKED = 2**22  # numbers that are checked at once
 LARGEST = 1e153
 BOUNDS = {"location": (-LARGEST, LARGEST), "scale": (1 / LARGEST, LARGEST), "variance": (LARGEST**-2, LARGEST**2)}
 """What parameters of each kind may be, so that squares of them and sums of those neither overflow nor lose digits."""
+
+NARROWEST = 2e-154
+"""The least scale of a member as a part of the distances between members and of their scales: its square keeps all digits."""
 
 
 class Family(Stored, ABC):
@@ -39,17 +43,19 @@ class Family(Stored, ABC):
     Attributes:
         parameters: the kind of each parameter, one of `POWERS`, which says how it moves when y becomes centre + unit * y.
         tolerance: the relative error that integrals over the density may have, larger only for densities with poles.
-        standard: what fused kernels are compiled from; None for a family that only the reference computes.
+        form: what fused kernels are compiled from; None for a family that only the reference computes.
         constants: names of attributes that are no arrays and stay as they are when parameters change.
         bends: whether the log density of a mixture may bend where its leading component changes, other than at landmarks.
+        given: the arguments from which it is made, with their kinds, where these are not the parameters themselves.
     """
 
     name: ClassVar[str]
     parameters: ClassVar[dict[str, str]]
     tolerance: ClassVar[float] = TOLERANCE
-    standard: ClassVar[StandardForm | None] = None
+    form: ClassVar[PointwiseForm | None] = None
     constants: ClassVar[tuple[str, ...]] = ()
     bends: ClassVar[bool] = True
+    given: ClassVar[dict[str, str] | None] = None
     components: Family | None = None  # only mixtures have some
     shared_grid: SharedGrid | None = None  # the ensemble whose grid resolves this distribution, if it came from one
 
@@ -117,6 +123,25 @@ class Family(Stored, ABC):
             setattr(clone, name, x)
         return clone
 
+    def differences(self, *, spikes: bool) -> Array:
+        """How far entries of the first axis of the batch are from its first entry: the largest over the parameters, (*batch[1:]).
+
+        One stands for a difference that changes the distribution altogether; with `spikes`, that changes its narrowest landmark.
+        """
+        spread = constant(self.spread)
+        xp = namespace(spread)
+        if spikes and not self.reads_quantiles:
+            spread = xp.minimum(spread, xp.min(constant(self.landmarks().width), axis=0))
+        spread = xp.min(spread, axis=0)
+        found = xp.zeros_like(spread)
+        for name, kind in self.parameters.items():
+            x = getattr(self, name)
+            if x is not None:
+                x = constant(x)
+                unit = spread ** POWERS[kind] if POWERS[kind] else x[0]
+                found = xp.maximum(found, xp.max(xp.abs(x - x[0]), axis=0) / unit)
+        return found
+
     @property
     def centre(self) -> Array:
         """A typical value, (*batch)."""
@@ -180,6 +205,47 @@ class Family(Stored, ABC):
         return any(tail is not None for tail in self.tails)
 
     @property
+    def spans_decades(self) -> bool:
+        """True if values of very different sizes count.
+
+        Panels far from all places may then triple in length, and probabilities are counted from the nearer end.
+        """
+        return self.has_power_law
+
+    @property
+    def lattice(self) -> tuple[Array, Array] | None:
+        """Where the first value lies and how far apart values are, (*batch), for counts; None for distributions with a density.
+
+        The density of counts is their probability divided by the distance, so that sums over values are integrals.
+        """
+        return None
+
+    @property
+    def atoms(self) -> list[tuple[Array, Array]] | None:
+        """Values that have a probability of their own beside a density, each with its logarithm, (*batch); None for none.
+
+        At such a value `log_density` is the logarithm of the probability over a length of one unit of y.
+        """
+        return None
+
+    @property
+    def has_probabilities(self) -> str:
+        """What has a probability rather than a density: "counts", "atoms" or nothing, ""."""
+        return "counts" if self.lattice is not None else "atoms" if self.atoms is not None else ""
+
+    def interpolated(self) -> Family:
+        """The same with density and distribution function of counts continued between them."""
+        return self
+
+    @property
+    def square_power(self) -> Array | None:
+        """The power of the distance to a bound with which the integral of the squared density grows there, (*batch).
+
+        Without such an integral it is not positive; None if the density is finite.
+        """
+        return None
+
+    @property
     def has_bounds(self) -> bool:
         """True if the density may be zero somewhere."""
         return type(self).support is not Family.support or self.reads_quantiles
@@ -201,7 +267,7 @@ class Family(Stored, ABC):
 
     def places(self) -> Places:
         """Landmarks and bounds, for a distribution of shape (points,) in double precision, on NumPy or a device."""
-        return Places.of(self.landmarks(), self.support, heavy=self.has_power_law)
+        return Places.of(self.landmarks(), self.support, heavy=self.spans_decades)
 
     def beyond(self, low: Array, high: Array, about: Array = None) -> Array:
         """What power laws hold outside low and high: the mean distance to them, or with `about` the mean of (Y - about)**2.
@@ -242,7 +308,14 @@ class Family(Stored, ABC):
 
     def expectation(self, function: Callable[[Array], Array], *others: Family) -> Array:
         """The mean of function(Y), by quadrature; `others` are distributions whose features the function shares."""
-        return integrate(lambda y: function(y) * self.density(y), self, *others)
+        between = self.interpolated()
+        value = integrate(lambda y: function(y) * between.density(y), self, *others)
+        for place, log_probability in self.atoms or []:
+            xp = namespace(place)
+            there = log_probability > -math.inf  # a bound that is infinite has none
+            at = xp.where(there, function(xp.where(there, place, self.centre)), xp.zeros_like(place))
+            value = value + xp.exp(log_probability) * at
+        return value
 
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`, by bisection unless the family overrides it.
@@ -362,6 +435,8 @@ def check_values(name: str, x: Array, kind: str) -> None:
     if is_traced(x):
         return
     x = to_numpy(x) if is_jax(x) else x  # within `jit` even a comparison of known values would be traced
+    if all(_are_good(part, kind) for part in _blocks(x)):
+        return
     xp = namespace(x)
     sign = {"location": xp.ones_like(x, dtype=xp.bool), "negative": x < 0}.get(kind, x > 0)
     bad = ~(xp.isfinite(x) & sign)
@@ -386,6 +461,27 @@ def check_values(name: str, x: Array, kind: str) -> None:
             f"{name} must lie between {low:g} and {high:g}, got {value:g} in entry {at}: squares of such numbers leave the range "
             "of double precision; give the target in another unit, or drop these entries"
         )
+
+
+def _blocks(x: Array) -> Iterator[Array]:
+    """Rows of a large array, few enough that what is computed of them takes little memory."""
+    step = max(1, CHECKED // max(1, int(np.prod(x.shape[1:], dtype=np.int64))))
+    if not x.ndim or step >= x.shape[0]:
+        yield x
+        return
+    for start in range(0, x.shape[0], step):
+        yield x[start : start + step]
+
+
+def _are_good(x: Array, kind: str) -> bool:
+    """Whether `check_values` has nothing to say of these."""
+    xp = namespace(x)
+    good = xp.isfinite(x)
+    if kind != "location":
+        good = good & ((x < 0) if kind == "negative" else (x > 0))
+    if kind in BOUNDS and not str(x.dtype).endswith(("float16", "float32")):
+        good = good & (x >= BOUNDS[kind][0]) & (x <= BOUNDS[kind][1])
+    return bool(xp.all(good))
 
 
 def bisect(distribution: Family, level: Array, low: Array, high: Array) -> Array:
@@ -430,7 +526,7 @@ def mixing_weights(like: Array, weights: Array, check: bool = True) -> Array:
     xp = namespace(like)
     count = like.shape[0]
     if weights is None:
-        return xp.full_like(like, 1.0 / count)
+        return xp.broadcast_to(xp.full_like(like[:1], 1.0 / count), like.shape)  # one number for all takes no memory
     weights = as_weights(weights, like)
     if tuple(weights.shape) not in ((count,), tuple(like.shape)):
         shape = tuple(weights.shape)

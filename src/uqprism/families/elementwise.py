@@ -1,7 +1,7 @@
-"""Functions of one number that mean the same to every backend, so that a family states its density once.
+"""Functions of numbers that mean the same to every backend, so that a family states its density once.
 
-The functions of a `StandardForm` are written with arithmetic and the names of this module. Here these names work on arrays of any
-library. Backends that compile kernels compile the same functions with their own functions under these names, see `rebound`.
+A `PointwiseForm` is written with arithmetic and the names of this module. Here these names work on arrays of any library.
+Backends that compile kernels compile the same function with their own functions under these names, see `rebound`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from uqprism.arrays import Array, namespace, normal_cdf
+from uqprism.arrays import Array, namespace
+
+if TYPE_CHECKING:
+    from uqprism.families.base import Family
 
 
 def absolute(x: Array) -> Array:
@@ -20,8 +23,13 @@ def absolute(x: Array) -> Array:
 
 
 def exp(x: Array) -> Array:
-    """The exponential of a number that is not positive."""
+    """The exponential."""
     return namespace(x).exp(x)
+
+
+def log(x: Array) -> Array:
+    """The natural logarithm of a positive number."""
+    return namespace(x).log(x)
 
 
 def log1p(x: Array) -> Array:
@@ -29,29 +37,29 @@ def log1p(x: Array) -> Array:
     return namespace(x).log1p(x)
 
 
-def normal_tail(x: Array) -> Array:
-    """The probability that a standard normal variable exceeds a number that is not negative."""
-    return normal_cdf(-x)
+def where(condition: Array, x: Array, y: Array) -> Array:
+    """x where the condition holds, else y; both are computed."""
+    return namespace(condition).where(condition, x, y)
 
 
-NAMES = ("absolute", "exp", "log1p", "normal_tail")
+NAMES = ("absolute", "exp", "log", "log1p", "where")
 
 
 @dataclass(frozen=True)
-class StandardForm:
-    """A symmetric family of a location, a scale and up to two shapes, as kernels need it: for location zero and scale one.
+class PointwiseForm:
+    """What fused kernels are compiled from: a log density of one value and a few numbers.
 
     Attributes:
-        log_density: (z, *shapes), elementwise: the log density less its value at zero; nowhere positive.
-        height: (*shapes), ordinary array code: the log density at zero.
-        tail: (z,), elementwise: the probability above z >= 0; None if it is dearer than integrating the density.
-        shapes: the names of the parameters that are shapes.
+        numbers: from a family to arrays (*batch) each: what depends on the parameters alone, in ordinary array code.
+        log_density: (y, *numbers), for one value of each: arithmetic and the names of this module.
     """
 
+    numbers: Callable[[Any], tuple[Array, ...]]
     log_density: Callable[..., Any]
-    height: Callable[..., Any]
-    tail: Callable[..., Any] | None = None
-    shapes: tuple[str, ...] = ()
+
+    def at(self, family: Family, y: Array) -> Array:
+        """The log density of a family at y, which broadcasts against the batch."""
+        return self.log_density(y, *self.numbers(family))
 
 
 def rebound(function: Callable[..., Any], names: Mapping[str, Any]) -> FunctionType:

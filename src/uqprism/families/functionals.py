@@ -11,9 +11,10 @@ import math
 from collections.abc import Callable
 from typing import TypeVar
 
-from uqprism.arrays import Array, exp_minus_linear, gamma_tail, namespace
+from uqprism.arrays import Array, constant, exp_minus_linear, gamma_tail, is_traced, namespace
+from uqprism.errors import UnsupportedError
 from uqprism.families.base import Family
-from uqprism.families.quadrature import Grid, grid_over, record, tolerance_of
+from uqprism.families.quadrature import Grid, gauss_legendre, grid_over, integrate, record, tolerance_of
 
 F = TypeVar("F", bound=Callable[..., Array])
 
@@ -21,15 +22,18 @@ F = TypeVar("F", bound=Callable[..., Array])
 class Functional:
     """A number computed from one or two distributions; the most specific closed form wins over quadrature."""
 
-    def __init__(self, fallback: Callable[..., Array], *, symmetric: bool = False) -> None:
+    def __init__(self, fallback: Callable[..., Array], *, symmetric: bool = False, of_densities: bool = False) -> None:
         self.__name__, self.__doc__ = fallback.__name__, fallback.__doc__
         self.fallback = fallback
-        self.symmetric = symmetric
+        self.symmetric, self.of_densities = symmetric, of_densities
         self._closed: dict[tuple[type, ...], Callable[..., Array]] = {}
 
     def __call__(self, *arguments: object) -> Array:
         """The closed form if one is known, otherwise the quadrature."""
-        form = self._find(*(type(a) for a in arguments if isinstance(a, Family)))
+        found = [a for a in arguments if isinstance(a, Family)]
+        if self.of_densities:
+            self._check(found)
+        form = self._find(*map(type, found))
         if form is not None:
             return form(*arguments)
         if self.symmetric and len(arguments) == 2:
@@ -37,6 +41,14 @@ class Functional:
             if form is not None:
                 return form(*reversed(arguments))
         return self.fallback(*arguments)
+
+    def _check(self, found: list[Family]) -> None:
+        """Refuse to compare probabilities with densities, and to square probabilities and densities for one sum."""
+        kinds = {a.has_probabilities for a in found}
+        if len(kinds) > 1:
+            raise UnsupportedError(NO_COMMON_SCALE.format(kind="counts" if "counts" in kinds else "censored values"))
+        if "atoms" in kinds and self.symmetric:
+            raise UnsupportedError(NO_SQUARE)
 
     def is_closed(self, *families: type) -> bool:
         """True if a closed form is known for these families, in this or, where it does not matter, the other order."""
@@ -49,6 +61,16 @@ class Functional:
         first, second = families
         keys = ((a, b) for a in first.__mro__ for b in second.__mro__)
         return next((self._closed[k] for k in keys if k in self._closed), None)
+
+
+NO_COMMON_SCALE = (
+    "log and quadratic cannot compare {kind}, which have probabilities, with distributions that have a density, such as matched "
+    "and pooled, which are Gaussians; use members and mixture, as in log.excess.mixture.members, or crps and squared_error"
+)
+NO_SQUARE = (
+    "quadratic is not for censored members: squares of their densities and of the probabilities at their bounds have different "
+    "units and cannot be added; use log, crps or squared_error"
+)
 
 
 def closed_form(functional: Functional, *families: type) -> Callable[[F], F]:
@@ -91,17 +113,57 @@ def _overlap(p: Family, q: Family) -> Array:
 
 def _cramer_distance(p: Family, q: Family) -> Array:
     """The integral of the squared difference of the distribution functions."""
+    if (p.lattice is None) != (q.lattice is None):
+        return _distance_of_counts(p, q) if q.lattice is None else _distance_of_counts(q, p)
     grid = _grid(p, q)
     difference = grid.evaluate(p, "cdf") - grid.evaluate(q, "cdf")
     return grid.integrate(difference * difference)
 
 
+def _distance_of_counts(counts: Family, smooth: Family) -> Array:
+    """The Cramer distance between a step function and a smooth one: an integral over each step, and one below all."""
+    first, step = counts.lattice or (0.0, 1.0)
+    record(tolerance_of(counts, smooth))
+    grid = grid_over(counts, smooth)
+    xp = namespace(grid.nodes)
+    height, total = grid.evaluate(counts, "cdf"), 0.0 * grid.nodes[0]
+    for node, weight in zip(*gauss_legendre(12), strict=True):
+        rest = height - smooth.cdf(grid.nodes + float(node) * step)
+        total = total + float(weight) * grid.integrate(rest * rest)
+    low = xp.minimum(constant(smooth.bracket()[0]), constant(first)) + 0.0 * constant(total)
+    total = total + integrate(lambda y: smooth.cdf(y) ** 2, smooth, between=(low, constant(first) + 0.0 * low))
+    total = total + (first - constant(first)) * constant(smooth.cdf(first) ** 2)  # the gradient of the upper bound
+    # What is narrower than a step is not resolved; the distance is then no small difference of gaps.
+    narrow = constant(smooth.spread) < 2.0 * step
+    if is_traced(narrow) or bool(xp.any(narrow)):
+        gaps = absolute_gap(counts, smooth) - 0.5 * (absolute_gap(counts, counts) + absolute_gap(smooth, smooth))
+        total = xp.where(narrow, gaps, total)
+    return total
+
+
 def _density_distance(p: Family, q: Family) -> Array:
-    """The integral of the squared difference of the densities."""
+    """The integral of the squared difference of the densities; infinite where one has no integrable square."""
     grid = _grid(p, q)
     xp = namespace(grid.nodes)
     difference = xp.exp(grid.evaluate(p, "log_density")) - xp.exp(grid.evaluate(q, "log_density"))
-    return grid.integrate(difference * difference)
+    distance = grid.integrate(difference * difference)
+    for power in (p.square_power, q.square_power):
+        if power is not None:
+            distance = _next_to_poles(p, q, power, distance)
+    return distance
+
+
+SLOW = 0.06  # the power of `Family.square_power` below which doubles end before the integral does
+
+
+def _next_to_poles(p: Family, q: Family, power: Array, distance: Array) -> Array:
+    """The density distance where it is infinite, or part of it lies closer to a bound than any double."""
+    xp = namespace(power, distance)
+    slow = power + 0.0 * distance < SLOW
+    if is_traced(slow) or bool(xp.any(slow)):
+        direct = overlap(p, p) + overlap(q, q) - 2.0 * overlap(p, q)
+        distance = xp.where(slow & (distance > 0.0), xp.where(power > 0.0, direct, xp.full_like(distance, math.inf)), distance)
+    return distance
 
 
 def _cross_entropy(truth: Family, prediction: Family) -> Array:
@@ -113,7 +175,12 @@ def _cross_entropy(truth: Family, prediction: Family) -> Array:
     if grid.bounded:
         log_q = xp.where(density > 0.0, log_q, xp.zeros_like(log_q))
     # Cancels against an entropy near agreement; divergences therefore use `relative_entropy`.
-    return -grid.integrate(density * log_q)
+    value = -grid.integrate(density * log_q)
+    for place, log_probability, _ in _common_atoms(truth, prediction):
+        there = log_probability > -math.inf
+        score = prediction.log_density(xp.where(there, place, prediction.centre))
+        value = value - xp.where(there, xp.exp(log_probability) * score, xp.zeros_like(value))
+    return value
 
 
 def _relative_entropy(truth: Family, prediction: Family) -> Array:
@@ -128,7 +195,23 @@ def _relative_entropy(truth: Family, prediction: Family) -> Array:
     density = relative_entropy_density(log_p, log_q)
     if excluded is not None:
         density = xp.where(excluded, xp.full_like(density, math.inf), density)
-    return grid.integrate(density) + prediction.cost_beyond(truth, grid.low, grid.high)
+    value = grid.integrate(density) + prediction.cost_beyond(truth, grid.low, grid.high)
+    for _, log_probability, other in _common_atoms(truth, prediction):
+        value = value + relative_entropy_density(*(namespace(x).clip(x, LOG_ZERO, None) for x in (log_probability, other)))
+    return value
+
+
+def _common_atoms(truth: Family, prediction: Family) -> list[tuple[Array, Array, Array]]:
+    """Values that have a probability of their own, with the logarithms of those of both."""
+    found = []
+    for (place, log_p), (other, log_q) in zip(truth.atoms or [], prediction.atoms or [], strict=True):
+        differ = place != other
+        if not is_traced(differ) and bool(namespace(differ).any(differ)):
+            raise UnsupportedError(
+                "log compares censored members with the same bounds only; give all members one low and one high"
+            )
+        found.append((place, log_p, log_q))
+    return found
 
 
 LOG_ZERO = -1e200  # stands for minus infinity: differences of these are numbers
@@ -153,9 +236,9 @@ def _smooth(p: Family, variance: Array) -> Family:
 
 
 absolute_gap = Functional(_absolute_gap, symmetric=True)
-overlap = Functional(_overlap, symmetric=True)
+overlap = Functional(_overlap, symmetric=True, of_densities=True)
 cramer_distance = Functional(_cramer_distance, symmetric=True)
-density_distance = Functional(_density_distance, symmetric=True)
-cross_entropy = Functional(_cross_entropy)
-relative_entropy = Functional(_relative_entropy)
+density_distance = Functional(_density_distance, symmetric=True, of_densities=True)
+cross_entropy = Functional(_cross_entropy, of_densities=True)
+relative_entropy = Functional(_relative_entropy, of_densities=True)
 smooth = Functional(_smooth)

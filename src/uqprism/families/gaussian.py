@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 from uqprism.arrays import LOG_2PI, SQRT_2, SQRT_PI, Array, erf, log_gap, namespace, normal_cdf, normal_quantile
 from uqprism.errors import ArgumentError, ShapeError
 from uqprism.families.base import Family, families, prepare
-from uqprism.families.elementwise import StandardForm, normal_tail
+from uqprism.families.elementwise import PointwiseForm
 from uqprism.families.functionals import (
     absolute_gap,
     closed_form,
@@ -31,12 +31,13 @@ from uqprism.families.stored import require
 from uqprism.synonyms import named_arguments
 
 
-def _log_shape(z: Array) -> Array:
-    return -0.5 * z * z
+def _numbers(d: Gaussian) -> tuple[Array, ...]:
+    return d.mean, 1.0 / d.scale, -0.5 * LOG_2PI - namespace(d.scale).log(d.scale)
 
 
-def _height() -> float:
-    return -0.5 * LOG_2PI
+def _log_density(y: Array, mean: Array, inverse: Array, height: Array) -> Array:
+    z = (y - mean) * inverse
+    return height - 0.5 * z * z
 
 
 @families.register("gaussian")
@@ -50,7 +51,7 @@ class Gaussian(Family):
         "given_variance": "variance",
         "deviation": "variance",
     }
-    standard = StandardForm(_log_shape, _height, normal_tail)
+    form = PointwiseForm(_numbers, _log_density)
     mean: Array = None  # a plain attribute in place of the property
     scale: Array
     given_variance: Array | None

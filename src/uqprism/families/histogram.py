@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from uqprism.arrays import Array, coerce, expand, is_torch, is_traced, namespace, to_numpy
-from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError
 from uqprism.families.base import Family, check_values, families
 from uqprism.families.panels import Landmarks
 from uqprism.families.searching import search, take_along
@@ -37,6 +37,7 @@ class Histogram(Family):
     """
 
     name = "histogram"
+    _edge_words: ClassVar[str] = "edges"
     parameters: ClassVar[dict[str, str]] = {"edges": "location", "probabilities": "shape"}
     constants: ClassVar[tuple[str, ...]] = ("outer",)
     bends: ClassVar[bool] = False
@@ -119,9 +120,8 @@ class Histogram(Family):
     @cached_property
     def scales(self) -> tuple[Array, Array]:
         """The scales of the two tails, (*batch); zero without tails."""
-        if self.outer is None:
-            return 0.0 * self.widths[0], 0.0 * self.widths[0]
-        return self.widths[0] / self.outer[0].half, self.widths[-1] / self.outer[1].half
+        low, high = self.edges[1] - self.edges[0], self.edges[-1] - self.edges[-2]
+        return (0.0 * low, 0.0 * high) if self.outer is None else (low / self.outer[0].half, high / self.outer[1].half)
 
     @cached_property
     def below(self) -> Array:
@@ -192,6 +192,33 @@ class Histogram(Family):
         """The mean over the bars of values (bars, *batch)."""
         return namespace(values).sum(self.mass * values, axis=0)
 
+    def require_density(self) -> None:
+        """Refuse bars without a width that have a probability: it lies at a single value.
+
+        Raises:
+            UnsupportedError: some distributions have no density.
+        """
+        count = self._without_density
+        if count:
+            total = int(np.prod(self.batch_shape, dtype=np.int64))
+            raise UnsupportedError(
+                f"{count:,} of {total:,} predictions have probability at a single value, where {self._edge_words} coincide, and "
+                "so no density, which this rule needs (as log and quadratic do); use rules that do without, as in "
+                "evaluate(ens, catalogue(['crps', 'squared_error']))"
+            )
+
+    @cached_property
+    def _without_density(self) -> int:
+        if is_traced(self.edges) or is_traced(self.probabilities):
+            return 0
+        xp = namespace(self.probabilities)
+        edges = narrow(self.edges)
+        widths = edges[1:] - edges[:-1]
+        inner = slice(None) if self.outer is None else slice(1, -1)
+        if not bool(xp.any(widths[inner] <= 0.0)):
+            return 0
+        return int(xp.count_nonzero(xp.any((self.widths[inner] <= 0.0) & (self.probabilities[inner] > 0.0), axis=0)))
+
     # At values of y ----------------------------------------------------------------------------------------------------
 
     def _at(self, y: Array) -> _Place:
@@ -199,6 +226,7 @@ class Histogram(Family):
 
     def log_density(self, y: Array) -> Array:
         """The log density at y; minus infinity in bars of probability zero and outside."""
+        self.require_density()
         return self._at(y).log_density()
 
     def cdf(self, y: Array) -> Array:

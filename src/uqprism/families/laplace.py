@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from uqprism.arrays import Array, exp_minus_linear, gamma_tail, laplace_tail, log_gap, namespace
 from uqprism.families.base import Family, families
-from uqprism.families.elementwise import StandardForm, absolute, exp
+from uqprism.families.elementwise import PointwiseForm, absolute
 from uqprism.families.functionals import (
     absolute_gap,
     closed_form,
@@ -29,16 +29,12 @@ from uqprism.families.quadrature import gauss_legendre
 from uqprism.synonyms import named_arguments
 
 
-def _log_shape(z: Array) -> Array:
-    return -absolute(z)
+def _numbers(d: Laplace) -> tuple[Array, ...]:
+    return d.location, 1.0 / d.scale, -namespace(d.scale).log(2.0 * d.scale)
 
 
-def _tail(z: Array) -> Array:
-    return 0.5 * exp(-z)
-
-
-def _height() -> float:
-    return -math.log(2.0)
+def _log_density(y: Array, location: Array, inverse: Array, height: Array) -> Array:
+    return height - absolute(y - location) * inverse
 
 
 @families.register("laplace")
@@ -47,7 +43,7 @@ class Laplace(Family):
 
     name = "laplace"
     parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale"}
-    standard = StandardForm(_log_shape, _height, _tail)
+    form = PointwiseForm(_numbers, _log_density)
     location: Array
     scale: Array
 
@@ -67,8 +63,7 @@ class Laplace(Family):
 
     def log_density(self, y: Array) -> Array:
         """The log density at y."""
-        xp = namespace(self.scale)
-        return -xp.abs(y - self.location) / self.scale - xp.log(2.0 * self.scale)
+        return self.form.at(self, y)
 
     def cdf(self, y: Array) -> Array:
         """The probability of values up to y."""

@@ -7,26 +7,19 @@ from typing import ClassVar
 
 from uqprism.arrays import Array, namespace
 from uqprism.families.base import Family, families
-from uqprism.families.elementwise import StandardForm, absolute, exp, log1p
+from uqprism.families.elementwise import PointwiseForm, absolute, exp, log1p
 from uqprism.families.panels import Landmarks
 from uqprism.synonyms import named_arguments
 
-LOG_2 = math.log(2.0)
+
+def _numbers(d: Logistic) -> tuple[Array, ...]:
+    return d.location, 1.0 / d.scale, -namespace(d.scale).log(d.scale)
 
 
-def _log_shape(z: Array) -> Array:
-    size = absolute(z)
-    # The density is even in z; with -|z| the exponential cannot overflow.
-    return 2.0 * LOG_2 - size - 2.0 * log1p(exp(-size))
-
-
-def _tail(z: Array) -> Array:
-    decay = exp(-z)
-    return decay / (1.0 + decay)
-
-
-def _height() -> float:
-    return -2.0 * LOG_2
+def _log_density(y: Array, location: Array, inverse: Array, height: Array) -> Array:
+    size = absolute(y - location) * inverse
+    # The density is even; with -|z| the exponential cannot overflow.
+    return height - size - 2.0 * log1p(exp(-size))
 
 
 @families.register("logistic")
@@ -35,7 +28,7 @@ class Logistic(Family):
 
     name = "logistic"
     parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale"}
-    standard = StandardForm(_log_shape, _height, _tail)
+    form = PointwiseForm(_numbers, _log_density)
     location: Array
     scale: Array
 
@@ -55,11 +48,7 @@ class Logistic(Family):
 
     def log_density(self, y: Array) -> Array:
         """The log density at y."""
-        z = (y - self.location) / self.scale
-        xp = namespace(z)
-        size = xp.abs(z)
-        # The density is even in z; with -|z| the exponential cannot overflow.
-        return -size - 2.0 * xp.log1p(xp.exp(-size)) - xp.log(self.scale)
+        return self.form.at(self, y)
 
     def cdf(self, y: Array) -> Array:
         """The probability of values up to y."""

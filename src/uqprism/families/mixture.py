@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import ClassVar, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
 
-from uqprism.arrays import Array, expand, log_sum_exp, namespace
-from uqprism.errors import ShapeError
-from uqprism.families.base import Family, bisect, mixing_weights
+from uqprism.arrays import Array, constant, expand, log_sum_exp, namespace
+from uqprism.errors import ArgumentError, ShapeError
+from uqprism.families.base import Family, bisect, families, mixing_weights
 from uqprism.families.functionals import absolute_gap, closed_form, overlap, smooth
 from uqprism.families.panels import Landmarks, Places
 
+WEIGHTS = "component_weights"  # in files
 
+
+@families.register("mixture")
 class Mixture(Family):
-    """A weighted mixture; the first axis of `components` runs over what is mixed, the rest is the batch."""
+    """A weighted mixture; the first axis of `components` runs over what is mixed, the rest is the batch.
+
+    As members of an ensemble, such as mixture density networks, components have a batch of (components, members, *points).
+
+    Args:
+        components: distributions of one family.
+        weights: one for each component, (components,) or as many as distributions; None means equal.
+    """
 
     name = "mixture"
     parameters: ClassVar[dict[str, str]] = {}
@@ -38,6 +48,56 @@ class Mixture(Family):
     def batch_shape(self) -> tuple[int, ...]:
         """The shape of the batch, without the axis that is mixed over."""
         return self.components.batch_shape[1:]
+
+    def stored(self) -> dict[str, Array]:
+        """The arrays of the components, and their weights."""
+        if self.components.name not in families or self.components.components is not None:
+            raise ArgumentError(f"mixtures of {self.components.name} distributions cannot be stored or joined")
+        return {**self.components.stored(), WEIGHTS: self.weights}
+
+    def options(self) -> dict[str, Any]:
+        """The family of the components."""
+        return {"components": self.components.name, **self.components.options()}
+
+    @classmethod
+    def restored(cls, arrays: Mapping[str, Array], options: Mapping[str, Any], *, check: bool = False) -> Self:
+        """What these arrays and options define; the weights are taken as they are."""
+        inner, more = dict(arrays), dict(options)
+        weights = inner.pop(WEIGHTS, None)
+        components = families.get(more.pop("components", "gaussian")).restored(inner, more, check=check)
+        if weights is None or tuple(weights.shape) != components.batch_shape:
+            got = None if weights is None else tuple(weights.shape)
+            raise ShapeError(f"{WEIGHTS} must have the shape of the components, {components.batch_shape}, got {got}")
+        if check:
+            mixing_weights(components.centre, weights)
+        return cls._of(components, weights)
+
+    def flattened(self) -> Self:
+        """The same as one mixture, where the components are mixtures."""
+        inner = self.components
+        if not isinstance(inner, Mixture):
+            return self
+        depth = len(inner.components.batch_shape)
+
+        def joined(x: Array) -> Array:
+            lead = x.ndim - depth
+            return namespace(x).reshape(x, (*x.shape[:lead], -1, *x.shape[lead + 2 :]))
+
+        return self._of(inner.components.map(joined), joined(inner.weights * self.weights))
+
+    def differences(self, *, spikes: bool) -> Array:
+        """The largest of those of the components, and of their weights."""
+        depth = len(self.weights.shape)
+
+        def swapped(x: Array) -> Array:
+            return namespace(x).moveaxis(x, x.ndim - depth, x.ndim - depth + 1)
+
+        weights = constant(swapped(self.weights))
+        xp = namespace(weights)
+        change = xp.abs(weights - weights[0])
+        change = xp.where(change > 0.0, change / xp.where(weights[0] > 0.0, weights[0], xp.full_like(change[0], 1e-300)), change)
+        found = xp.maximum(self.components.map(swapped).differences(spikes=spikes), xp.max(change, axis=0))
+        return xp.max(found, axis=0)
 
     def map(self, function: Callable[[Array], Array]) -> Self:
         """The same mixture with `function` applied to every parameter array (components, *batch)."""
@@ -149,6 +209,36 @@ class Mixture(Family):
         return self.components.has_power_law
 
     @property
+    def spans_decades(self) -> bool:
+        """True if components span decades."""
+        return self.components.spans_decades
+
+    @property
+    def lattice(self) -> tuple[Array, Array] | None:
+        """That of the components."""
+        each = self.components.lattice
+        return None if each is None else (each[0][0], each[1][0])
+
+    @property
+    def atoms(self) -> list[tuple[Array, Array]] | None:
+        """Those of the components, which must have them at the same values."""
+        if self.components.atoms is None:
+            return None
+        axis = -1 - len(self.batch_shape)
+        return [(x[0], log_sum_exp(log_p + self._log_weights(), axis=axis)) for x, log_p in self.components.atoms]
+
+    def interpolated(self) -> Mixture:
+        """The mixture of what the components are between counts."""
+        return self if self.components.lattice is None else self._of(self.components.interpolated(), self.weights)
+
+    @property
+    def square_power(self) -> Array | None:
+        """The smallest of the components that count."""
+        each = self.components.square_power
+        xp = namespace(self.weights)
+        return None if each is None else xp.min(xp.where(self.weights > 0.0, each, xp.ones_like(self.weights)), axis=0)
+
+    @property
     def has_bounds(self) -> bool:
         """True if components have bounds."""
         return self.components.has_bounds
@@ -170,14 +260,22 @@ def linear(functional: Callable[..., Array], mixture: Mixture, other: Family) ->
     return namespace(mixture.weights).sum(mixture.weights * functional(mixture.components, spread), axis=0)
 
 
+PAIRS = 20_000  # of components, beyond which one integral costs less
+
+
+def many_pairs(p: Mixture, q: Family) -> bool:
+    """True for mixtures of so many components that an integral over the mixtures costs less than pairs of components."""
+    return isinstance(q, Mixture) and p.weights.shape[0] * q.weights.shape[0] > PAIRS
+
+
 @closed_form(absolute_gap, Mixture, Family)
 def _absolute_gap(p: Mixture, q: Family) -> Array:
-    return linear(absolute_gap, p, q)
+    return absolute_gap.fallback(p, q) if many_pairs(p, q) else linear(absolute_gap, p, q)
 
 
 @closed_form(overlap, Mixture, Family)
 def _overlap(p: Mixture, q: Family) -> Array:
-    return linear(overlap, p, q)
+    return overlap.fallback(p, q) if many_pairs(p, q) else linear(overlap, p, q)
 
 
 @closed_form(smooth, Mixture)

@@ -17,14 +17,14 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
-from uqprism.arrays import Array, constant, from_numpy, is_traced, namespace, plain, unplain
+from uqprism.arrays import Array, constant, from_numpy, is_traced, namespace, plain, to_numpy, unplain
 from uqprism.errors import UnsupportedError
+from uqprism.families.lattice import PER_PANEL, counted
 from uqprism.families.panels import Floats, Places, plan, zones
 
 if TYPE_CHECKING:
     from uqprism.families.base import Family
 
-PER_PANEL = 12  # nodes
 TOLERANCE = 1e-8  # relative, for densities that are as their families declare
 TRACED = 1e-3  # the same under jax.jit for ensembles too spread out for a fixed number of panels
 MASS = 1e-9  # by which a density may miss one
@@ -80,7 +80,7 @@ class Grid:
     Attributes:
         low: where the first panel begins, (*batch).
         high: where the last panel ends.
-        pivot: where a tail is a power law, a point of its bulk: probabilities are counted from the nearer end; else None.
+        pivot: where sizes are very different, a typical value: probabilities are counted from the nearer end; else None.
         bounded: whether a density may be zero on a part of the grid.
         whole: whether the grid covers all of the distributions it was made for.
     """
@@ -124,6 +124,8 @@ class Grid:
             return
         xp = namespace(log_density)
         mass = xp.reshape(self.integrate(xp.exp(constant(log_density))), (-1,))
+        for _, log_probability in distribution.atoms or []:
+            mass = mass + xp.reshape(xp.exp(constant(log_probability)) + 0.0 * self.weights[0], (-1,))
         error = xp.abs(mass - 1.0)
         if bool(xp.any(error > max(distribution.tolerance / 10.0, MASS))):
             family = distribution if distribution.components is None else distribution.components
@@ -181,6 +183,17 @@ class ZonedGrid(Grid):
         return namespace(seen[0]).concat(seen, axis=0)
 
 
+class LatticeGrid(Grid):
+    """Counts, or nodes that stand for many of them: a sum over these is one over all, as an integral is over panels."""
+
+    def __init__(self, nodes: Array, weights: Array) -> None:
+        self.nodes, self.weights, self.low, self.high = nodes, weights, nodes[0], nodes[-1]
+        self.pivot, self.bounded, self.whole, self._kept = None, False, True, {}
+
+    def _compute(self, distribution: Family, function: str) -> Array:
+        return super()._compute(distribution.interpolated(), function)
+
+
 class SharedGrid:
     """The distributions of one ensemble, which share a grid that resolves them all."""
 
@@ -231,8 +244,13 @@ def grid_over(*distributions: Family, between: tuple[Array, Array] | None = None
         return plan(flat, places, *ends).reshape(-1, *shape)
 
     like = next((a for a in arrays if is_traced(a)), arrays[0])
+    lattice = next((d.lattice for d in distributions if d.lattice is not None), None)
+    if lattice is not None:
+        if is_traced(like):
+            return _lattice_grid(_callback(edges, arrays, shape, like, distributions), lattice)
+        return _lattice_grid(from_numpy(edges(*[to_numpy(a) for a in arrays]), like), lattice)
     options: dict[str, Any] = {
-        "pivot": constant(distributions[0].centre) if any(d.has_power_law for d in distributions) else None,
+        "pivot": constant(distributions[0].centre) if any(d.spans_decades for d in distributions) else None,
         "bounded": any(d.has_bounds for d in distributions),
     }
     if is_traced(like):
@@ -255,17 +273,39 @@ def _zones(flat: list[Family], places: Places, shape: tuple[int, ...], like: Arr
     return found
 
 
+def _lattice_grid(bounds: Array, lattice: tuple[Array, Array]) -> Grid:
+    """The grid of counts in the panels between these edges."""
+    xp, shape = namespace(bounds), tuple(bounds.shape[1:])
+    first, step = (xp.broadcast_to(x, shape) for x in lattice)  # with their gradients: counts move with the lattice
+    if is_traced(bounds):
+        result = jax_shape((PER_PANEL * (bounds.shape[0] - 1), *shape), bounds)
+        counts, weights = jax_callback(lambda *x: counted(*map(np.asarray, x)), (result, result), bounds, first, step)
+    else:
+        counts, weights = (from_numpy(x, bounds) for x in counted(*map(to_numpy, (bounds, first, step))))
+    return LatticeGrid(first + step * counts, step * weights)
+
+
 def _callback(
     plan: Callable[..., Floats], arrays: list[Array], shape: tuple[int, ...], like: Array, distributions: tuple[Family, ...]
 ) -> Array:
-    import jax
-
     record(TRACED)
     panels = 256 + 12 * max(_cost(d) for d in distributions)
-    result = jax.ShapeDtypeStruct((panels + 1, *shape), like.dtype)
+    return jax_callback(lambda *values: _fit(plan(*values), panels), jax_shape((panels + 1, *shape), like), *arrays)
 
-    def host(*values: Array) -> Floats:
-        return _fit(plan(*values), panels).astype(like.dtype)
+
+def jax_shape(shape: tuple[int, ...], like: Array) -> Any:
+    """What a callback of JAX returns."""
+    import jax
+
+    return jax.ShapeDtypeStruct(shape, like.dtype)
+
+
+def jax_callback(function: Callable[..., Any], result: Any, *arrays: Array) -> Any:
+    """A function of NumPy arrays within a traced computation; no gradient flows through it."""
+    import jax
+
+    def host(*values: Array) -> Any:
+        return jax.tree.map(lambda x, to: np.asarray(x).astype(to.dtype), function(*values), result)
 
     return jax.pure_callback(host, result, *[constant(a) for a in arrays], vmap_method="sequential")
 

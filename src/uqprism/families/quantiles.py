@@ -38,6 +38,7 @@ class Quantiles(Histogram):
     """
 
     name = "quantiles"
+    _edge_words: ClassVar[str] = "quantiles"
     constants: ClassVar[tuple[str, ...]] = ("outer", "levels", "tails_name")
     levels: tuple[float, ...]
     tails_name: Tails
@@ -113,15 +114,15 @@ class Quantiles(Histogram):
         values = namespace(parts[0].values).concat([part.values for part in parts], axis=1 + axis)
         return cls(parts[0].levels, values, tails=parts[0].tails_name, check=False)
 
-    def log_density(self, y: Array) -> Array:
-        """The log density at y."""
+    def require_density(self) -> None:
+        """Refuse probability at single values: where quantiles coincide, and outside of them if there are no tails."""
         if self.tails_name == "none" and not self.levels[0] == 1.0 - self.levels[-1] == 0.0:
             raise UnsupportedError(
                 "quantiles with tails='none' have no density, which this rule needs (as log and quadratic do): the probability "
                 f"below level {self.levels[0]:g} and above {self.levels[-1]:g} lies at single values; use tails='exponential' "
                 "or 'gaussian', or rules that do without, as in evaluate(ens, catalogue(['crps', 'squared_error']))"
             )
-        return super().log_density(y)
+        super().require_density()
 
     @property
     def values(self) -> Array:

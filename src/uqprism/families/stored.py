@@ -14,14 +14,20 @@ class Stored:
 
     name: ClassVar[str]
     parameters: ClassVar[dict[str, str]]
+    given: ClassVar[dict[str, str] | None]
     batch_shape: Any
 
     def __init__(self, *, check: bool = True, **given: Array) -> None:
         """Families take their parameters by name."""
 
+    @classmethod
+    def arguments(cls) -> dict[str, str]:
+        """What it is made of, with the kind of each: the parameters, unless the family says otherwise."""
+        return cls.parameters if cls.given is None else cls.given
+
     def stored(self) -> dict[str, Array]:
         """The arrays that define it, by name."""
-        return {name: getattr(self, name) for name in self.parameters}
+        return {name: getattr(self, name) for name in self.arguments()}
 
     def options(self) -> dict[str, Any]:
         """What defines it beside the arrays, as JSON knows it."""
@@ -30,7 +36,7 @@ class Stored:
     @classmethod
     def restored(cls, arrays: Mapping[str, Array], options: Mapping[str, Any], *, check: bool = False) -> Self:
         """What these arrays and options define; no value changes on the way."""
-        require(cls.name, arrays, cls.parameters)
+        require(cls.name, arrays, cls.arguments())
         if len({x.shape for x in arrays.values()}) > 1:
             raise ShapeError(
                 f"parameters must have one shape, got {', '.join(f'{name} {x.shape}' for name, x in arrays.items())}"

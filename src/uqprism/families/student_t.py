@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,15 +23,21 @@ from uqprism.arrays import (
     to_numpy,
 )
 from uqprism.families.base import Family, decades, families, with_gradient
-from uqprism.families.elementwise import StandardForm, log1p
+from uqprism.families.elementwise import PointwiseForm, log1p
 from uqprism.families.functionals import absolute_gap, closed_form
 from uqprism.families.panels import Landmarks
 from uqprism.families.quadrature import gauss_legendre
 from uqprism.synonyms import named_arguments
 
 
-def _log_shape(z: Array, n: Array) -> Array:
-    return -0.5 * (n + 1.0) * log1p(z * z / n)
+def _numbers(d: StudentT) -> tuple[Array, ...]:
+    height = _log_normaliser(d.df) - namespace(d.scale).log(d.scale)
+    return d.location, 1.0 / (d.scale * namespace(d.df).sqrt(d.df)), height, -0.5 * (d.df + 1.0)
+
+
+def _log_form(y: Array, location: Array, inverse: Array, height: Array, power: Array) -> Array:
+    z = (y - location) * inverse
+    return height + power * log1p(z * z)
 
 
 def _log_normaliser(n: Array) -> Array:
@@ -46,7 +54,7 @@ class StudentT(Family):
 
     name = "student_t"
     parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale", "df": "shape"}
-    standard = StandardForm(_log_shape, _log_normaliser, shapes=("df",))
+    form = PointwiseForm(_numbers, _log_form)
     location: Array
     scale: Array
     df: Array
@@ -82,8 +90,7 @@ class StudentT(Family):
 
     def log_density(self, y: Array) -> Array:
         """The log density at y."""
-        z = (y - self.location) / self.scale
-        return _log_density(z, self.df) - namespace(z).log(self.scale)
+        return self.form.at(self, y)
 
     def cdf(self, y: Array) -> Array:
         """The probability of values up to y."""
@@ -147,22 +154,47 @@ def _absolute_gap(p: StudentT, q: Family) -> Array:
 
 
 def _log_density(z: Array, n: Array) -> Array:
-    return _log_normaliser(n) + _log_shape(z, n)
+    return _log_normaliser(n) - 0.5 * (n + 1.0) * namespace(z, n).log1p(z * z / n)
 
 
 def _cdf(z: Array, n: Array) -> Array:
-    xp = namespace(z, n)
-    if is_torch(z) or is_jax(z):
-        n = n + 0.0 * z
-        far = z * z > FAR * n
-        # Each branch gets arguments at which its gradient is finite.
-        half = _central_mass(xp.where(far, xp.zeros_like(z), xp.abs(z)), n)
-        tail = _far_tail(xp.where(far, xp.abs(z), xp.sqrt(2.0 * FAR * constant(n))), n)
-        tail = xp.where(far, tail, 0.5 - half)
-        return xp.where(z < 0, tail, 1.0 - tail)
+    if is_jax(z):
+        return _traceable_cdf()(*namespace(z).broadcast_arrays(z, n))
+    if is_torch(z):
+        return _cdf_by_panels(z, n + 0.0 * z)
     import scipy.special
 
     return scipy.special.stdtr(n, z)
+
+
+@cache
+def _traceable_cdf() -> Callable[[Array, Array], Array]:
+    """`_cdf_by_panels` with its slope in z given: it is the density, and the slope of the panels takes minutes to compile."""
+    import jax
+
+    cdf = jax.custom_jvp(jax.jit(_cdf_by_panels))
+
+    def slope(at: tuple[Array, Array], towards: tuple[Any, Any]) -> tuple[Array, Array]:
+        (z, n), (dz, dn) = at, towards
+        value, moved = cdf(z, n), namespace(z).zeros_like(z)
+        if not isinstance(dn, jax.custom_derivatives.SymbolicZero):
+            value, moved = jax.jvp(lambda n: _cdf_by_panels(z, n), (n,), (dn,))
+        if not isinstance(dz, jax.custom_derivatives.SymbolicZero):
+            moved = moved + namespace(z).exp(_log_density(z, n)) * dz
+        return value, moved
+
+    cdf.defjvp(slope, symbolic_zeros=True)
+    return cdf
+
+
+def _cdf_by_panels(z: Array, n: Array) -> Array:
+    xp = namespace(z, n)
+    far = z * z > FAR * n
+    # Each branch gets arguments at which its gradient is finite.
+    half = _central_mass(xp.where(far, xp.zeros_like(z), xp.abs(z)), n)
+    tail = _far_tail(xp.where(far, xp.abs(z), xp.sqrt(2.0 * FAR * constant(n))), n)
+    tail = xp.where(far, tail, 0.5 - half)
+    return xp.where(z < 0, tail, 1.0 - tail)
 
 
 FAR = 9.0  # times the degrees of freedom: squares beyond which the series for the tail needs few terms
@@ -179,8 +211,8 @@ def _far_tail(z: Array, n: Array) -> Array:
     return xp.exp(_log_density(z, n)) * z / n * total
 
 
-# Up to w = 141, or 7e60 scales: beyond the reach of all landmarks.
-_PANELS = np.concatenate([[0.0], 0.5 * 1.6 ** np.arange(13)])
+# Up to w = 5.24, 94 scales: for z**2 <= FAR * n, what lies beyond is less than the smallest double.
+_PANELS = np.concatenate([[0.0], 0.5 * 1.6 ** np.arange(6)])
 
 
 def _central_mass(z: Array, n: Array) -> Array:
@@ -190,13 +222,22 @@ def _central_mass(z: Array, n: Array) -> Array:
     """
     xp = namespace(z)
     end = xp.asinh(z)
-    total = xp.zeros_like(z)
     power = -0.5 * (n + 1.0)
-    for low, high in pairwise(_PANELS):
-        left = xp.clip(end, None, float(low))
-        length = xp.clip(end, None, float(high)) - left
-        for node, weight in zip(*gauss_legendre(24), strict=True):
-            w = left + float(node) * length
-            sinh = xp.sinh(w)
-            total = total + float(weight) * length * xp.exp(power * xp.log1p(sinh * sinh / n)) * xp.cosh(w)
+
+    def add(total: Array, low: float, high: float, node: float, weight: float) -> Array:
+        left = xp.clip(end, None, low)
+        length = xp.clip(end, None, high) - left
+        w = left + node * length
+        sinh = xp.sinh(w)
+        return total + weight * length * xp.exp(power * xp.log1p(sinh * sinh / n)) * xp.cosh(w)
+
+    places = [(low, high, *at) for low, high in pairwise(_PANELS.tolist()) for at in np.transpose(gauss_legendre(24)).tolist()]
+    total = xp.zeros_like(end * power)
+    if is_jax(z):
+        from jax.lax import scan  # compiles one node: all of them, written out, took minutes and gigabytes
+
+        total, _ = scan(lambda t, place: (add(t, *place), None), total, xp.asarray(places, dtype=z.dtype))
+    else:
+        for place in places:
+            total = add(total, *place)
     return total * xp.exp(_log_normaliser(n))

@@ -48,8 +48,9 @@ class CsvInput(InputFile):
             types = {name: types.get(name, pa.string()) for name in self.header}
         with naming(self.path, "read"):
             found = self._guessed(types)
-        for name in self._members:
-            found = found.set(found.get_field_index(name), pa.field(name, pa.float64()))
+        # A table can have thousands of members, so that changing one field after the other would take minutes.
+        members = set(self._members)
+        found = pa.schema([pa.field(field.name, pa.float64()) if field.name in members else field for field in found])
         if binary := [field.name for field in found if pa.types.is_binary(field.type)]:
             raise BadFileError(self.path, f"column {binary[0]!r} {UTF8}")
         return found
@@ -80,6 +81,7 @@ class CsvInput(InputFile):
 
     def _open(self, types: dict[str, Any]) -> Any:
         """Arrow's reader of the file from its beginning."""
+        self.close()  # a reader before this one, which has 10 kB for each column
         self._stream = pa.OSFile(str(self.path))  # opened here, because Arrow's reader does not tell how far it is
         block = arrow_csv.ReadOptions(block_size=CSV_BLOCK)
         self._reader = arrow_csv.open_csv(self._stream, read_options=block, **_options(types))
@@ -130,7 +132,7 @@ class CsvInput(InputFile):
 
     def _table(self, names: Sequence[str] | None) -> Any:
         wanted = list(self.header if names is None else names)
-        types = {name: pa.float64() for name in self._members if name in wanted}
+        types = {name: pa.float64() for name in set(self._members).intersection(wanted)}
         if self.as_text:
             types = {name: types.get(name, pa.string()) for name in wanted}
         for _ in range(len(wanted) + 1):  # a column with text among its numbers becomes text, and the file is read again

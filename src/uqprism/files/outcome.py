@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from uqprism.errors import ArgumentError, BadFileError, BadFilesError, BadRowsError, ExitCode, FileError, UqprismError
 from uqprism.files.options import ScoreOptions, Tolerance
 from uqprism.files.paths import READABLE, Part, PathLike, Span
-from uqprism.support.storage import write_text
+from uqprism.support.storage import check_writable, write_text
 from uqprism.support.versions import versions
 
 if TYPE_CHECKING:
@@ -146,13 +146,12 @@ class Run:
     def conclude(self) -> ScoreReport:
         """The report of the finished run; raises for bad files and for too many bad rows."""
         report = self.report()
-        too_many = ""
-        if self.tolerance.exceeded(report.bad_rows, report.rows):
+        named = bad_files_text(report) if report.bad_files else f"{report.output}: the output is complete"
+        if self.tolerance.exceeded(report.bad_rows, report.rows):  # graver than bad files: what is there may be wrong
             too_many = f"{report.bad_rows:,} of {report.rows:,} rows were bad, more than {self.tolerance} (--max-bad)"
+            raise BadRowsError(f"{named}\n{too_many}" if report.bad_files else f"{named}, but {too_many}", report)
         if report.bad_files and (self.tolerance.on_bad_file == "name" or not report.parts):  # no output at all is never fine
-            raise BadFilesError(bad_files_text(report) + (f"\n{too_many}" if too_many else ""), report)
-        if too_many:
-            raise BadRowsError(f"{report.output}: {too_many}; the output is complete", report)
+            raise BadFilesError(named, report)
         return report
 
     @contextmanager
@@ -218,6 +217,7 @@ def _checked(path: Path, output: Path) -> Path:
     if path.is_dir() or not path.absolute().parent.is_dir():
         what = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
         raise FileError(f"summary (--summary) {path}: {what}; name a file in an existing folder")
+    check_writable(path)
     return path
 
 

@@ -14,9 +14,9 @@ from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import BadFileError
 from uqprism.files.npz import check_gaussian, stated_weights
 from uqprism.files.paths import Span
-from uqprism.files.source import SAMPLE, Batch, InputFile, Schema, joined, naming
+from uqprism.files.source import SAMPLE, Batch, InputFile, Schema, joined, naming, pa
 from uqprism.support.optional import require
-from uqprism.support.reading import check_columns, check_unpacked, parse_json
+from uqprism.support.reading import check_columns, check_unpacked, parse_json, reason
 
 pq = require("pyarrow.parquet", extra="cli")
 
@@ -73,12 +73,21 @@ class ParquetInput(InputFile):
         found = self.file.iter_batches(batch_size=rows, row_groups=self.groups) if self.groups else iter(())
         for batch in joined(found, rows):
             done += batch.num_rows
-            yield batch, done / max(total, 1)
+            yield self._checked(batch), done / max(total, 1)
 
     def _table(self, names: Sequence[str] | None) -> Any:
         wanted = None if names is None else list(names)
         table = pq.read_table(self.path, columns=wanted, partitioning=None, page_checksum_verification=True)
-        return table if names is None else table.select(names)
+        return self._checked(table if names is None else table.select(names))
+
+    def _checked(self, rows: Any) -> Any:
+        """The same rows; refuses text that is not UTF-8, which Arrow reads, and which fails wherever it is shown or converted."""
+        for name, column in zip(rows.schema.names, rows.columns, strict=True):
+            try:
+                column.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise BadFileError(self.path, f"column {name!r}: {reason(error)}") from None
+        return rows
 
     def sample(self, name: str) -> Any:
         """The first cells of a column."""

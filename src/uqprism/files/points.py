@@ -99,9 +99,9 @@ class Points:
 
     def _tables(self, names: Sequence[str]) -> list[Any]:
         """An Arrow table of these columns for each file."""
-        wanted = list(names)
+        wanted, known = list(names), set(self.names)
         for name in wanted:
-            if name not in self.names:
+            if name not in known:
                 raise InvalidValueError(f"{self.title}: {unknown('column', name, self._not_members())}")
         tables = []
         for path in self.paths:

@@ -13,10 +13,11 @@ from uqprism.ensemble.columns import Layout
 from uqprism.ensemble.prediction import FORMAT, EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.evaluation import evaluate
+from uqprism.families.base import NARROWEST
 from uqprism.files.numbers import as_numbers, cell, is_text, mostly_text, numbers_in
 from uqprism.files.options import ScoreOptions
 from uqprism.files.read import Batch, InputFile, Schema, pa
-from uqprism.files.values import LARGEST, good_rows
+from uqprism.files.values import LARGEST, SMALLEST, good_rows
 from uqprism.support.parallel import limited_to
 
 REMEDY = "repair it, or leave such rows empty or out with on_bad (--on-bad null, --on-bad drop)"
@@ -125,14 +126,20 @@ def complaint(
 ) -> str:
     """Which value of the first bad row is bad, and why; `shown` gives a cell as it was read."""
     row, bad = int(np.argmin(good)), int((~good).sum())
-    for name, value in zip((*layout.mean, *layout.spread), (*mean[:, row], *spread[:, row]), strict=True):
+    for name, value in zip((*layout.mean, *layout.spread), (*mean[:, row].tolist(), *spread[:, row].tolist()), strict=True):
         kind = layout.kind if name in layout.spread else "mean"
-        if not (abs(value) <= LARGEST[kind] and (value > 0 or kind == "mean")):
+        least = SMALLEST.get(kind, 0.0)
+        if not least <= abs(value) <= LARGEST[kind] or (kind != "mean" and value <= 0):
+            wanted = "finite" if kind == "mean" else "finite and greater than zero"
+            if np.isfinite(value) and abs(value) > LARGEST[kind]:
+                wanted = f"at most {LARGEST[kind]:.0e} in size"
+            elif 0 < value < least:
+                wanted = f"at least {least:.0e}"
             break
+    else:  # each value alone could be computed with
+        name = layout.spread[int(np.argmin(spread[:, row]))]
+        wanted = f"wider: a scale is at least {NARROWEST:.0e} of the others and of the distances between means"
     found = shown(name, row)
-    wanted = "finite" if kind == "mean" else "finite and greater than zero"
-    if np.isfinite(value) and abs(value) > LARGEST[kind]:
-        wanted = f"at most {LARGEST[kind]:.0e} in size"
     wanted = "a number" if found.startswith("'") else wanted
     more = f" ({bad} bad rows among rows {first_row} to {first_row + len(good) - 1})" if bad > 1 else ""
     return f"{place(first_row + row)}: {name} must be {wanted}, got {found}{more}"

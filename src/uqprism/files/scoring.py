@@ -86,7 +86,7 @@ def score(
 
     Raises:
         BadFilesError: some inputs could not be scored; or, for a single input, `BadFileError`.
-        BadRowsError: more bad rows than `max_bad`. The output is complete.
+        BadRowsError: more bad rows than `max_bad`. Its message names the bad files too; the output has all others.
         BusyError: another run is writing to the output.
         FileError: a file that cannot be found, read or written.
         ArgumentError: arguments that contradict each other, or output that exists already.

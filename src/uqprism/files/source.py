@@ -99,8 +99,8 @@ class InputFile(ABC):
 
     def table(self, names: Sequence[str] | None = None) -> Any:
         """An Arrow table of all rows, with all columns or with these."""
-        if names is not None and (missing := [name for name in names if name not in self.names]):
-            raise InvalidValueError(f"{self.path}: {unknown('column', missing[0], self.names)}")
+        if names is not None and (missing := set(names).difference(self.names)):
+            raise InvalidValueError(f"{self.path}: {unknown('column', min(missing), self.names)}")
         with naming(self.path, "read"):
             table = self._table(names)
             self._check_rows(table.num_rows)

@@ -6,7 +6,9 @@ left to compute.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
@@ -84,10 +86,18 @@ def _sum(*parts: tuple[float, Recipe]) -> Recipe:
     return total
 
 
-class Risks:
-    """The risks of one ensemble under one rule, in the units of y, each computed once."""
+class Integrals(Protocol):
+    """Risks that were computed elsewhere, all in one pass."""
 
-    def __init__(self, ensemble: CentredEnsemble, rule: Rule) -> None:
+    def risk(self, rule: Rule, primitive: Primitive) -> Array | None:
+        """The risk in centred units, without the logarithm of the unit; None if it is not among them."""
+
+
+class Risks:
+    """The risks of one ensemble under one rule, in the units of y, each computed once or taken from `integrals`."""
+
+    def __init__(self, ensemble: CentredEnsemble, rule: Rule, integrals: Integrals | None = None) -> None:
+        self._integrals = integrals
         local = rule.centred(ensemble.centring)  # in centred coordinates nothing overflows and offsets cost no digits
         self._ensemble, self._centred = ensemble, local is not None
         self.rule = local or rule
@@ -96,6 +106,10 @@ class Risks:
     def get(self, risk: str, *roles: str) -> Array:
         """The risk of this name for these approximations: (truth) of a Bayes risk, else (prediction, truth)."""
         value = self._mixed(risk, *roles)
+        if risk == "total" and self.rule.entropy_cancels and self._ensemble.members.square_power is not None:
+            # Both parts are infinite where the squared density of the prediction has no integral, and so is each of its scores.
+            xp = namespace(value)
+            value = xp.where(self._mixed("bayes", roles[0]) == -math.inf, xp.full_like(value, math.inf), value)
         return at_least_zero(value) if risk == "excess" else value  # an identity may subtract, and leave a rounding error
 
     def _mixed(self, risk: str, *roles: str) -> Array:
@@ -115,6 +129,9 @@ class Risks:
         return self._known[primitive][0]
 
     def _compute(self, risk: str, *roles: str) -> Array:
+        known = self._integrals.risk(self.rule, (risk, *roles)) if self._integrals else None
+        if known is not None:
+            return self._restore(known) + (0.0 if risk == "excess" else self._log_unit())
         candidates = [self._candidates(role) for role in roles]
         if risk == "excess":  # a difference of scores, of which the logarithm of the unit drops out
             return self._restore(self._excess(*roles))

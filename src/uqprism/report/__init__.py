@@ -12,7 +12,7 @@ __all__ = ["Report", "write_report"]
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        from uqprism.report import page  # imports matplotlib
+        from uqprism.report import page
 
         return getattr(page, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -104,7 +104,8 @@ def write_report(
         resamples: how many the intervals are made from; 0 for none.
         seed: of the resamples.
     """
-    require("jinja2", extra="report")
+    for package in ("jinja2", "matplotlib"):
+        require(package, extra="report")  # now, not after the work
     check_ending(output, PAGES, "output")
     subject = read_subject(
         source,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from uqprism.arrays import Array
+import math
+
+from uqprism.arrays import Array, namespace
 from uqprism.families.base import Family
 from uqprism.families.functionals import density_distance, overlap
 from uqprism.rules.base import rules
@@ -27,6 +29,13 @@ class Quadratic(KernelRule):
     def gap(self, p: Family, q: Family) -> Array:
         """Minus twice the overlap of the densities."""
         return -2.0 * overlap(p, q)
+
+    def expected_score(self, *, prediction: Family, truth: Family) -> Array:
+        """E g(X, Y) - E g(X, X') / 2; infinite for a prediction whose density has no integrable square."""
+        own = self.gap(prediction, prediction)
+        value = self.gap(prediction, truth) - 0.5 * own
+        xp = namespace(value)
+        return xp.where(own == -math.inf, xp.full_like(value, math.inf), value)
 
     def gap_to(self, p: Family, y: Array) -> Array:
         """Minus twice the density at y."""

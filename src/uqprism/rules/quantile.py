@@ -44,8 +44,8 @@ class Quantile(Rule):
     def divergence(self, *, prediction: Family, truth: Family) -> Array:
         """The integral of the truth's density between the quantiles, weighted by the distance from the prediction's."""
         q, best = prediction.quantile(self.level), truth.quantile(self.level)
-        if isinstance(truth, Draws):
-            # Without a density this is a difference of sums over draws.
+        if isinstance(truth, Draws) or truth.lattice is not None:
+            # Without a density this is a difference of sums over draws or counts.
             gap = self.expected_score(prediction=prediction, truth=truth) - self.entropy(truth)
             return at_least_zero(gap)
         xp = namespace(q, best)

@@ -95,12 +95,16 @@ def check_ending(path: str | os.PathLike[str], endings: Iterable[str], what: str
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise now, before long work, if `path` could not be written at its end: a byte is written beside it and removed."""
+    """Raise now, before long work, if `path` could not be written at its end: a byte is written beside it and removed.
+
+    Temporary files of this path that a killed process left are removed.
+    """
     target = Path(path)
     temporary = _temporary(target, None)
     with writing(path):
         _check_regular(target)
         _try(temporary)
+        sweep(target)
 
 
 def _try(temporary: Path) -> None:

@@ -16,6 +16,7 @@ from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.measures import RISKS
 from uqprism.rules import PAPER
 from uqprism.support.optional import require
+from uqprism.synonyms import named_arguments
 from uqprism.tasks.ood_detection import ood_detection
 from uqprism.tasks.rank_correlation import SAME, rank_alike
 from uqprism.tasks.resampling import RESAMPLES
@@ -87,6 +88,7 @@ class ChosenMeasure:
         return f"<ChosenMeasure: {self.measure}, one of {len(self.candidates)} not worse than the best>"
 
 
+@named_arguments()
 def select_measure(
     table: Any,
     *,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.errors import InvalidValueError
+from uqprism.synonyms import named_arguments
 from uqprism.tasks.resampling import MOST_STEPS, RESAMPLES, Ranking, Resampling
 from uqprism.tasks.result import TaskResult, with_references
 from uqprism.tasks.retention import (
@@ -24,6 +25,7 @@ from uqprism.tasks.scores import as_scores, errors_of
 from uqprism.tasks.task import Recommendation, ReportSection, Task, printed, register
 
 
+@named_arguments()
 def selective_prediction(
     table: Any,
     *,

@@ -54,6 +54,11 @@ def inlined(function: F) -> F:
     return cast("F", numba.njit(**_PIECE)(function))
 
 
+def borrowing(function: F) -> F:
+    """A piece that makes no array that outlives it: it counts no references, which for a tuple of many arrays costs most."""
+    return cast("F", numba.njit(**_PIECE, _nrt=False)(function))
+
+
 def reduction(function: F) -> F:
     """A piece of a kernel that takes a minimum or maximum, or sums numbers that are not small differences, in any order."""
     return cast("F", numba.njit(**{**_PIECE, "fastmath": {"contract", "nsz", "nnan", "reassoc"}})(function))

@@ -41,7 +41,7 @@ from uqprism.backends.numba.series import (
     QUADRATIC_POOLED,
 )
 from uqprism.backends.numba.special import exp, exp_parts, log, upper_tail_ratio
-from uqprism.families.quadrature import PER_PANEL
+from uqprism.families.lattice import PER_PANEL
 
 Status = np.ndarray[Any, np.dtype[np.int8]]
 

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from uqprism.backends.numba.base import Floats, inlined, reduction
+from uqprism.families.lattice import PER_PANEL
 from uqprism.families.panels import KINK
-from uqprism.families.quadrature import PER_PANEL, gauss_legendre
+from uqprism.families.quadrature import gauss_legendre
 
 RULE = gauss_legendre(PER_PANEL)
 THIRD = 1.0 / 3.0

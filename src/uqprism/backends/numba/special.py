@@ -119,10 +119,31 @@ def log_gap(x: float, ratio: float, fits: Fits) -> float:
 
 
 @inlined
+def log_and_gap(x: float, ratio: float, fits: Fits) -> tuple[float, float]:
+    """log(ratio) and x - log(ratio) for ratio = 1 + x formed without adding; 3e-16 and 3e-15."""
+    exponent, mantissa = _split(ratio)
+    near = exponent == 0.0
+    q = (x if near else mantissa - 1.0) / (2.0 + x if near else mantissa + 1.0)
+    tail = _log_tail(q, fits)
+    whole = exponent * LN_2 + (2.0 * q + tail)
+    return whole, x * q - tail if near else x - whole
+
+
+@inlined
 def log(x: float, fits: Fits) -> float:
     """The natural logarithm of ordinary x > 0; 3e-16 of max(|log x|, 1)."""
     exponent, mantissa = _split(x)
     q = (mantissa - 1.0) / (mantissa + 1.0)
+    return exponent * LN_2 + (2.0 * q + _log_tail(q, fits))
+
+
+@inlined
+def log1p(x: float, fits: Fits) -> float:
+    """log(1 + x) for ordinary x >= 0; 4e-16."""
+    exponent, mantissa = _split(1.0 + x)
+    near = exponent == 0.0  # where the sum would round x
+    above, below = (x, 2.0 + x) if near else (mantissa - 1.0, mantissa + 1.0)
+    q = above / below
     return exponent * LN_2 + (2.0 * q + _log_tail(q, fits))
 
 

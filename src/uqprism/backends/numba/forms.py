@@ -1,0 +1,97 @@
+"""Families as compiled code: each one's log density, behind an address that one kernel for all families calls."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import carray, types
+from numba.core import cgutils
+from numba.cpython.unsafe.tuple import tuple_setitem  # noqa: F401 (loads what `to_fixed_tuple` is compiled with)
+from numba.extending import intrinsic
+from numba.np.unsafe.ndarray import to_fixed_tuple
+
+from uqprism.backends.fits import FITS
+from uqprism.backends.numba import special
+from uqprism.backends.numba.base import Floats, inlined
+from uqprism.families.elementwise import PointwiseForm, rebound
+
+SIGNATURE = types.void(types.CPointer(types.float64), types.CPointer(types.float64), types.int64, types.CPointer(types.float64))
+"""(levels, y, how many of both, numbers): levels become the log densities at y."""
+
+
+@inlined
+def absolute(x: float) -> float:
+    """The absolute value."""
+    return abs(x)
+
+
+@inlined
+def exp(x: float) -> float:
+    """The exponential."""
+    return special.exp(x, FITS)
+
+
+@inlined
+def log(x: float) -> float:
+    """The natural logarithm of a positive number."""
+    return special.log(x, FITS)
+
+
+@inlined
+def log1p(x: float) -> float:
+    """log(1 + x) for a number that is not negative."""
+    return special.log1p(x, FITS)
+
+
+@inlined
+def where(condition: bool, x: float, y: float) -> float:
+    """x where the condition holds, else y."""
+    return x if condition else y
+
+
+COMPILED = {"absolute": absolute, "exp": exp, "log": log, "log1p": log1p, "where": where}
+
+
+@cache
+def address_of(form: PointwiseForm, count: int) -> int:
+    """Where the compiled log density of a family lies, for so many numbers besides y."""
+    log_density = inlined(rebound(form.log_density, COMPILED))
+
+    def levels(out: Any, y: Any, size: int, given: Any) -> None:
+        into, at = carray(out, (size,)), carray(y, (size,))
+        numbers = to_fixed_tuple(carray(given, (count,)), count)
+        for q in range(size):
+            into[q] = log_density(at[q], *numbers)
+
+    compiled = numba.cfunc(SIGNATURE, fastmath={"contract", "nsz"}, error_model="numpy")(levels)
+    _kept.append(compiled)  # code that is no longer referenced is unloaded
+    return int(compiled.address)
+
+
+_kept: list[Any] = []
+
+
+@intrinsic
+def _call(_context: Any, _address: Any, _out: Any, _y: Any, _size: Any, _numbers: Any) -> Any:
+    """Call compiled code by its address: levels, y and numbers are addresses, too."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        double = ir.DoubleType().as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [double, double, ir.IntType(64), double])
+        address, out, y, size, numbers = arguments
+        function = builder.inttoptr(address, kind.as_pointer())
+        builder.call(
+            function, [builder.inttoptr(out, double), builder.inttoptr(y, double), size, builder.inttoptr(numbers, double)]
+        )
+        return cgutils.get_null_value(ir.IntType(64))
+
+    return types.int64(types.int64, types.int64, types.int64, types.int64, types.int64), generate
+
+
+@inlined
+def levels_at(address: int, out: Floats, y: Floats, size: int, numbers: Floats) -> None:
+    """Fill `out` with log densities at the first `size` of y."""
+    _call(address, out.ctypes.data, y.ctypes.data, size, numbers.ctypes.data)

@@ -1,0 +1,128 @@
+"""Members of any family that states a `PointwiseForm`: slices of points over threads, for each one pass over the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from uqprism.arrays import from_numpy, to_numpy
+from uqprism.backends.fits import FITS
+from uqprism.backends.numba.forms import address_of
+from uqprism.backends.numba.nodes import Rule, integrate
+from uqprism.backends.program import covers
+from uqprism.backends.reference import Computed, compute_part
+from uqprism.backends.rows import ROWS, Rows, Wanted, near_agreement
+from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.approximations import CentredEnsemble
+from uqprism.families.elementwise import PointwiseForm
+from uqprism.families.panels import Places
+from uqprism.families.quadrature import MASS
+from uqprism.measures import Measure
+from uqprism.support.parallel import threads
+
+Floats = np.ndarray[Any, Any]
+
+SLICE = 2**16  # members of all points in a slice
+RULE = Rule.make()
+
+
+class PointwiseBackend:
+    """Integrals by one pass over the nodes on a processor; all else by the reference."""
+
+    def covers(self, measure: Measure) -> bool:
+        """True for the paper's rules and approximations."""
+        return covers(measure)
+
+    def compute(self, ensemble: EnsemblePrediction, measures: Sequence[Measure]) -> Computed:
+        """The measures at all points but the declined."""
+        like = ensemble.members.centre
+        weights = None if ensemble.weights is None else to_numpy(ensemble.weights)
+        host = EnsemblePrediction(ensemble.members.map(to_numpy), weights, check=False).counted()
+        count, points = host.n_members, host.n_points
+        step = max(1, min(SLICE // count, -(-points // threads())))
+        starts = range(0, max(points, 1), step)
+
+        def one(first: int) -> tuple[Computed, Floats]:
+            return _slice(host[slice(first, first + step)], measures)
+
+        if len(starts) == 1:
+            done = [one(0)]
+        else:
+            with ThreadPoolExecutor(threads()) as pool:
+                done = list(pool.map(one, starts))
+        values = {name: from_numpy(np.concatenate([part.values[name] for part, _ in done]), like) for name in done[0][0].values}
+        declined = np.concatenate([first + np.flatnonzero(status) for first, (_, status) in zip(starts, done, strict=True)])
+        names = [measure.name for measure in measures]
+        return Computed(values, done[0][0].exactness, [(declined, names)] if len(declined) else [])
+
+
+def _slice(part: EnsemblePrediction, measures: Sequence[Measure]) -> tuple[Computed, Floats]:
+    """The measures of some points, and which of these are declined."""
+    wanted = Wanted.by(measures, type(part.members))
+    status = np.zeros(part.n_points, dtype=np.int8)
+
+    def rows_of(centred: CentredEnsemble) -> Rows:
+        with np.errstate(all="ignore"):
+            values = one_pass(centred, wanted, status)
+            again = replace(wanted, surrogates=False)
+            return Rows(near_agreement(centred, values, lambda other, at: one_pass(other, again, status, at)), centred.members)
+
+    with np.errstate(all="ignore"):  # at points that are declined
+        return compute_part(part, measures, rows_of), status
+
+
+def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Floats | None = None) -> Floats:
+    """The rows of a centred ensemble of NumPy arrays, (rows, points); `status` becomes one where they mean nothing.
+
+    Args:
+        centred: an ensemble of some points.
+        wanted: which rows.
+        status: (points,), of all of them or of more, among which those of the ensemble are `at`.
+        at: positions.
+    """
+    members = centred.members
+    form = cast("PointwiseForm", members.form)  # the backend was chosen by it
+    found = [centred.mixture.places()]
+    surrogates = [centred.matched, centred.pooled] if wanted.surrogates else []
+    found += [s.places() for s in surrogates]
+    places = Places.join(found)
+    numbers = np.stack([np.broadcast_to(x, members.batch_shape) for x in form.numbers(members)], axis=-1).swapaxes(0, 1)
+    own = np.any(places.narrow, axis=0).astype(np.int8)
+    points = len(own)
+    tails = np.empty((1, 0, 3))
+    if places.heavy:
+        ends = [members.centre, *(np.inf if tail is None else tail for tail in members.tails)]
+        tails = np.stack([np.broadcast_to(x, members.batch_shape) for x in ends], axis=-1).swapaxes(0, 1)
+    out = np.zeros((len(ROWS), points))
+    integrate(
+        out,
+        own,
+        (_by_point(places.location), _by_point(places.width), _by_point(places.low), _by_point(places.high)),
+        np.array(places.sharp),
+        address_of(form, numbers.shape[-1]),
+        np.ascontiguousarray(numbers),
+        np.ascontiguousarray(tails),
+        np.ascontiguousarray(centred.weights[:, 0]) if points else np.empty(members.batch_shape[0]),
+        np.stack([s.scale for s in surrogates], axis=-1) if surrogates else np.empty((points, 0)),
+        wanted.crps or None,
+        wanted.quadratic or None,
+        wanted.log or None,
+        members.bends,
+        max(members.tolerance / 10.0, MASS),
+        RULE,
+        FITS,
+    )
+    if at is None:
+        status |= own
+    else:
+        status[at] |= own
+    return out
+
+
+def _by_point(x: Floats) -> Floats:
+    """(rows, points) as (points, rows), each point's numbers side by side."""
+    return np.ascontiguousarray(x.T)

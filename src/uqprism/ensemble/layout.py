@@ -1,0 +1,229 @@
+"""Which columns of a table hold the members, and what they hold: the one description of a table of predictions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from uqprism.arrays import to_numpy
+from uqprism.errors import ArgumentError, InvalidValueError
+from uqprism.families import Family, Gaussian, families
+from uqprism.registry import unknown
+
+Matrix = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The member columns of one table.
+
+    Attributes:
+        family: the name of the members' family.
+        columns: for each parameter its columns, member by member, and of quantiles level by level within a member.
+        n_members: how many members.
+        options: further arguments of the family, such as the levels of quantiles.
+        shared: arrays that all members and rows have in common, such as edges.
+        lists: whether a cell holds several numbers: all draws, bars or quantiles of a member.
+    """
+
+    family: str
+    columns: tuple[tuple[str, tuple[str, ...]], ...]
+    n_members: int
+    options: tuple[tuple[str, Any], ...] = ()
+    shared: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    lists: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All member columns."""
+        return tuple(name for _, names in self.columns for name in names)
+
+    @property
+    def by_parameter(self) -> dict[str, tuple[str, ...]]:
+        """The columns of each parameter."""
+        return dict(self.columns)
+
+    @property
+    def centres(self) -> tuple[str, ...]:
+        """The columns of the means of Gaussian members; none of others."""
+        return self.by_parameter["mean"] if self.family == "gaussian" else ()
+
+    @property
+    def shape(self) -> str:
+        """What the members are given by, in words."""
+        words = " and ".join(name for name, _ in self.columns)
+        return words if self.family == "gaussian" else f"{words} of {self.family}"
+
+    def kind(self, parameter: str) -> str:
+        """Which values a parameter may have: a key of `families.base.BOUNDS`, or "shape"."""
+        kinds = {"mean": "location", "variance": "variance", "scale": "scale"}
+        return kinds[parameter] if self.family == "gaussian" else families.get(self.family).parameters.get(parameter, "location")
+
+    def record(self) -> dict[str, Any]:
+        """The description as JSON values."""
+        about = {"family": self.family, **{name: list(names) for name, names in self.columns}}
+        about |= {name: list(x) if isinstance(x, tuple) else x for name, x in self.options}
+        return about | {name: list(values) for name, values in self.shared}
+
+    def arrays(self, read: Callable[[str], Matrix], dtype: Any = None) -> dict[str, Matrix]:
+        """The arrays of each parameter, (members, rows), or (draws, bars or levels, members, rows).
+
+        Args:
+            read: gives a column as numbers (rows,), or (rows, numbers of a cell).
+            dtype: of the arrays; by default that of the columns together.
+        """
+        return {parameter: self._array(names, read, dtype) for parameter, names in self.columns}
+
+    def _array(self, names: Sequence[str], read: Callable[[str], Matrix], dtype: Any) -> Matrix:
+        first = read(names[0])
+        if dtype is None:
+            read_all = [first, *(read(name) for name in names[1:])]
+            dtype, read = np.result_type(*read_all), iter(read_all[1:]).__next__  # type: ignore[assignment]
+            rest: Callable[[str], Matrix] = lambda _: read()  # type: ignore[call-arg]  # noqa: E731
+        else:
+            rest = read
+        found = np.empty((len(names), *first.shape), dtype)
+        found[0] = first
+        for row, name in zip(found[1:], names[1:], strict=True):
+            values = rest(name)
+            if values.shape != row.shape:
+                raise InvalidValueError(f"column {name!r} has {values.shape[-1]} numbers in a cell and others {row.shape[-1]}")
+            row[...] = values
+        if self.lists:  # (members, rows, numbers)
+            return np.ascontiguousarray(found.transpose(2, 0, 1))
+        if len(names) > self.n_members:  # member by member, its levels
+            return np.ascontiguousarray(found.reshape(self.n_members, -1, *found.shape[1:]).swapaxes(0, 1))
+        return found
+
+    def members(self, arrays: Mapping[str, Matrix], *, check: bool = True) -> Family:
+        """The distributions, (members, rows)."""
+        if self.family == "gaussian":
+            return Gaussian(**arrays, check=check)
+        shared = {name: np.asarray(values)[:, None, None] for name, values in self.shared}
+        kind = families.get(self.family)
+        order = [name for name in kind.parameters if name in arrays or name in shared]
+        given = {**arrays, **shared}
+        if self.family == "draws" and "weights" not in given:
+            return kind(**given, check=check)
+        return kind.restored({name: given[name] for name in order or given}, dict(self.options), check=check)
+
+    def good(self, arrays: Mapping[str, Matrix]) -> Matrix | None:
+        """Which rows are distributions of the family; None if all are."""
+        good = None
+        for parameter, values in arrays.items():
+            fine = self._good_values(parameter, values)
+            good = fine if good is None else good if fine is None else good & fine
+        if self.family == "gaussian":
+            return good
+        rows = next(iter(arrays.values())).shape[-1]
+        mask = np.ones(rows, dtype=bool) if good is None else good
+        self._refuse(arrays, mask, np.flatnonzero(mask))
+        return None if mask.all() else mask
+
+    def _good_values(self, parameter: str, values: Matrix) -> Matrix | None:
+        """Which rows have numbers of a size to compute with; None if all do, which the extremes show."""
+        if not values.size:
+            return None
+        kind = self.kind(parameter)
+        most = min(LARGEST.get(kind, np.inf), float(np.finfo(values.dtype).max))
+        free = kind == "location" or families.get(self.family).in_lists != ()
+        # A NaN anywhere makes the extremes NaN; unlike a mask, they need no memory.
+        low, high = values.min(), values.max()
+        if high <= most and (low >= -most if free else low > 0):
+            return None
+        fine = (abs(values) <= most) & (free or values > 0)
+        return np.asarray(fine.all(axis=tuple(range(values.ndim - 1))))
+
+    def _refuse(self, arrays: Mapping[str, Matrix], mask: Matrix, rows: Matrix) -> None:
+        """Mark the rows that the family refuses, which are found by halving."""
+        if not len(rows):
+            return
+        try:
+            self.members({name: x[..., rows] for name, x in arrays.items()})
+        except InvalidValueError:
+            if len(rows) == 1:
+                mask[rows] = False
+                return
+            for half in np.array_split(rows, 2):
+                self._refuse(arrays, mask, half)
+
+    def complaint(self, arrays: Mapping[str, Matrix], row: int) -> tuple[str, str]:
+        """The column in which the values of a bad row are wrong, or the first one, and what they must be."""
+        for parameter, names in self.columns:
+            kind, values = self.kind(parameter), arrays[parameter]
+            most = LARGEST.get(kind, np.inf)
+            free = kind == "location" or families.get(self.family).in_lists != ()
+            for name, value in zip(names, self._by_column(values, row), strict=True):
+                if np.isfinite(value).all() and (abs(value) > most).any():
+                    return name, f"at most {most:.0e} in size"
+                if not (np.isfinite(value) & (free | (value > 0))).all():
+                    return name, "finite" if free else "finite and greater than zero"
+        try:
+            self.members({name: x[..., row : row + 1] for name, x in arrays.items()})
+        except InvalidValueError as error:
+            return self.names[0], f"of {self.family} members ({error})"
+        return self.names[0], "a prediction"
+
+    def _by_column(self, values: Matrix, row: int) -> list[Matrix]:
+        """The numbers of a row, for each column."""
+        if self.lists:
+            return list(values[..., row].T)
+        return list(np.atleast_1d(values[..., row].T.ravel()))
+
+    def header(self) -> dict[str, Any]:
+        """What `described` needs beside the columns to know them again."""
+        return {
+            "family": self.family,
+            "parameters": [name for name, _ in self.columns],
+            "options": {name: list(x) if isinstance(x, tuple) else x for name, x in self.options},
+            "shared": {name: list(values) for name, values in self.shared},
+        }
+
+
+LARGEST = {"location": 1e150, "scale": 1e150, "variance": 1e300}  # the square of a larger distance is infinite
+
+
+def family_of(text: str) -> tuple[str, dict[str, Any]]:
+    """The family and its options that a text such as "laplace" or "quantiles:tails=gaussian" names."""
+    name, _, rest = text.partition(":")
+    name = name.strip()
+    if name not in families:
+        raise unknown("family (--family)", name, families.names())
+    options = {}
+    for part in filter(None, (piece.strip() for piece in rest.split(";"))):
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise ArgumentError(f"family (--family) must look like quantiles:tails=gaussian, got {text!r}")
+        options[key.strip()] = _value(value.strip())
+    return name, options
+
+
+def _value(text: str) -> Any:
+    """A number, several with commas between, or text."""
+    if "," in text:
+        return tuple(_value(part.strip()) for part in text.split(","))
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def columns_of(members: Family) -> tuple[dict[str, Matrix], dict[str, Any]]:
+    """The columns of a table for members (members, rows), and the header that describes them.
+
+    A cell of a family with bars, draws or quantiles is a row of numbers; what all cells share is in the header.
+    """
+    stored = {name.removeprefix("given_"): to_numpy(x) for name, x in members.stored().items()}
+    columns, shared = {}, {}
+    for name, x in stored.items():
+        if name in members.in_lists and x.shape[1:] == (1, 1) != members.batch_shape:
+            shared[name] = x[:, 0, 0].tolist()
+            continue
+        wide = np.broadcast_to(x, (*x.shape[: x.ndim - len(members.batch_shape)], *members.batch_shape))
+        for i in range(members.batch_shape[0]):
+            columns[f"{name}_{i}"] = wide[:, i].T if name in members.in_lists else wide[i]
+    return columns, {"shared": shared} if shared else {}
