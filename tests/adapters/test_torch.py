@@ -262,3 +262,51 @@ def test_bad_networks_are_refused(case: str) -> None:
     call, message = BAD[case]
     with pytest.raises(up.UqprismError, match=message):
         call()
+
+
+class Components(nn.Module):
+    """A mixture density network of three components, which returns them in one of several forms."""
+
+    def __init__(self, how: str, seed: int) -> None:
+        super().__init__()
+        self.how, generator = how, torch.Generator().manual_seed(seed)
+        self.weight = nn.Parameter(torch.randn(3, 3, 3, generator=generator))
+
+    def forward(self, x: torch.Tensor) -> object:
+        logits, mean, raw = (x @ weight for weight in self.weight)
+        return {
+            "tuple": lambda: (logits, mean, raw),
+            "tensor": lambda: torch.stack([logits, mean, raw], -1),
+            "dictionary": lambda: {"shares": logits.softmax(-1), "mean": mean, "scale": raw.exp()},
+            "distribution": lambda: torch.distributions.MixtureSameFamily(
+                torch.distributions.Categorical(logits=logits), torch.distributions.Normal(mean, raw.exp())
+            ),
+        }[self.how]()
+
+
+@pytest.mark.parametrize("how", ["tuple", "tensor", "dictionary", "distribution"])
+def test_mixture_density_networks(how: str) -> None:
+    """Their log densities are those of the mixtures of PyTorch, whatever they return and in batches."""
+    options = {"outputs": "logits, mean, log_scale"} if how in {"tuple", "tensor"} else {}
+    ens = up.from_model([Components(how, seed) for seed in range(2)], X, rows_at_once=4, **options)
+    assert (ens.members.name, ens.n_members, ens.points_shape) == ("mixture", 2, (7,))
+    y = torch.linspace(-2.0, 2.0, 7)
+    for seed in range(2):
+        with torch.no_grad():
+            own = Components("distribution", seed)(X).log_prob(y)
+        assert_close(ens.members.log_density(y)[seed], own)
+    one = up.from_torch([lambda x: (x[:, :1], x[:, :1], x[:, :1].exp())], X, outputs="logits, mean, scale")
+    assert_close(one.members.mean[0], X[:, 0])
+
+
+def test_networks_that_predict_quantiles() -> None:
+    levels = [0.9, 0.1, 0.5]
+    ens = up.from_torch([lambda x: x.sort(-1).values[:, [2, 0, 1]]] * 2, X, outputs="quantiles", levels=levels)
+    assert ens.members.levels == (0.1, 0.5, 0.9)
+    assert_close(ens.members.values[:, 1].T, X.sort(-1).values)
+    for options, message in (
+        ({"outputs": "quantiles"}, "levels= is for outputs='quantiles', and needed there"),
+        ({"outputs": "mean, scale", "levels": levels}, "levels= is for outputs='quantiles'"),
+    ):
+        with pytest.raises(up.UqprismError, match=message):
+            up.from_torch([lambda x: x], X, **options)

@@ -124,16 +124,16 @@ def member(distribution: Any) -> Family:
     """A distribution object as a batch (1, *points) of this package's family; mixtures and draws are families too."""
     if is_a(distribution, "skpro", "Empirical"):
         return _empirical(distribution)
-    mixed = _mixed(distribution)
-    if mixed is None:
+    mixture = mixed(distribution)
+    if mixture is None:
         family, parameters = read(distribution)
         return families.get(family)(**{key: x[None] for key, x in parameters.items()})
-    weights, (family, parameters) = mixed
+    weights, (family, parameters) = mixture
     components = families.get(family)(**{key: x[:, None] for key, x in parameters.items()})
     return Mixture(components, namespace(weights).broadcast_to(weights[:, None], components.batch_shape))
 
 
-def _mixed(distribution: Any) -> tuple[Array, tuple[str, dict[str, Array]]] | None:
+def mixed(distribution: Any) -> tuple[Array, tuple[str, dict[str, Array]]] | None:
     """The weights (components, *points) and components of a mixture of one family; None if it is no mixture."""
     if is_a(distribution, "skpro", "Mixture"):
         parts = [read(each) for _, each in distribution.distributions]

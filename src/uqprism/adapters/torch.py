@@ -41,6 +41,7 @@ class Torch(Adapter):
         passes: int | None = None,
         seed: int | None = None,
         member_axis: int | None = None,
+        levels: Any = None,
         gradients: bool = False,
         parameters: Any = None,
         buffers: Any = None,
@@ -59,6 +60,7 @@ class Torch(Adapter):
             passes=passes,
             seed=seed,
             member_axis=member_axis,
+            levels=levels,
             gradients=gradients,
             parameters=parameters,
             buffers=buffers,
@@ -77,6 +79,7 @@ def from_torch(
     passes: int | None = None,
     seed: int | None = None,
     member_axis: int | None = None,
+    levels: Any = None,
     gradients: bool = False,
     parameters: Any = None,
     buffers: Any = None,
@@ -90,7 +93,8 @@ def from_torch(
     `torch.distributions` do: a log-variance reads like a variance wherever it is positive. The names are `mean` with
     `variance`, `log_variance`, `scale` (the standard deviation) or `log_scale`; `eta1, eta2` (natural parameters, eta1 = mean /
     variance and eta2 = -1 / (2 variance)); with `family="laplace"` or `"logistic"` `location` and `scale` or `log_scale`,
-    with `family="student_t"` also `df`.
+    with `family="student_t"` also `df`; for mixture density networks also `shares` or `logits` of the components, where each
+    output is (rows, components), or all are a tensor (rows, components, 3); and `quantiles`, (rows, levels), with `levels=`.
 
     Args:
         networks: a list of modules; or one module, whose stacked `parameters` and `buffers` are those of
@@ -105,13 +109,14 @@ def from_torch(
         passes: run each network so many times with its dropout layers on; each pass is a member.
         seed: of the dropout; PyTorch's own generator goes on unless given.
         member_axis: the axis of a network's outputs along which it has several members, 1 for TabM's.
+        levels: of outputs that are quantiles.
         gradients: whether the result has gradients.
         parameters: stacked parameters by name, each (members, ...).
         buffers: stacked buffers by name, each (members, ...).
         rows_at_once: predict this many rows at a time, to bound memory; all at once unless given.
     """
     torch = require("torch", extra="deep")
-    reader = Outputs.of(outputs, family=family, variance=variance, head=head, member_axis=member_axis)
+    reader = Outputs.of(outputs, family=family, variance=variance, head=head, member_axis=member_axis, levels=levels)
     networks = networks if isinstance(networks, torch.nn.Module) else list(networks)
     run = _runner(networks, None if parameters is None else (dict(parameters), dict(buffers or {})))
     if passes is not None:

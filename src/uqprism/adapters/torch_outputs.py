@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from uqprism.adapters.distributions import is_distribution, read
+from uqprism.adapters.distributions import is_distribution, mixed, read
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, ShapeError
-from uqprism.families import families
+from uqprism.families import Gaussian, Mixture, families
 from uqprism.support.optional import require
 
 GAUSSIAN = ({"mean", "variance"}, {"mean", "scale"})
 EXAMPLES = "outputs='mean, variance', 'mean, log_variance', 'mean, scale', 'mean, log_scale' or 'eta1, eta2'"
+SHARES = {"shares", "logits"}  # of the components of a mixture
 Parameters = dict[str, Any]
 
 
@@ -28,6 +29,7 @@ class Outputs:
         variance: of the noise, next to outputs that are means only.
         head: of `uqprism.training`, for raw outputs.
         member_axis: the axis of one network's outputs along which it has several members.
+        levels: of outputs that are quantiles.
     """
 
     keys: dict[str, Any] | None
@@ -35,9 +37,12 @@ class Outputs:
     variance: Any
     head: Any
     member_axis: int | None
+    levels: tuple[float, ...] | None
 
     @classmethod
-    def of(cls, outputs: Any, *, family: str | None, variance: Any, head: Any, member_axis: int | None) -> Outputs:
+    def of(
+        cls, outputs: Any, *, family: str | None, variance: Any, head: Any, member_axis: int | None, levels: Any = None
+    ) -> Outputs:
         """Check the arguments of `from_torch`."""
         if head is not None:
             from uqprism.training import heads  # imports torch
@@ -56,9 +61,11 @@ class Outputs:
         keys = None if outputs is None else dict(outputs)
         if (variance is not None) != (keys is not None and set(keys) == {"mean"}):
             raise ArgumentError("variance= is for outputs='mean', means without noise, and needed there")
+        if (levels is not None) != (keys is not None and set(keys) == {"quantiles"}):
+            raise ArgumentError("levels= is for outputs='quantiles', and needed there")
         if member_axis is not None and member_axis < 0:
             raise ArgumentError(f"member_axis must count from the front of one network's outputs, got {member_axis}")
-        return cls(keys, family, variance, head, member_axis)
+        return cls(keys, family, variance, head, member_axis, None if levels is None else tuple(levels))
 
     def read(self, outputs: list[Any]) -> tuple[str, Parameters]:
         """The family, and its parameters (members, rows), of what the networks returned, each with a first axis of members."""
@@ -81,6 +88,13 @@ class Outputs:
             values = {"mean": mean, "variance": _wide(noise, mean)}
         if family == "natural":
             return EnsemblePrediction.natural(**values, member_axis=0)
+        if family == "quantiles":
+            quantiles = values["quantiles"]
+            return EnsemblePrediction.quantiles(
+                levels=self.levels, values=quantiles, member_axis=0, level_axis=quantiles.ndim - 1
+            )
+        if family == "mixture":
+            return _mixture(values)
         return EnsemblePrediction(families.get(family)(**values))
 
     def _one(self, output: Any) -> tuple[str, Parameters]:
@@ -90,7 +104,10 @@ class Outputs:
         if is_distribution(output):
             if self.keys is not None:
                 raise ArgumentError(f"outputs= is for numbers; the network returns a distribution, {type(output).__name__}")
-            family, values = read(output)
+            if (mixture := mixed(output)) is None:
+                family, values = read(output)
+            else:  # with its components along the last axis, as networks return them
+                family, values = "mixture", _with_components_last(output, *mixture)
             return family, self._members({name: x[None] for name, x in values.items()})
         values = self._members(self._named(output))
         plain = {name.removeprefix("log_"): x.exp() if name.startswith("log_") else x for name, x in values.items()}
@@ -147,6 +164,10 @@ class Outputs:
 
     def _family(self, names: set[str], given: list[str]) -> str:
         """The family whose parameters these are."""
+        if names == {"quantiles"} and self.family in {None, "quantiles"}:
+            return "quantiles"
+        if len(shares := names & SHARES) == 1 and names - shares in GAUSSIAN and self.family in {None, "gaussian"}:
+            return "mixture"
         if self.family not in {None, "gaussian"}:
             if names != set(families.get(self.family).parameters):
                 needs = ", ".join(families.get(self.family).parameters)
@@ -164,6 +185,24 @@ class Outputs:
             f"{', '.join(given)} are not the parameters of a family; name them with {EXAMPLES}, or map such names to the keys "
             "of a dictionary, as in outputs={'mean': 'loc', 'log_variance': 'logvar'}"
         )
+
+
+def _mixture(values: Parameters) -> EnsemblePrediction:
+    """Members that are mixtures of Gaussians, from parameters (members, rows, components)."""
+    values = {name: x[..., None] if x.ndim < 3 else x for name, x in values.items()}  # one component
+    logits = values.pop("logits", None)
+    shares = values.pop("shares") if logits is None else logits.softmax(-1)
+    components = Gaussian(**{name: x.movedim(-1, 0) for name, x in values.items()})
+    return EnsemblePrediction(Mixture(components, shares.movedim(-1, 0)))
+
+
+def _with_components_last(output: Any, shares: Any, components: tuple[str, Parameters]) -> Parameters:
+    """The parameters of a mixture, each (rows, components)."""
+    family, values = components
+    if family != "gaussian":
+        raise ArgumentError(f"mixtures of networks must be of Gaussians, got {type(output).__name__} of {family} distributions")
+    wide = shares.expand_as(values["mean"])
+    return {name: x.movedim(0, -1) for name, x in {**values, "shares": wide}.items()}
 
 
 def _wide(x: Any, like: Any) -> Any:

@@ -79,6 +79,34 @@ def test_quantiles_of_tabicl_by_arrays_and_by_the_models(page: Callable) -> None
 
 
 @pytest.mark.libraries
+def test_quantiles_are_those_of_tabicl(tmp_path: Any) -> None:
+    """A small network of TabICL with random weights, since those that were trained come from a hub."""
+    import torch
+    from tabicl import TabICLRegressor
+    from tabicl._model.tabicl import TabICL
+
+    one = {"col_num_blocks": 1, "row_num_blocks": 1, "icl_num_blocks": 1, "col_nhead": 2, "row_nhead": 2, "icl_nhead": 2}
+    config = {
+        "max_classes": 0,
+        "num_quantiles": 99,
+        "embed_dim": 16,
+        "col_num_inds": 8,
+        "row_num_cls": 2,
+        "zero_init": False,
+        **one,
+    }
+    torch.manual_seed(0)
+    torch.save({"config": config, "state_dict": TabICL(**config).state_dict()}, tmp_path / "weights.ckpt")
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    options = {"model_path": tmp_path / "weights.ckpt", "allow_auto_download": False, "n_estimators": 2, "device": "cpu"}
+    models = [TabICLRegressor(random_state=seed, **options).fit(X, np.sin(X[:, 0])) for seed in range(2)]
+    members = up.from_model(models, X[:5], levels=[0.1, 0.5, 0.9]).members
+    for i, model in enumerate(models):
+        own = model.predict(X[:5], output_type="quantiles", alphas=[0.1, 0.5, 0.9])
+        assert_allclose(members.values[:, i].T, own, rtol=1e-6)
+
+
+@pytest.mark.libraries
 def test_members_of_tabm_are_its_outputs(page: Callable) -> None:
     import torch
 
