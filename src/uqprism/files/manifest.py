@@ -29,10 +29,19 @@ def recorded(path: Path) -> Record | None:
     if path.suffix != ".parquet":
         return None
     try:
-        about = (pq.read_metadata(path).metadata or {}).get(RECORD.encode())
-    except (pa.ArrowException, OSError):
+        text = (pq.read_metadata(path).metadata or {}).get(RECORD.encode(), b"null")
+        about = json.loads(text)
+    except (pa.ArrowException, OSError, ValueError, RecursionError):
         return None
-    return None if about is None else json.loads(about)
+    return about if _is_record(about) else None
+
+
+def _is_record(about: Any) -> bool:
+    """Whether these are the entries of a record; any program can write a file that says it has one."""
+    kinds = {"version": str, "options": dict, "sources": list, "rows": int, "bad_rows": int}
+    if not isinstance(about, dict) or not all(isinstance(about.get(name), kind) for name, kind in kinds.items()):
+        return False
+    return "on_bad" in about["options"] and all(isinstance(source, dict) for source in about["sources"])
 
 
 def existing(output: Path) -> dict[Path, Record | None]:
