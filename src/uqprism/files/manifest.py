@@ -12,7 +12,7 @@ from uqprism.errors import ArgumentError, BusyError
 from uqprism.files.claim import LOCK
 from uqprism.files.options import ScoreOptions
 from uqprism.files.outcome import BadFile
-from uqprism.files.paths import Part
+from uqprism.files.paths import Part, ending
 from uqprism.files.read import naming, pa, pq
 from uqprism.files.state import FileState
 from uqprism.files.stream import FinishedPart
@@ -26,7 +26,7 @@ Record = dict[str, Any]
 
 def recorded(path: Path) -> Record | None:
     """What this file was made from, and how; None if `score` did not write it, or its format cannot hold a record."""
-    if path.suffix != ".parquet":
+    if ending(path) != ".parquet":
         return None
     try:
         text = (pq.read_metadata(path).metadata or {}).get(RECORD.encode(), b"null")
