@@ -280,7 +280,7 @@ def truth(file: File) -> tuple[int, list[str]] | None:
     try:
         mean, variance = members(file)
         good_rows = np.all((abs(mean) <= 1e150) & (variance >= 1e-300) & (variance <= 1e300), axis=0)  # not NaN either
-        ensemble = up.EnsemblePrediction.gaussian(mean=mean[:, good_rows], variance=variance[:, good_rows])
+        ensemble = up.EnsemblePrediction.gaussian(mean=mean[:, good_rows], variance=variance[:, good_rows], member_axis=0)
         with np.errstate(all="ignore"):
             found = up.decompose(ensemble)
             return int(good_rows.sum()), amounts([float(np.mean(found.bayes)), float(np.mean(found.excess))], "")
