@@ -11,7 +11,7 @@ from uqprism.arrays import Array
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.columns import Columns, ColumnsLike, member_columns
 from uqprism.ensemble.prediction import FORMAT
-from uqprism.errors import ArrayTypeError, InvalidValueError
+from uqprism.errors import ArrayTypeError, InvalidValueError, UqprismError
 from uqprism.families import families
 from uqprism.synonyms import named_arguments
 
@@ -64,7 +64,17 @@ def from_arrow(table: Any) -> EnsemblePrediction:
     metadata = (table.schema.metadata or {}).get(FORMAT.encode())
     if metadata is None:
         raise InvalidValueError("the table lacks the header that EnsemblePrediction.to_arrow writes; from_frame reads others")
-    header = json.loads(metadata)
+    try:
+        return _described(table, json.loads(metadata))
+    except UqprismError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise InvalidValueError(
+            f"the header of the table does not describe its columns: {' '.join(str(error).split())}"
+        ) from None
+
+
+def _described(table: Any, header: dict[str, Any]) -> EnsemblePrediction:
     shape = (header["members"], *header["points_shape"])
     given: dict[str, Array] = {}
     for name in table.column_names:
