@@ -148,8 +148,8 @@ class Outputs:
     def _family(self, names: set[str], given: list[str]) -> str:
         """The family whose parameters these are."""
         if self.family not in {None, "gaussian"}:
-            if names != set(families.get(self.family).parameters):
-                needs = ", ".join(families.get(self.family).parameters)
+            if names != set(families.get(self.family).arguments()):
+                needs = ", ".join(families.get(self.family).arguments())
                 raise ArgumentError(f"{self.family} members need {needs}; the outputs are {', '.join(given)}")
             return str(self.family)
         if names in GAUSSIAN or (names == {"mean"} and self.variance is not None):
