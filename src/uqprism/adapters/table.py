@@ -52,9 +52,11 @@ def from_frame(
     columns = Columns(mean_columns, variance_columns, scale_columns)
     family, found = member_columns(columns, family, _names(frame), FRAME)
     given = {parameter: [_numbers(frame, name) for name in names] for parameter, names in found.items()}
+    kinds = families.get(family).arguments()
     for parameter, names in found.items():
         for name, values in zip(names, given[parameter], strict=True):
-            _check(name, values, free=parameter in {"mean", "location"})
+            if kinds.get(parameter) != "bound":  # which may be infinite
+                _check(name, values, free=kinds.get(parameter) == "location")
     parameters: dict[str, Any] = {parameter: np.stack(values) for parameter, values in given.items()}
     return EnsemblePrediction(families.get(family)(**parameters), weights)
 
