@@ -166,9 +166,11 @@ class Family(Stored, ABC):
     def variance(self) -> Array:
         """The variance, (*batch); infinite where it does not exist."""
 
-    @abstractmethod
     def log_density(self, y: Array) -> Array:
-        """The log density at y, which broadcasts against the batch from the right."""
+        """The log density at y, which broadcasts against the batch from the right; by default that of its form."""
+        if self.form is None:
+            raise NotImplementedError(f"{type(self).__name__} must define log_density, or a form")
+        return self.form.at(self, y)
 
     @abstractmethod
     def cdf(self, y: Array) -> Array:
