@@ -20,6 +20,7 @@ SHAPES = [(10, 50), (5, 20), (50, 20), (200, 50), (20, 1000), (4, 5000)]  # memb
 POINTS = [100, 1000, 10_000, 100_000]
 LARGE = (20, 1000, 10_000)
 DRAWS = 2**20  # of all points of one run
+REPEATS = 20
 
 MEMORY = """
 import json, sys, time
@@ -42,27 +43,28 @@ def draws(members: int, each: int, points: int) -> np.ndarray:
     return rng.normal(size=(members, each, points)) + rng.normal(size=(members, 1, points))
 
 
-def microseconds(ens: up.EnsemblePrediction, **options: str) -> float:
+def microseconds(ens: up.EnsemblePrediction, repeats: int = REPEATS, **options: str) -> float:
     """The time for each point of all measures of both rules."""
-    return seconds(lambda: up.evaluate(ens, MEASURES, **options)) / ens.n_points * 1e6
+    return seconds(lambda: up.evaluate(ens, MEASURES, **options), repeats) / ens.n_points * 1e6
 
 
 def one_score(members: np.ndarray) -> float:
     """The time for each point of the CRPS of all draws together, by scoringrules with its defaults."""
     points = members.shape[2]
     pooled, outcome = np.ascontiguousarray(members.reshape(-1, points).T), np.zeros(points)  # as scoringrules wants them
-    return seconds(lambda: scoringrules.crps_ensemble(outcome, pooled)) / points * 1e6
+    return seconds(lambda: scoringrules.crps_ensemble(outcome, pooled), REPEATS) / points * 1e6
 
 
 def report() -> list[str]:
     """The section on samples, and the figure."""
+    count = len(select_measures(MEASURES))
     lines = [
         "## Samples",
         "",
         "![cost for each point against draws and points](cost_samples.svg)",
         "",
-        "Microseconds for each point, best of 3 after one run to warm up: one `scoringrules.crps_ensemble` of the pooled draws,",
-        f"all {len(select_measures(MEASURES))} measures of CRPS and squared error, and how many times that score they take.",
+        f"Microseconds for each point, best of {REPEATS} (of one without Numba): one `scoringrules.crps_ensemble` of the pooled",
+        f"draws, all {count} measures of CRPS and squared error, and how many times that score they take.",
         "",
         "| members x draws | points | one score | all measures | times | with weights | unbiased | without Numba |",
         "|---|---|---|---|---|---|---|---|",
@@ -75,7 +77,7 @@ def report() -> list[str]:
         weights = np.random.default_rng(1).dirichlet(np.ones(members))
         score, every = one_score(x), microseconds(ens, backend="fused")
         weighed = microseconds(up.EnsemblePrediction.samples(x, weights=weights, member_axis=0), backend="fused")
-        others = [weighed, microseconds(ens, backend="fused", estimator="unbiased"), microseconds(ens, backend="reference")]
+        others = [weighed, microseconds(ens, backend="fused", estimator="unbiased"), microseconds(ens, 1, backend="reference")]
         by_draws["one score"][members * each], by_draws["all measures"][members * each] = score, every
         cells = [f"{score:.3g}", f"{every:.3g}", f"{every / score:.2g}", *(f"{x:.3g}" for x in others)]
         lines.append(f"| {members} x {each:,} | {points:,} | " + " | ".join(cells) + " |")

@@ -99,6 +99,8 @@ def started(folder: Path, attack: Attack) -> Ended:
             stderr=errors,
         )
         if attack.interrupt is not None:
+            while not _ended(process.pid) and not _begun(process.pid):
+                time.sleep(0.002)
             time.sleep(attack.interrupt)
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGINT)  # `send_signal` would take what `wait4` returns
@@ -107,6 +109,17 @@ def started(folder: Path, attack: Attack) -> Ended:
         errors.seek(0)
         text = errors.read().decode(errors="replace")
         return Ended(process.returncode, text, time.perf_counter() - begun, usage.ru_maxrss * 1024.0)
+
+
+def _ended(pid: int) -> bool:
+    """Whether this child has ended; `wait4` is still to tell how."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _begun(pid: int) -> bool:
+    """Whether this process handles SIGTERM, which every command does from its beginning."""
+    caught = next(line.split()[1] for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt"))
+    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
 
 
 class Scene:
@@ -210,8 +223,8 @@ def no_home(rng: random.Random, text: str, *_: Any) -> Attack:
 
 
 def interrupted(rng: random.Random, text: str, usual: Ended, _: Any) -> Attack:
-    """Ctrl-C at a random moment; in the first half of a short run Python itself still starts."""
-    return Attack(text.split(), interrupt=rng.uniform(0.5, 1.0) * usual.seconds)
+    """Ctrl-C at a random moment after the command has begun: before that, Python starts and imports, and answers itself."""
+    return Attack(text.split(), interrupt=rng.uniform(0.0, 0.5) * usual.seconds)
 
 
 ATTACKS: dict[str, tuple[Callable[..., Attack], str]] = {

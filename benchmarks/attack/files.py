@@ -29,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from benchmarks.attack import mutants
+from pyarrow import csv
 
 import uqprism as up
 from uqprism.errors import UqprismError
@@ -110,7 +111,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
 
 def crafted() -> Files:
     """Files that are made to be misread, by name."""
-    return {**_arrays(), **_archives(), **_headers(), **_text(), **_parquet()}
+    return {**_arrays(), **_archives(), **_headers(), **_text(), **_wide(), **_parquet()}
 
 
 def _npy(shape: str, descr: str = "'<f8'", data: bytes = b"") -> bytes:
@@ -241,6 +242,21 @@ def _text() -> Files:
         "returns.csv": (head + row * 9).replace(b"\n", b"\r"),
         "markup.csv": head.replace(b"y", b"<script>") + row * 9,
     }
+
+
+def _wide() -> Files:
+    """Files with nearly as many columns as are read."""
+    members = {f"{kind}_{i}": np.arange(1.0, 4.0) for kind in ("mean", "variance") for i in range(4_900)}
+    others = {name: members[name] for name in ("mean_0", "mean_1", "variance_0", "variance_1")}
+    others |= {f"c{i}": np.arange(3.0) for i in range(9_000)}
+    found = {}
+    for what, columns in {"members": members, "other columns": others}.items():
+        table = pa.table({"y": np.arange(3.0), **columns})
+        text, stream = io.BytesIO(), io.BytesIO()
+        csv.write_csv(table, text)
+        pq.write_table(table, stream)
+        found |= {f"thousands of {what}.csv": text.getvalue(), f"thousands of {what}.parquet": stream.getvalue()}
+    return found
 
 
 def _parquet() -> Files:

@@ -192,5 +192,8 @@ def is_right(path: Path, scored: dict[str, np.ndarray]) -> bool:
     mean = np.stack([given[name] for name in members["mean"]])
     spread = np.stack([given[name] for name in [*members["variance"], *members["scale"]]])
     good = ((abs(mean) <= 1e150) & (spread <= (1e150 if members["scale"] else 1e300)) & (spread > 0)).all(axis=0)
+    scale = np.where(good, spread if members["scale"] else np.sqrt(abs(spread)), 1.0)
+    apart = np.ptp(np.where(good, mean, 0.0), axis=0) + scale.max(axis=0)
+    good &= (scale.min(axis=0) >= 1e-150) & (scale.min(axis=0) >= 2e-154 * apart)
     found = np.mean(spread**2 if members["scale"] else spread, axis=0)
     return bool(np.allclose(scored[MEASURE], np.where(good, found, np.nan), rtol=1e-9, equal_nan=True))

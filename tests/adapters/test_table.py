@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import uqprism as up
+from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, UqprismError
 
 RNG = np.random.default_rng(3)
@@ -140,3 +143,19 @@ def test_other_names_scales_and_weights() -> None:
 def test_the_precision_of_the_columns_is_kept(given: str, wanted: str) -> None:
     frame = pd.DataFrame({"mean_0": [1, 2], "scale_0": [1, 3]}).astype(given)
     assert up.from_frame(frame).members.mean.dtype == wanted
+
+
+DAMAGED = [b"{}", b"[]", b"x", b"\xff", b"[" * 100_000]
+SAID = {"members": 2, "points_shape": [3], "family": "gaussian", "weights": None}
+DAMAGED += [
+    json.dumps({**SAID, name: value}).encode() for name, value in [("members", "a"), ("members", 9), ("points_shape", [4])]
+]
+DAMAGED += [json.dumps({**SAID, name: value}).encode() for name, value in [("family", "x"), ("family", []), ("weights", "x")]]
+
+
+@pytest.mark.parametrize("header", DAMAGED, ids=range(len(DAMAGED)))
+def test_a_damaged_header_of_an_arrow_table_is_an_error(header: bytes) -> None:
+    table = up.EnsemblePrediction.gaussian(mean=np.zeros((2, 3)), scale=1.0).to_arrow()
+    with pytest.raises(UqprismError) as caught:
+        up.from_arrow(table.replace_schema_metadata({FORMAT: header}))
+    assert "\n" not in str(caught.value)

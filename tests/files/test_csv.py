@@ -96,7 +96,7 @@ WRONG = {
     "semicolons": ("mean_0;variance_0\n1,5;1\n", "the columns are separated by semicolons"),
     "one endless line": ("1," * (1 << 22), "its first line has more than 4,194,304 bytes"),
     "one endless name": ("a" * (1 << 22), "its first line has more than 4,194,304 bytes"),
-    "many columns": (",".join(f"c{i}" for i in range(15_001)) + "\n", "holds 15,001 columns, more than 15,000"),
+    "many columns": (",".join(f"c{i}" for i in range(10_001)) + "\n", "holds 10,001 columns, more than 10,000"),
     "a row as long as a block": (HEADER + f"1,1,{'a' * (1 << 23)}\n", "a row has more than 4,194,304 bytes"),
 }
 
@@ -131,7 +131,7 @@ def test_unusual_tables_are_read(tmp_path: Path, what: str) -> None:
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
 def test_thousands_of_members_take_seconds(tmp_path: Path, ending: str) -> None:
     """Each step over the columns is linear in their number; 10,000 of them took a minute in a CSV file."""
-    members, path = 7_000, tmp_path / f"in.{ending}"
+    members, path = 9_000 if ending == "npz" else 4_900, tmp_path / f"in.{ending}"
     mean, scale = np.random.default_rng(0).normal(size=(members, 3)), np.full((members, 3), 2.0)
     columns = {f"{kind}_{i}": row for kind, rows in (("mean", mean), ("scale", scale)) for i, row in enumerate(rows)}
     if ending == "npz":

@@ -16,6 +16,7 @@ from tests.files.tables import FEW, assert_scored, refused, table
 from uqprism.errors import ArgumentError, FileError, InvalidValueError
 from uqprism.files import checking, claim, score, stream, write
 from uqprism.files.rows import Scorer
+from uqprism.files.write import RECORD
 from uqprism.support.storage import TEMPORARY
 
 
@@ -216,3 +217,17 @@ def test_temporary_files_of_other_targets_are_left_alone(folder: Path, tmp_path:
         (tmp_path / name).touch()
     score(folder / "0.parquet", tmp_path / "out.parquet", measures=FEW)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["in", "out.parquet", *others])
+
+
+RECORDS = [b"{}", b"[]", b"[", b"\xff", b"[" * 100_000, b'{"version": "0.1.0"}']
+RECORDS += [b'{"version": "0.1.0", "options": {}, "sources": [], "rows": 1, "bad_rows": 0}']
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=range(len(RECORDS)))
+@pytest.mark.parametrize("option", ["resume", "overwrite"])
+def test_a_part_with_a_damaged_record_is_no_part_of_ours(tmp_path: Path, folder: Path, record: bytes, option: str) -> None:
+    foreign = pa.table({"a": [1.0]}).replace_schema_metadata({RECORD: record})
+    (tmp_path / "out").mkdir()
+    pq.write_table(foreign, tmp_path / "out" / "a.parquet")
+    refused(ArgumentError, "a.parquet was not written by uqprism score", folder, tmp_path / "out", **{option: True})
+    assert pq.read_table(tmp_path / "out" / "a.parquet") == foreign

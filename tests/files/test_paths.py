@@ -206,3 +206,22 @@ def test_what_cannot_be_read_in_a_folder_is_not_passed_over(tmp_path: Path) -> N
         find_files(tmp_path / "pipe.parquet")
     with pytest.raises(FileError, match="is closed: the folder cannot be read: Permission denied"):
         _unreadable(PermissionError(13, "Permission denied", f"{tmp_path} is closed"))
+
+
+def test_endings_may_be_in_capitals(tmp_path: Path) -> None:
+    """A folder with 1.CSV was scored without it."""
+    given = [table(20, seed=seed) for seed in range(3)]
+    (tmp_path / "in").mkdir()
+    for name, each in zip(("0.parquet", "1.CSV", "2.Parquet"), given, strict=True):
+        write_table(each, tmp_path / "in" / name.lower()).rename(tmp_path / "in" / name)
+    for inputs in (tmp_path / "in", str(tmp_path / "in" / "*"), str(tmp_path / "in" / "**")):
+        assert score(inputs, tmp_path / "out", measures=FEW, overwrite=True).rows == 60
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "0.parquet",
+        "1.CSV.parquet",
+        "2.Parquet.parquet",
+        "_uqprism.json",
+    ]
+    assert score(tmp_path / "in" / "1.CSV", tmp_path / "out.PARQUET", measures=FEW).rows == 20
+    assert_scored(pq.read_table(tmp_path / "out.PARQUET"), given[1], FEW)
+    assert score(tmp_path / "in", tmp_path / "out", measures=FEW, resume=True).resumed_rows == 60

@@ -11,7 +11,7 @@ from uqprism.arrays import Array
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.columns import Columns, ColumnsLike, member_columns
 from uqprism.ensemble.prediction import FORMAT
-from uqprism.errors import ArrayTypeError, InvalidValueError
+from uqprism.errors import ArrayTypeError, InvalidValueError, UqprismError
 from uqprism.families import families
 from uqprism.synonyms import named_arguments
 
@@ -52,9 +52,11 @@ def from_frame(
     columns = Columns(mean_columns, variance_columns, scale_columns)
     family, found = member_columns(columns, family, _names(frame), FRAME)
     given = {parameter: [_numbers(frame, name) for name in names] for parameter, names in found.items()}
+    kinds = families.get(family).arguments()
     for parameter, names in found.items():
         for name, values in zip(names, given[parameter], strict=True):
-            _check(name, values, free=parameter in {"mean", "location"})
+            if kinds.get(parameter) != "bound":  # which may be infinite
+                _check(name, values, free=kinds.get(parameter) == "location")
     parameters: dict[str, Any] = {parameter: np.stack(values) for parameter, values in given.items()}
     return EnsemblePrediction(families.get(family)(**parameters), weights)
 
@@ -64,7 +66,17 @@ def from_arrow(table: Any) -> EnsemblePrediction:
     metadata = (table.schema.metadata or {}).get(FORMAT.encode())
     if metadata is None:
         raise InvalidValueError("the table lacks the header that EnsemblePrediction.to_arrow writes; from_frame reads others")
-    header = json.loads(metadata)
+    try:
+        return _described(table, json.loads(metadata))
+    except UqprismError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise InvalidValueError(
+            f"the header of the table does not describe its columns: {' '.join(str(error).split())}"
+        ) from None
+
+
+def _described(table: Any, header: dict[str, Any]) -> EnsemblePrediction:
     shape = (header["members"], *header["points_shape"])
     given: dict[str, Array] = {}
     for name in table.column_names:

@@ -20,6 +20,8 @@ from uqprism.arrays import (
     SQRT_PI,
     Array,
     constant,
+    counting,
+    expand,
     is_torch,
     is_traced,
     is_transformed,
@@ -32,7 +34,7 @@ from uqprism.backends.program import covers, terms_of
 from uqprism.backends.reference import Computed, exactness_of
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
-from uqprism.families.base import mixing_weights
+from uqprism.families.base import blocks, mixing_weights
 from uqprism.families.draws import STEPS, Draws, from_steps
 from uqprism.families.functionals import cramer_distance
 from uqprism.families.quadrature import Exactness
@@ -66,7 +68,8 @@ class DrawsBackend:
 
             return draws.compute(ensemble, measures)
         whole = ensemble.counted()
-        done = [compute_part(part, measures) for part in parts_of(whole)]
+        alike = are_alike(whole)
+        done = [compute_part(part, measures, alike=alike) for part in parts_of(whole)]
         xp = namespace(draws_of(whole).draws)
         values = {m.name: xp.concat([part[m.name] for part in done]) if len(done) > 1 else done[0][m.name] for m in measures}
         return Computed(values, exactness(whole, measures))
@@ -121,9 +124,9 @@ def parts_of(ensemble: EnsemblePrediction) -> list[EnsemblePrediction]:
     return [ensemble[start : start + size] for start in range(0, max(1, ensemble.n_points), size)]
 
 
-def compute_part(part: EnsemblePrediction, measures: Sequence[Measure]) -> dict[str, Array]:
+def compute_part(part: EnsemblePrediction, measures: Sequence[Measure], *, alike: bool) -> dict[str, Array]:
     """The measures of points that are few enough to be taken at once."""
-    sums = DrawsSums(part)
+    sums = DrawsSums(part, alike=alike)
     found = {}
     for measure in measures:
         value = 0.0 * sums.weights[0]
@@ -136,12 +139,34 @@ def compute_part(part: EnsemblePrediction, measures: Sequence[Measure]) -> dict[
     return found
 
 
-class DrawsSums(CentredEnsemble):
-    """The terms of one ensemble of draws, in centred coordinates, each computed once."""
+def are_alike(ensemble: EnsemblePrediction) -> bool:
+    """True if it is known that all draws of a member have one weight, the same in all members, and no gradients are asked for."""
+    draws = draws_of(ensemble)
+    if any(_is_differentiable(x) for x in (draws.draws, draws.weights, ensemble.weights)):
+        return False
+    return all(bool((part == draws.weights[:1, :1]).all()) for part in blocks(draws.weights))
 
-    def __init__(self, part: EnsemblePrediction) -> None:
+
+def _is_differentiable(x: Array) -> bool:
+    return is_traced(x) or is_wrapped(x) or bool(getattr(x, "requires_grad", False))
+
+
+class DrawsSums(CentredEnsemble):
+    """The terms of one ensemble of draws, in centred coordinates, each computed once.
+
+    Args:
+        part: the ensemble.
+        alike: what `are_alike` says of it.
+    """
+
+    def __init__(self, part: EnsemblePrediction, *, alike: bool) -> None:
         self.given = draws_of(part)
         self._distances: dict[str, Array] = {}
+        # Shares are counts, whose sums are exact in double precision: see `_counted`, for which each member's draws are sorted.
+        self._counts = alike and part.weights is None and "64" in str(precise(self.given.draws[:0]).dtype)
+        if self._counts:
+            self.given = self.given.map(lambda x: x)
+            self.given.draws = namespace(self.given.draws).sort(self.given.draws, axis=0, stable=False)
         super().__init__(self.given.map(precise), weights_of(part))
 
     def get(self, term: str) -> Array:
@@ -202,7 +227,7 @@ class DrawsSums(CentredEnsemble):
         """
         given, draws = self.given.draws, constant(self._flat(self.given.draws))
         xp = namespace(draws)
-        if is_traced(given) or is_wrapped(given) or getattr(given, "requires_grad", False):
+        if _is_differentiable(given):
             orders = [xp.argsort(draws, axis=0), draws.shape[0] - 1 - xp.argsort(xp.flip(draws, axis=0), axis=0)]
         else:
             orders = [xp.argsort(draws, axis=0, stable=False)]
@@ -212,8 +237,24 @@ class DrawsSums(CentredEnsemble):
     @cached_property
     def _sums(self) -> tuple[Array, ...]:
         """The mean of the members' CRPS entropies, their mean distance to the mixture, and the variance of their means."""
+        if self._counts:
+            return self._counted(self._walks[0][0])
         found = [self._along(order, mixture) for order, mixture in self._walks]
         return tuple(sum(parts) / len(found) for parts in zip(*found, strict=True))
+
+    def _counted(self, order: Array) -> tuple[Array, Array, Array]:
+        """The three sums where all draws count alike: a draw of a member with c so far adds 2 c + 1 to the sum of c^2."""
+        xp, (each, count) = namespace(order), self.given.draws.shape[:2]
+        draws = precise(take_along(self._flat(self.given.draws), order))
+        lengths = (draws[1:] - draws[:-1]) / self.centring.unit
+        squares = xp.cumulative_sum(xp.astype(2 * (order // count) + 1, draws.dtype), axis=0)[:-1]
+        so_far = expand(counting(draws)[1:], 1, draws.ndim - 1)
+        bayes = xp.sum(lengths * (each * so_far - squares), axis=0) / (count * each**2)
+        between = xp.sum(lengths * (count * squares - so_far * so_far), axis=0) / (count * each) ** 2
+        given = precise(self.given.draws)
+        shift = xp.mean((given - given[:, :1]) / self.centring.unit, axis=0)
+        shift = shift - self.average(shift)
+        return bayes, between, self.average(shift * shift)
 
     def _along(self, order: Array, mixture: Array) -> tuple[Array, Array, Array]:
         """The three sums in this order of all draws."""

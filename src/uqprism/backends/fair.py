@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from uqprism.arrays import Array, is_traced, is_wrapped, namespace
+from uqprism.arrays import Array, is_traced, namespace
 from uqprism.backends.choose import BackendName, compute
-from uqprism.backends.draws import draws_of, parts_of, precise, weights_of
+from uqprism.backends.draws import are_alike, draws_of, parts_of, precise, weights_of
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.errors import InvalidValueError
@@ -49,7 +49,7 @@ def _hidden(ensemble: EnsemblePrediction, rule: Rule, backend: BackendName) -> t
         InvalidValueError: a member has only one draw.
     """
     counted = ensemble.counted()
-    if not _are_alike(counted):
+    if not are_alike(counted):
         found = [_hidden_by_member(part, rule) for part in parts_of(counted)]
         xp = namespace(*found[0])
         one, two = (xp.concat(list(parts)) for parts in zip(*found, strict=True))
@@ -63,14 +63,6 @@ def _hidden(ensemble: EnsemblePrediction, rule: Rule, backend: BackendName) -> t
     across = EnsemblePrediction(counted.members, pairs / xp.sum(pairs), check=False)
     one, two = (_entropy(weighed, rule, backend) / (count - 1.0) for weighed in (counted, across))
     return one, xp.sum(pairs) * two
-
-
-def _are_alike(ensemble: EnsemblePrediction) -> bool:
-    """True if it is known that all draws have one weight, so that all members hide the same share."""
-    weights = draws_of(ensemble).weights
-    if any(is_traced(x) or is_wrapped(x) or getattr(x, "requires_grad", False) for x in (weights, ensemble.weights)):
-        return False
-    return all(bool((part == weights[:1, :1]).all()) for part in (weights[i : i + 1] for i in range(weights.shape[0])))
 
 
 def _entropy(ensemble: EnsemblePrediction, rule: Rule, backend: BackendName) -> Array:

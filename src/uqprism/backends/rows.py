@@ -33,6 +33,7 @@ import numpy as np
 from uqprism.arrays import Array, namespace
 from uqprism.ensemble.approximations import NEAR, CentredEnsemble
 from uqprism.families.base import Family
+from uqprism.families.gaussian import Surrogate
 from uqprism.families.quadrature import gauss_legendre, record
 from uqprism.measures import Measure
 from uqprism.measures.risks import AT_BOUNDS, Primitive, recipe
@@ -167,6 +168,22 @@ class Rows:
         if self._bounds and name == "log" and primitive[0] == "excess" and {"members", "mixture"}.issuperset(primitive[1:]):
             record(AT_BOUNDS)
         return sum((factor * self._values[ROW[row]] for row, factor in parts.items()), start=0.0)
+
+
+def seen_from_bound(centred: CentredEnsemble, *, surrogates: bool) -> tuple[Family, list[Surrogate], Array]:
+    """Members and surrogates as seen from the members' common bound, and where it lies; without one, as they are, and zero.
+
+    Next to a bound densities may vary over lengths that a distance from the centre would round away.
+    """
+    members, found = centred.members, [centred.matched, centred.pooled] if surrogates else []
+    origin, (low, _) = 0.0 * members.centre[0], members.support
+    if low is not None:
+        xp = namespace(low)
+        low = low + 0.0 * members.centre
+        origin = xp.where(xp.all((low == low[0]) & xp.isfinite(low), axis=0), low[0], origin)
+        unit = xp.ones_like(origin)
+        members, found = members.relative_to(origin, unit), [s.relative_to(origin, unit) for s in found]
+    return members, found, origin
 
 
 def near_agreement(centred: CentredEnsemble, rows: Array, one_pass: Callable[[CentredEnsemble, Array], Array]) -> Array:

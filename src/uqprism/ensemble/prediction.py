@@ -380,9 +380,16 @@ def _storable(members: Family) -> Family:
 
 def _check_widths(members: Family) -> None:
     """Refuse members so narrow beside the others that squares in a common unit are zero, which no value shows alone."""
+    if not {"scale", "variance"} & set(members.parameters.values()):
+        return  # also because the mean of all draws takes as much memory as these
     centre, spread = constant(members.centre), constant(members.spread)
-    wide = not {"scale", "variance"} & set(members.parameters.values()) or str(spread.dtype).endswith(("float16", "float32"))
-    if wide or is_traced(centre) or is_traced(spread) or is_wrapped(spread) or 0 in spread.shape:
+    if (
+        str(spread.dtype).endswith(("float16", "float32"))
+        or is_traced(centre)
+        or is_traced(spread)
+        or is_wrapped(spread)
+        or 0 in spread.shape
+    ):
         return
     centre, spread = (to_numpy(x) if is_jax(x) else x for x in (centre, spread))
     xp = namespace(centre, spread)

@@ -6,6 +6,7 @@ Backends that compile kernels compile the same function with their own functions
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FunctionType
@@ -38,10 +39,11 @@ def log1p(x: Array) -> Array:
 
 
 def where(condition: Array, x: Array, y: Array) -> Array:
-    """x where the condition holds, else y; both are computed."""
+    """x where the condition holds, else y, of which one may be a number; both are computed."""
     return namespace(condition).where(condition, x, y)
 
 
+NOWHERE = -math.inf  # the logarithm of zero
 NAMES = ("absolute", "exp", "log", "log1p", "where")
 
 

@@ -19,7 +19,7 @@ from uqprism.arrays import (
     to_numpy,
 )
 from uqprism.families.base import families, with_gradient
-from uqprism.families.elementwise import log
+from uqprism.families.elementwise import NOWHERE, PointwiseForm, log, where
 from uqprism.families.functionals import absolute_gap, closed_form, cross_entropy, overlap, relative_entropy
 from uqprism.families.incomplete import beta_cdf, digamma, gamma_cdf, log_beta, trigamma
 from uqprism.families.positive import Positive, above, deep_quantile, one_bound
@@ -27,9 +27,13 @@ from uqprism.families.quadrature import gauss_legendre
 from uqprism.synonyms import named_arguments
 
 
-def _log_density(x: Array, shape: Array) -> Array:
-    """Of x > 0 for scale one, less minus the log gamma function of the shape."""
-    return (shape - 1.0) * log(x) - x
+def _numbers(d: Gamma) -> tuple[Array, ...]:
+    return d.low, 1.0 / d.scale, d.shape - 1.0, -log_gamma(d.shape) - namespace(d.scale).log(d.scale)
+
+
+def _log_density(y: Array, low: Array, inverse: Array, power: Array, height: Array) -> Array:
+    x = (y - low) * inverse
+    return where(x > 0.0, height + power * log(where(x > 0.0, x, 1.0)) - x, NOWHERE)
 
 
 @families.register("gamma")
@@ -41,6 +45,7 @@ class Gamma(Positive):
     """
 
     name = "gamma"
+    form = PointwiseForm(_numbers, _log_density)
     given: ClassVar[dict[str, str]] = {"shape": "shape", "scale": "scale"}
     parameters: ClassVar[dict[str, str]] = {"low": "location", "shape": "shape", "scale": "scale"}
     ranges: ClassVar[dict[str, tuple[float, float, str]]] = {
@@ -82,12 +87,6 @@ class Gamma(Positive):
         found = [xp.max(xp.abs(x - x[0]), axis=0) / xp.min(x, axis=0) for x in (shape, scale)]
         return steep * xp.maximum(*found)
 
-    def log_density(self, y: Array) -> Array:
-        """The log density at y."""
-        x, inside = self.distance(y)
-        normaliser = log_gamma(self.shape) + namespace(x).log(self.scale)
-        return above(inside, _log_density(x, self.shape) - normaliser, -math.inf)
-
     def cdf(self, y: Array) -> Array:
         """The probability of values up to y."""
         x, inside = self.distance(y)
@@ -114,7 +113,7 @@ class Gamma(Positive):
         x, inside = self.distance(y)
         xp = namespace(x)
         # Twice y**2 times the density, which is what lies beyond y of the mean but not of the probability.
-        edge = 2.0 * xp.exp(_log_density(x, self.shape) + 2.0 * xp.log(x) - log_gamma(self.shape) - xp.log(x))
+        edge = 2.0 * xp.exp(self.shape * xp.log(x) - x - log_gamma(self.shape))
         value = (x - self.shape) * (2.0 * gamma_cdf(self.shape, x) - 1.0) + edge
         return xp.where(inside, self.scale * value, self.mean - y)
 

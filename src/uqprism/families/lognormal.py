@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar
 
 from uqprism.arrays import LOG_2PI, SQRT_2, Array, constant, erf, namespace, normal_cdf, normal_quantile
 from uqprism.families.base import families
-from uqprism.families.elementwise import log
+from uqprism.families.elementwise import NOWHERE, PointwiseForm, log, where
 from uqprism.families.functionals import absolute_gap, closed_form, cross_entropy, overlap, relative_entropy
 from uqprism.families.gaussian import Gaussian
 from uqprism.families.positive import Positive, above, one_bound
 from uqprism.synonyms import named_arguments
 
 
-def _log_density(x: Array, log_mean: Array, log_scale: Array) -> Array:
-    """Of x > 0, less log(log_scale * sqrt(2 pi))."""
-    u = log(x)
-    z = (u - log_mean) / log_scale
-    return -0.5 * z * z - u
+def _numbers(d: LogNormal) -> tuple[Array, ...]:
+    xp = namespace(d.log_scale)
+    return d.low, 1.0 / d.unit, d.log_mean, 1.0 / d.log_scale, -xp.log(d.log_scale * d.unit) - 0.5 * LOG_2PI
+
+
+def _log_density(y: Array, low: Array, inverse: Array, log_mean: Array, sharpness: Array, height: Array) -> Array:  # noqa: PLR0917 (numbers)
+    x = (y - low) * inverse
+    u = log(where(x > 0.0, x, 1.0))
+    z = (u - log_mean) * sharpness
+    return where(x > 0.0, height - 0.5 * z * z - u, NOWHERE)
 
 
 @families.register("lognormal")
@@ -29,6 +33,7 @@ class LogNormal(Positive):
     """
 
     name = "lognormal"
+    form = PointwiseForm(_numbers, _log_density)
     given: ClassVar[dict[str, str]] = {"log_mean": "location", "log_scale": "scale"}
     # `unit` takes up changes of the unit of y, so that the given parameters keep their digits.
     parameters: ClassVar[dict[str, str]] = {"low": "location", "unit": "scale", "log_mean": "shape", "log_scale": "shape"}
@@ -83,12 +88,6 @@ class LogNormal(Positive):
     def logarithm(self) -> Gaussian:
         """The distribution of log((Y - low) / unit)."""
         return Gaussian(mean=self.log_mean, scale=self.log_scale, check=False)
-
-    def log_density(self, y: Array) -> Array:
-        """The log density at y."""
-        x, inside = self.distance(y)
-        normaliser = namespace(x).log(self.log_scale * self.unit) + 0.5 * LOG_2PI
-        return above(inside, _log_density(x, self.log_mean, self.log_scale) - normaliser, -math.inf)
 
     def _z(self, y: Array) -> tuple[Array, Array]:
         x, inside = self.distance(y)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from uqprism.arrays import Array, constant, log_gamma, namespace, polynomial
 from uqprism.errors import UnsupportedError
 from uqprism.families.base import families
-from uqprism.families.elementwise import exp, log
+from uqprism.families.elementwise import NOWHERE, PointwiseForm, exp, log, where
 from uqprism.families.functionals import SLOW, absolute_gap, closed_form, cross_entropy, overlap
 from uqprism.families.incomplete import gamma_cdf
 from uqprism.families.positive import Positive, above, deep_quantile, one_bound
@@ -17,10 +17,14 @@ from uqprism.synonyms import named_arguments
 EULER = 0.57721566490153286
 
 
-def _log_density(x: Array, shape: Array) -> Array:
-    """Of x > 0 for scale one, less the logarithm of the shape."""
-    u = log(x)
-    return (shape - 1.0) * u - exp(shape * u)
+def _numbers(d: Weibull) -> tuple[Array, ...]:
+    return d.low, 1.0 / d.scale, d.shape, namespace(d.scale).log(d.shape / d.scale)
+
+
+def _log_density(y: Array, low: Array, inverse: Array, shape: Array, height: Array) -> Array:
+    x = (y - low) * inverse
+    u = log(where(x > 0.0, x, 1.0))
+    return where(x > 0.0, height + (shape - 1.0) * u - exp(shape * u), NOWHERE)
 
 
 def _zeta(n: int) -> float:
@@ -43,6 +47,7 @@ class Weibull(Positive):
     """
 
     name = "weibull"
+    form = PointwiseForm(_numbers, _log_density)
     given: ClassVar[dict[str, str]] = {"shape": "shape", "scale": "scale"}
     parameters: ClassVar[dict[str, str]] = {"low": "location", "shape": "shape", "scale": "scale"}
     ranges: ClassVar[dict[str, tuple[float, float, str]]] = {"shape": (0.1, 1e6, "leave out members beyond")}
@@ -92,11 +97,6 @@ class Weibull(Positive):
         xp = namespace(shape)
         found = [xp.max(xp.abs(x - x[0]), axis=0) / xp.min(x, axis=0) for x in (shape, scale)]
         return xp.clip(xp.max(shape, axis=0), 1.0, None) * xp.maximum(*found)
-
-    def log_density(self, y: Array) -> Array:
-        """The log density at y."""
-        x, inside = self.distance(y)
-        return above(inside, _log_density(x, self.shape) + namespace(x).log(self.shape / self.scale), -math.inf)
 
     def _hazard(self, y: Array) -> tuple[Array, Array]:
         x, inside = self.distance(y)

@@ -11,7 +11,7 @@ from typing import Any
 from uqprism.ensemble.columns import Layout
 from uqprism.errors import ArgumentError, BadFileError
 from uqprism.files.options import ScoreOptions
-from uqprism.files.paths import Span
+from uqprism.files.paths import Span, ending
 from uqprism.files.read import open_input
 from uqprism.files.rows import Scorer
 from uqprism.files.state import blaming, state_of
@@ -45,7 +45,7 @@ def check_inputs(
     for span in {span.path: span for span in spans}.values():
         try:
             # Each CSV file is read here as far as its types are guessed from; one shows whether the options fit.
-            columns, error = _columns(span, options, deep=span.path.suffix != ".csv" or not found, together=together)
+            columns, error = _columns(span, options, deep=ending(span.path) != ".csv" or not found, together=together)
         except BadFileError as bad:
             refuse(bad)
             continue

@@ -12,7 +12,7 @@ from uqprism.errors import ArgumentError, BusyError
 from uqprism.files.claim import LOCK
 from uqprism.files.options import ScoreOptions
 from uqprism.files.outcome import BadFile
-from uqprism.files.paths import Part
+from uqprism.files.paths import Part, ending
 from uqprism.files.read import naming, pa, pq
 from uqprism.files.state import FileState
 from uqprism.files.stream import FinishedPart
@@ -26,13 +26,22 @@ Record = dict[str, Any]
 
 def recorded(path: Path) -> Record | None:
     """What this file was made from, and how; None if `score` did not write it, or its format cannot hold a record."""
-    if path.suffix != ".parquet":
+    if ending(path) != ".parquet":
         return None
     try:
-        about = (pq.read_metadata(path).metadata or {}).get(RECORD.encode())
-    except (pa.ArrowException, OSError):
+        text = (pq.read_metadata(path).metadata or {}).get(RECORD.encode(), b"null")
+        about = json.loads(text)
+    except (pa.ArrowException, OSError, ValueError, RecursionError):
         return None
-    return None if about is None else json.loads(about)
+    return about if _is_record(about) else None
+
+
+def _is_record(about: Any) -> bool:
+    """Whether these are the entries of a record; any program can write a file that says it has one."""
+    kinds = {"version": str, "options": dict, "sources": list, "rows": int, "bad_rows": int}
+    if not isinstance(about, dict) or not all(isinstance(about.get(name), kind) for name, kind in kinds.items()):
+        return False
+    return "on_bad" in about["options"] and all(isinstance(source, dict) for source in about["sources"])
 
 
 def existing(output: Path) -> dict[Path, Record | None]:

@@ -11,7 +11,7 @@ from uqprism.ensemble.columns import NoMembersError
 from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import BadFileError, InvalidValueError
 from uqprism.measures.table import FORMAT as MEASURES_FORMAT
-from uqprism.support.reading import check_columns, npz_arrays, parse_json, reading
+from uqprism.support.reading import MOST_IN_ARRAYS, check_columns, npz_arrays, parse_json, reading
 
 MEMBERS = ("mean", "variance", "scale")
 
@@ -36,7 +36,7 @@ class NpzArrays:
         self.weights = self._take_header()
         self.matrices = [name for name in MEMBERS if name in self.arrays and self.arrays[name].ndim > 1]
         self._check_shapes()
-        check_columns(path, len(self.arrays) + sum(len(self.arrays[name]) for name in self.matrices))
+        check_columns(path, len(self.arrays) + sum(len(self.arrays[name]) for name in self.matrices), MOST_IN_ARRAYS)
         flat = {name: array.reshape(-1) for name, array in self.arrays.items() if name not in self.matrices}
         for name in self.matrices:
             flat |= {f"{name}_{i}": row.reshape(-1) for i, row in enumerate(self.arrays[name])}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from uqprism.errors import ArgumentError, BadFileError, BadFilesError, BadRowsError, ExitCode, FileError, UqprismError
 from uqprism.files.options import ScoreOptions, Tolerance
-from uqprism.files.paths import READABLE, Part, PathLike, Span
+from uqprism.files.paths import READABLE, Part, PathLike, Span, ending
 from uqprism.support.storage import check_writable, write_text
 from uqprism.support.versions import versions
 
@@ -223,7 +223,7 @@ def _checked(path: Path, output: Path) -> Path:
 
 def check_log_file(path: PathLike, output: PathLike) -> None:
     """Refuse a log file that would be appended to a file of predictions or be taken for a part."""
-    if Path(path).suffix in READABLE:
+    if ending(Path(path)) in READABLE:
         raise ArgumentError(f"log file (--log-file) {os.fspath(path)}: must not end in {', '.join(READABLE)}")
     _check_beside(Path(path), Path(output), "log file (--log-file)")
 

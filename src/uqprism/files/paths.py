@@ -71,6 +71,11 @@ def find_files(inputs: PathLike | Sequence[PathLike]) -> list[Span]:
     return [Span(path, Path(os.path.abspath(path)).relative_to(root).as_posix()) for path, _ in found.values()]
 
 
+def ending(path: Path) -> str:
+    """The ending of a name, which says the format of the file, in small letters: some systems write .CSV."""
+    return path.suffix.lower()
+
+
 def _detour(place: tuple[Path, Path]) -> tuple[bool, int]:
     """Whether a file is reached through links, and how deep it is: its own name comes before others."""
     path, root = place
@@ -87,7 +92,7 @@ def _files(item: str) -> Iterator[tuple[Path, Path]]:
             raise FileError(f"{item}: the folder holds no {', '.join(READABLE)} files")
         yield from ((path, file) for file in files)
     elif path.exists():  # asked before patterns, because names may hold brackets
-        if path.suffix not in READABLE:
+        if ending(path) not in READABLE:
             raise FileError(f"{item}: files end in {', '.join(READABLE)}; convert this one")
         if not path.is_file():
             raise FileError(f"{item}: is a device or a pipe; write it to a file first")
@@ -108,7 +113,7 @@ def _matching(root: Path, pattern: tuple[str, ...]) -> Iterator[Path]:
         for match in (Path(found) for found in glob.glob(os.path.join(glob.escape(os.fspath(root)), *pattern))):
             if _ignored(match.relative_to(root)):
                 continue
-            yield from _below(match) if match.is_dir() else [match] if match.suffix in READABLE else []
+            yield from _below(match) if match.is_dir() else [match] if ending(match) in READABLE else []
         return
     # Not by `glob`, which follows links that form a circle forty times.
     for file in _below(root) if root.is_dir() else ():
@@ -138,7 +143,7 @@ def _below(folder: Path) -> Iterator[Path]:
             files = [] if real in seen else [Path(place, name) for name in names if not _ignored(Path(name))]
             seen.add(real)
             # A link to a file that is gone is an input that cannot be read; pipes are none.
-            yield from (file for file in files if file.suffix in READABLE and (file.is_file() or not file.exists()))
+            yield from (file for file in files if ending(file) in READABLE and (file.is_file() or not file.exists()))
 
 
 def _unreadable(error: OSError) -> None:
@@ -160,7 +165,7 @@ def plan_parts(spans: Sequence[Span], output: PathLike) -> list[Part]:
     """The parts to write: one if the output is a file, one per input if it is a folder."""
     target = Path(output)
     if target.suffix and not target.is_dir():
-        if target.suffix not in WRITABLE:
+        if ending(target) not in WRITABLE:
             raise ArgumentError(f"output {target}: ends in {', '.join(WRITABLE)} for a file, or in nothing for a folder")
         if len(spans) > 1 and any("=" in part for span in spans for part in Path(span.name).parts[:-1]):
             raise ArgumentError(f"output {target}: one file would lose the partition keys of the input folders; name a folder")

@@ -11,7 +11,7 @@ from uqprism.errors import ArgumentError
 from uqprism.files.csv import CsvInput, arrow_csv
 from uqprism.files.npz import NpzArrays
 from uqprism.files.parquet import ParquetInput, pq, row_group_sizes
-from uqprism.files.paths import Span
+from uqprism.files.paths import Span, ending
 from uqprism.files.source import Batch, InputFile, Schema, naming, pa
 
 __all__ = ["Batch", "InputFile", "Schema", "arrow_csv", "naming", "open_input", "pa", "pq", "row_group_sizes"]
@@ -65,9 +65,9 @@ def open_input(span: Span, columns: Columns, *, as_text: bool = False) -> InputF
     """Open a file; `as_text` passes the columns of a CSV file through as they are written."""
     with naming(span.path, "read"):
         file: InputFile
-        if span.path.suffix == ".csv":
+        if ending(span.path) == ".csv":
             file = CsvInput(span, columns, as_text)
         else:
-            file = NpzInput(span, columns) if span.path.suffix == ".npz" else ParquetInput(span, columns)
+            file = NpzInput(span, columns) if ending(span.path) == ".npz" else ParquetInput(span, columns)
         check_unique(file.names, span.path)
         return file

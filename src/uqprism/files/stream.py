@@ -14,7 +14,7 @@ from uqprism.ensemble.columns import Layout
 from uqprism.errors import BadFileError, InvalidValueError
 from uqprism.files.claim import Claim
 from uqprism.files.options import ScoreOptions
-from uqprism.files.paths import Part, Span
+from uqprism.files.paths import Part, Span, ending
 from uqprism.files.read import Batch, InputFile, naming, open_input, pa, pq, row_group_sizes
 from uqprism.files.rows import ScoredBatch, Scorer
 from uqprism.files.state import FileState, blaming, state_of, unchanged
@@ -84,7 +84,7 @@ class _PartWriter:
     def add(self, path: Path, span: Span, threads: int) -> None:
         """Append the rows of one input; `path` is the file to open with the first."""
         with unchanged(span.path, span.state) as state, blaming(span.path):
-            with closing(open_input(span, self.options.columns, as_text=self.part.target.suffix == ".csv")) as source:
+            with closing(open_input(span, self.options.columns, as_text=ending(self.part.target) == ".csv")) as source:
                 scorer, before = Scorer(source, self.options), self.rows
                 self._begin(path, source, scorer)
                 _stream(span, state, source, scorer, self._write, threads=threads)
@@ -96,7 +96,7 @@ class _PartWriter:
     def _begin(self, path: Path, source: InputFile, scorer: Scorer) -> None:
         if self.output is None:
             self.schema, self.layout = scorer.schema, source.layout
-            self.output = open_output(path, self.part.target.suffix, self.schema, source.layout, self.options)
+            self.output = open_output(path, ending(self.part.target), self.schema, source.layout, self.options)
             self.output.write(pa.RecordBatch.from_pylist([], schema=self.schema))  # a file without rows has its columns too
         elif not scorer.schema.equals(self.schema):
             first = self.part.spans[0].path
@@ -204,7 +204,7 @@ def cut_at_row_groups(part: Part, rows: int) -> list[Part]:
         BadFileError: a file that cannot be read.
     """
     span = part.spans[0]
-    if len(part.spans) > 1 or span.path.suffix not in (".parquet", ".pq"):
+    if len(part.spans) > 1 or ending(span.path) not in (".parquet", ".pq"):
         return [part]
     state = state_of(span.path)  # all parts of one file must come from one version of it
     with blaming(span.path), naming(span.path, "read"), closing(pq.ParquetFile(span.path)) as file:

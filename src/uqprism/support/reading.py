@@ -22,7 +22,8 @@ LONGEST = 300  # characters of a reason
 MOST_UNPACKED = 1 << 26  # bytes that any file may hold; more are refused if they are packed more densely than `DENSEST`
 DENSEST = 200  # bytes of contents per byte of the file; predictions are packed less than 10 to 1
 MOST_ARRAYS = 10_000
-MOST_COLUMNS = 15_000  # of a table; each costs 0.2 ms and 30 kB even if it is empty
+MOST_COLUMNS = 10_000  # of a table; each costs 0.2 ms and 35 kB even if it is empty
+MOST_IN_ARRAYS = 20_000  # columns that come as rows of arrays, which cost half as much
 MOST_DIRECTORY = 1 << 24  # bytes of the list of a zip file's entries, which Python reads at once
 LARGEST_JSON = 1 << 26
 BLOCK = 1 << 20
@@ -73,10 +74,10 @@ def check_unpacked(path: PathLike, unpacked: int, size: int) -> None:
         )
 
 
-def check_columns(path: PathLike, count: int) -> None:
+def check_columns(path: PathLike, count: int, most: int = MOST_COLUMNS) -> None:
     """Refuse a table with more columns than can be read in seconds."""
-    if count > MOST_COLUMNS:
-        raise BadFileError(path, f"holds {count:,} columns, more than {MOST_COLUMNS:,} are not read; write the members in parts")
+    if count > most:
+        raise BadFileError(path, f"holds {count:,} columns, more than {most:,} are not read; write the members in parts")
 
 
 # JSON ----------------------------------------------------------------------------------------------------------------

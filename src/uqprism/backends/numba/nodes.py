@@ -136,6 +136,7 @@ def integrate(
     tails: Floats,
     weights: Floats,
     scales: Floats,
+    centres: Floats,
     crps: bool | None,
     quadratic: bool | None,
     logs: bool | None,
@@ -156,6 +157,7 @@ def integrate(
         tails: (points, members, 3), as in `Members`; with no members if no tail is a power law.
         weights: (members,), positive.
         scales: (points, 2), of matched and pooled; (points, 0) if they are not wanted.
+        centres: (points,), their mean, from which probabilities are counted to both sides.
         crps: True if rows of CRPS are wanted, else None, and then they are not compiled.
         quadratic: likewise.
         logs: likewise.
@@ -192,7 +194,9 @@ def integrate(
             status[p] = DECLINED
             continue
         total[:] = 0.0
-        found = _pass(plan.edges, panels, step, members, scales[p], heavy, crps, quadratic, logs, total, room, rule, fits)
+        found = _pass(
+            plan.edges, panels, step, members, scales[p], centres[p], heavy, crps, quadratic, logs, total, room, rule, fits
+        )
         if not abs(found - 1.0) <= mass:  # so that NaN is caught, too
             status[p] = DECLINED
         for row in range(len(ROWS)):
@@ -342,6 +346,7 @@ def _pass(
     step: int,
     members: Members,
     scales: Floats,
+    centre: float,
     heavy: bool,
     crps: bool | None,
     quadratic: bool | None,
@@ -357,17 +362,17 @@ def _pass(
     for i in range(count):
         room.below[i] = room.above[i] = 0.0
     if heavy:
-        mass = _beyond(edges[0], edges[panels], members, scales, total, room, fits)
+        mass = _beyond(edges[0], edges[panels], members, scales, centre, total, room, fits)
     middle = 0
-    while middle < panels and edges[middle + 1] <= 0.0:
+    while middle < panels and edges[middle + 1] <= centre:
         middle += 1
     for first in range(0, middle, step):
         mass += _block(
-            edges, first, min(first + step, middle), True, members, scales, crps, quadratic, logs, total, room, rule, fits
+            edges, first, min(first + step, middle), True, members, scales, centre, crps, quadratic, logs, total, room, rule, fits
         )
     for last in range(panels, middle, -step):
         mass += _block(
-            edges, max(last - step, middle), last, False, members, scales, crps, quadratic, logs, total, room, rule, fits
+            edges, max(last - step, middle), last, False, members, scales, centre, crps, quadratic, logs, total, room, rule, fits
         )
     for s in range(len(scales)):
         total[QUADRATIC_ALONE + s] = -INVERSE_SQRT_4PI / scales[s]
@@ -379,7 +384,9 @@ def _pass(
 
 
 @inlined
-def _beyond(low: float, high: float, members: Members, scales: Floats, total: Floats, room: Room, fits: Fits) -> float:
+def _beyond(
+    low: float, high: float, members: Members, scales: Floats, centre: float, total: Floats, room: Room, fits: Fits
+) -> float:
     """What power laws hold outside the panels, as in `Family.beyond`; returns its probability."""
     mass = 0.0
     for i in range(len(members.weights)):
@@ -396,7 +403,7 @@ def _beyond(low: float, high: float, members: Members, scales: Floats, total: Fl
             second = distance * distance / (exponent - 2.0) if exponent > 2.0 else math.inf
             total[CRPS_OWN] += share * first
             for s in range(len(scales)):
-                squares = end * end + 2.0 * second + 2.0 * sign * members.tails[i, 0] * first
+                squares = (end - centre) ** 2 + 2.0 * second + 2.0 * sign * (members.tails[i, 0] - centre) * first
                 total[LOG_FORWARD + s] += 0.5 * share * squares / (scales[s] * scales[s])
             mass += share
             (room.below if side == 0 else room.above)[i] = held
@@ -411,6 +418,7 @@ def _block(
     upward: bool,
     members: Members,
     scales: Floats,
+    centre: float,
     crps: bool | None,
     quadratic: bool | None,
     logs: bool | None,
@@ -451,7 +459,7 @@ def _block(
         total[LOG_BETWEEN] += _dot(node, TO_MEMBERS, size)
         total[LOG_BACK] += _dot(node, TO_MIXTURE, size)
     for s in range(len(scales)):
-        _surrogate(size, upward, scales[s], s, members, crps, quadratic, logs, total, room, fits)
+        _surrogate(size, upward, scales[s], centre, s, members, crps, quadratic, logs, total, room, fits)
     return mass
 
 
@@ -592,6 +600,7 @@ def _surrogate(
     size: int,
     upward: bool,
     scale: float,
+    centre: float,
     which: int,
     members: Members,
     crps: bool | None,
@@ -605,7 +614,7 @@ def _surrogate(
     node, inverse, height = room.node, 1.0 / scale, -LOG_SQRT_2PI - log(scale, fits)
     if crps is not None:
         for q in range(size):
-            z = node[Y + q] * inverse
+            z = (node[Y + q] - centre) * inverse
             tail = exp(-0.5 * z * z, fits) * upper_tail_ratio(abs(z), fits)
             outside = (z > 0.0) == upward
             gap = (1.0 - tail if outside else tail) - node[MEAN_TAIL + q]
@@ -613,7 +622,7 @@ def _surrogate(
         total[CRPS_SURROGATE + which] += _dot(node, SCORE, size)
     # From here on TOP holds the surrogate's log density and SQUARES its density: nothing needs what was there.
     for q in range(size):
-        z = node[Y + q] * inverse
+        z = (node[Y + q] - centre) * inverse
         node[TOP + q] = height - 0.5 * z * z
         node[SQUARES + q] = exp(node[TOP + q], fits)
     if quadratic is not None:

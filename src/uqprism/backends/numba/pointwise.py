@@ -15,10 +15,12 @@ from uqprism.backends.numba.forms import address_of
 from uqprism.backends.numba.nodes import Rule, integrate
 from uqprism.backends.program import covers
 from uqprism.backends.reference import Computed, compute_part
-from uqprism.backends.rows import ROWS, Rows, Wanted, near_agreement
+from uqprism.backends.rows import ROWS, Rows, Wanted, near_agreement, seen_from_bound
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.families.elementwise import PointwiseForm
+from uqprism.families.functionals import SLOW
+from uqprism.families.mixture import Mixture
 from uqprism.families.panels import Places
 from uqprism.families.quadrature import MASS
 from uqprism.measures import Measure
@@ -84,14 +86,14 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
         status: (points,), of all of them or of more, among which those of the ensemble are `at`.
         at: positions.
     """
-    members = centred.members
-    form = cast("PointwiseForm", members.form)  # the backend was chosen by it
-    found = [centred.mixture.places()]
-    surrogates = [centred.matched, centred.pooled] if wanted.surrogates else []
-    found += [s.places() for s in surrogates]
-    places = Places.join(found)
+    form = cast("PointwiseForm", centred.members.form)  # the backend was chosen by it
+    members, surrogates, origin = seen_from_bound(centred, surrogates=wanted.surrogates)
+    places = Places.join([Mixture._of(members, centred.weights).places(), *[s.places() for s in surrogates]])
     numbers = np.stack([np.broadcast_to(x, members.batch_shape) for x in form.numbers(members)], axis=-1).swapaxes(0, 1)
-    own = np.any(places.narrow, axis=0).astype(np.int8)
+    own = np.any(places.narrow, axis=0)
+    if members.square_power is not None:  # a square without an integral, or with one that doubles do not reach
+        own |= np.any(members.square_power < SLOW, axis=0)
+    own = own.astype(np.int8)
     points = len(own)
     tails = np.empty((1, 0, 3))
     if places.heavy:
@@ -108,6 +110,7 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
         np.ascontiguousarray(tails),
         np.ascontiguousarray(centred.weights[:, 0]) if points else np.empty(members.batch_shape[0]),
         np.stack([s.scale for s in surrogates], axis=-1) if surrogates else np.empty((points, 0)),
+        np.ascontiguousarray(-origin),
         wanted.crps or None,
         wanted.quadratic or None,
         wanted.log or None,

@@ -324,6 +324,7 @@ def integrate(  # noqa: PLR0915 (what a function would be called with is what it
     tails,
     weights,
     scales,
+    centres,
     reached,
     nodes_in,
     rule_weights,
@@ -366,6 +367,7 @@ def integrate(  # noqa: PLR0915 (what a function would be called with is what it
 
     mass, c_own, f_matched, f_pooled = zero, zero, zero, zero
     matched, pooled = zero + 1.0, zero + 1.0
+    middle_of_all = tl.load(centres + at, mask=mask, other=0.0)
     if SURROGATES:
         matched = tl.load(scales + at, mask=mask, other=1.0)
         pooled = tl.load(scales + stride + at, mask=mask, other=1.0)
@@ -384,7 +386,8 @@ def integrate(  # noqa: PLR0915 (what a function would be called with is what it
                 first = tl.where(exponent > 1.0, distance / (exponent - 1.0), float("inf"))
                 second = tl.where(exponent > 2.0, distance * distance / (exponent - 2.0), float("inf"))
                 c_own += tl.where(held > 0.0, share * first, 0.0)
-                squares = end * end + 2.0 * second + (4.0 * side - 2.0) * centre * first
+                squares = (end - middle_of_all) * (end - middle_of_all) + 2.0 * second
+                squares += (4.0 * side - 2.0) * (centre - middle_of_all) * first
                 if SURROGATES:
                     f_matched += tl.where(held > 0.0, 0.5 * share * squares / (matched * matched), 0.0)
                     f_pooled += tl.where(held > 0.0, 0.5 * share * squares / (pooled * pooled), 0.0)
@@ -399,7 +402,7 @@ def integrate(  # noqa: PLR0915 (what a function would be called with is what it
     middle = tl.zeros_like(panels)
     for j in range(tl.max(panels, axis=0)):
         end = tl.load(edges + (j + 1) * stride + at, mask=mask & (j < panels), other=1.0)
-        middle += ((end <= 0.0) & (j < panels)).to(tl.int32)
+        middle += ((end <= middle_of_all) & (j < panels)).to(tl.int32)
 
     # Sums over the nodes are kept for each node until the end, since adding up along a tile takes time.
     sum_mass, sum_c_own, sum_c, sum_q_own, sum_q, sum_l_own, sum_l, sum_back = tile, tile, tile, tile, tile, tile, tile, tile
@@ -431,7 +434,8 @@ def integrate(  # noqa: PLR0915 (what a function would be called with is what it
                 p = tl.exp(mixture_level)
             if SURROGATES:
                 g_level, h_level, g, h = tile, tile, tile, tile
-                z, v = y / matched[:, None], y / pooled[:, None]
+                z = (y - middle_of_all[:, None]) / matched[:, None]
+                v = (y - middle_of_all[:, None]) / pooled[:, None]
                 g_level = -0.5 * z * z - (_LOG_SQRT_2PI + tl.log(matched))[:, None]
                 h_level = -0.5 * v * v - (_LOG_SQRT_2PI + tl.log(pooled))[:, None]
                 if QUADRATIC or LOGS:

@@ -12,14 +12,16 @@ import torch
 
 from uqprism.backends.program import covers
 from uqprism.backends.reference import Computed, compute_part
-from uqprism.backends.rows import ROWS, Rows, Wanted, cumulative_rule, near_agreement
+from uqprism.backends.rows import ROWS, Rows, Wanted, cumulative_rule, near_agreement, seen_from_bound
 from uqprism.backends.triton.gradients import differentiable
 from uqprism.backends.triton.nodes import MAX_KINKS, MAX_PANELS, TILE, compiled, integrate, plan
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.families.base import Family
 from uqprism.families.elementwise import PointwiseForm
+from uqprism.families.functionals import SLOW
 from uqprism.families.gaussian import Gaussian
+from uqprism.families.mixture import Mixture
 from uqprism.families.panels import Places
 from uqprism.families.quadrature import MASS, gauss_legendre
 from uqprism.measures import Measure
@@ -89,10 +91,9 @@ def part_of(part: EnsemblePrediction, measures: Sequence[Measure], dtype: torch.
 
 def one_pass(centred: CentredEnsemble, wanted: Wanted, status: torch.Tensor, at: torch.Tensor | None = None) -> torch.Tensor:
     """The rows of a centred ensemble on a device, (rows, points); `status` becomes one where they mean nothing."""
-    members = centred.members
-    form = cast("PointwiseForm", members.form)
-    surrogates = [centred.matched, centred.pooled] if wanted.surrogates else []
-    places = Places.join([centred.mixture.places(), *[s.places() for s in surrogates]])
+    form = cast("PointwiseForm", centred.members.form)
+    members, surrogates, origin = seen_from_bound(centred, surrogates=wanted.surrogates)
+    places = Places.join([Mixture._of(members, centred.weights).places(), *[s.places() for s in surrogates]])
     shape = members.batch_shape
     numbers = torch.stack([x.expand(shape) for x in form.numbers(members)]).contiguous()
     points, like = shape[1], {"dtype": torch.float64, "device": numbers.device}
@@ -134,7 +135,7 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: torch.Tensor, at:
         BLOCK=PLANNED,
         num_warps=PLAN_WARPS,
     )
-    tables = edges, panels, numbers, tails, scales
+    tables = edges, panels, numbers, tails, scales, (-origin).contiguous()
     _integrate(out, own, tables, weights, members, places.heavy, wanted, exact=False)
     close = torch.nonzero(own == CLOSE)[:, 0]
     if len(close):
@@ -143,6 +144,8 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: torch.Tensor, at:
         _integrate(rows, found, some, weights, members, places.heavy, wanted, exact=True)
         out[:, close], own[close] = rows, found
     own = own | torch.any(places.narrow, dim=0)
+    if members.square_power is not None:  # a square without an integral, or with one that doubles do not reach
+        own = own | torch.any(members.square_power < SLOW, dim=0)
     if isinstance(members, Gaussian) and surrogates:
         # Other families are never as close to a Gaussian; here the reference has a series.
         own = own | torch.any(out[wanted.against_mixture()] < FAINTEST, dim=0)
@@ -165,7 +168,7 @@ def _integrate(
     exact: bool,
 ) -> None:
     """Fill rows and status of planned points."""
-    edges, panels, numbers, tails, scales = tables
+    edges, panels, numbers, tails, scales, centres = tables
     count, points = numbers.shape[1:]
     integrate[(-(-points // BLOCK),)](
         out,
@@ -176,6 +179,7 @@ def _integrate(
         tails,
         weights,
         scales,
+        centres,
         torch.empty((2, count, points), dtype=torch.float64, device=out.device),
         *_rule(out.device),
         count,

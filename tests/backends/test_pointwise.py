@@ -1,0 +1,113 @@
+"""One pass over the nodes for any family, against the reference path; `test_exactness` has the independent values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import uqprism as up
+from tests.backends.test_conformance import disagreement
+from uqprism.arrays import to_numpy
+from uqprism.errors import UnsupportedError
+
+pytest.importorskip("numba")
+
+from uqprism.backends.numba.pointwise import PointwiseBackend
+
+MEMBERS, POINTS = 4, 12
+TOLERANCE = 1e-9  # a tenth of what is stated: near agreement two paths of eight digits meet
+BUILD: dict[str, Callable[[np.ndarray, float], up.EnsemblePrediction]] = {
+    "laplace": lambda z, s: up.EnsemblePrediction.laplace(location=3.0 + s * z[0], scale=np.exp(0.3 * s * z[1])),
+    "logistic": lambda z, s: up.EnsemblePrediction.logistic(location=3.0 + s * z[0], scale=np.exp(0.3 * s * z[1])),
+    "student_t": lambda z, s: up.EnsemblePrediction.student_t(
+        location=3.0 + s * z[0], scale=np.exp(0.3 * s * z[1]), df=2.0 + 3.0 * np.exp(0.5 * s * z[2])
+    ),
+    "lognormal": lambda z, s: up.EnsemblePrediction.lognormal(
+        log_mean=1.0 + 0.5 * s * z[0], log_scale=0.5 * np.exp(0.2 * s * z[1])
+    ),
+    "gamma": lambda z, s: up.EnsemblePrediction.gamma(shape=1.5 * np.exp(0.3 * s * z[0]), scale=np.exp(0.3 * s * z[1])),
+    "weibull": lambda z, s: up.EnsemblePrediction.weibull(shape=1.5 * np.exp(0.2 * s * z[0]), scale=np.exp(0.3 * s * z[1])),
+}
+SPREADS = {"ordinary": 1.0, "apart": 6.0, "near": 1e-3, "nearly agreeing": 1e-7}
+
+
+def both(ensemble: up.EnsemblePrediction, **options: object) -> dict[str, float]:
+    """Where the kernel and the reference differ by too much."""
+    fused, reference = (up.evaluate(ensemble, backend=backend, **options) for backend in ("fused", "reference"))
+    return {name: error for name, error in disagreement(fused, reference).items() if not error <= TOLERANCE}
+
+
+@pytest.mark.parametrize("family", BUILD)
+@pytest.mark.parametrize("spread", SPREADS)
+def test_fused_is_reference(family: str, spread: str, rng: np.random.Generator) -> None:
+    ensemble = BUILD[family](
+        rng.normal(size=(3, MEMBERS, POINTS)), min(SPREADS[spread], 1.5 if family in ("gamma", "weibull") else 6.0)
+    )
+    assert both(ensemble) == {}
+
+
+@pytest.mark.parametrize("family", BUILD)
+def test_equal_members(family: str, rng: np.random.Generator) -> None:
+    """Their excesses over one another are zero, not rounding errors."""
+    table = up.evaluate(BUILD[family](rng.normal(size=(3, MEMBERS, POINTS)), 0.0), backend="fused")
+    for pair in ("members.members", "mixture.members", "members.mixture"):
+        for rule in ("crps", "log", "quadratic", "squared_error"):
+            assert np.max(table[f"{rule}.excess.{pair}"]) == 0.0
+
+
+@pytest.mark.parametrize("family", BUILD)
+def test_weights_and_estimators(family: str, rng: np.random.Generator) -> None:
+    """Members may weigh nothing, and pairs with themselves be left out."""
+    ensemble = BUILD[family](rng.normal(size=(3, MEMBERS, POINTS)), 0.5)
+    for weights in ([0.2, 0.5, 0.0, 0.3], [1e-9, 0.5, 0.25, 0.25 - 1e-9]):
+        assert both(up.EnsemblePrediction(ensemble.members, weights)) == {}
+    names = ["crps.excess.members.members", "quadratic.excess.members.members", "squared_error.excess.members.members"]
+    assert both(ensemble, measures=names, estimator="unbiased") == {}
+
+
+@pytest.mark.parametrize("family", BUILD)
+def test_ordinary_points_are_not_declined(family: str, rng: np.random.Generator) -> None:
+    ensemble = BUILD[family](rng.normal(size=(3, MEMBERS, POINTS)), 0.5)
+    assert list(PointwiseBackend().compute(ensemble, up.catalogue()).declined) == []
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_torch_and_single_precision(dtype: str, rng: np.random.Generator) -> None:
+    torch = pytest.importorskip("torch")
+    location, scale = rng.normal(size=(MEMBERS, POINTS)).astype(dtype), np.exp(rng.normal(size=(MEMBERS, POINTS))).astype(dtype)
+    expected = up.evaluate(up.EnsemblePrediction.logistic(location=location, scale=scale), backend="fused")
+    given = {"location": torch.from_numpy(location), "scale": torch.from_numpy(scale)}
+    found = up.evaluate(up.EnsemblePrediction.logistic(**given), backend="fused")
+    for name in expected:
+        assert expected[name].dtype == dtype
+        np.testing.assert_array_equal(to_numpy(found[name]), expected[name])
+
+
+def test_slices_change_nothing(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    ensemble = BUILD["student_t"](rng.normal(size=(3, MEMBERS, 101)), 1.0)
+    expected = up.evaluate(ensemble, "log.*", backend="fused")
+    monkeypatch.setattr("uqprism.backends.numba.pointwise.SLICE", 9 * MEMBERS)
+    monkeypatch.setenv("UQPRISM_THREADS", "3")
+    for name, values in up.evaluate(ensemble, "log.*", backend="fused").items():
+        np.testing.assert_array_equal(values, expected[name])
+
+
+def test_a_density_without_mass_is_left_to_the_reference(rng: np.random.Generator) -> None:
+    """Which says what is wrong with it."""
+
+    class Wrong(up.families.Logistic):
+        form = up.families.Laplace.form  # with a corner that its landmarks do not tell of
+
+    ensemble = up.EnsemblePrediction(Wrong(location=rng.normal(size=(2, 3)), scale=np.full((2, 3), 0.5)))
+    with pytest.raises(UnsupportedError, match="the density of Wrong integrates to"):
+        up.evaluate(ensemble, "log.excess.mixture.members", backend="fused")
+
+
+def test_missing_variances_leave_members_and_mixture(rng: np.random.Generator) -> None:
+    """Surrogates are formed only where a measure needs them."""
+    ensemble = up.EnsemblePrediction.student_t(location=rng.normal(size=(3, 5)), scale=np.ones((3, 5)), df=np.full((3, 5), 1.5))
+    assert both(ensemble, measures=["crps.*.mixture", "log.excess.members.members", "quadratic.bayes.mixture"][1:]) == {}
+    with pytest.raises(ValueError, match="matched needs a positive, finite variance"):
+        up.evaluate(ensemble, "log.excess.matched.mixture", backend="fused")
