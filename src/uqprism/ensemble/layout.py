@@ -11,7 +11,7 @@ import numpy as np
 
 from uqprism.arrays import to_numpy
 from uqprism.errors import ArgumentError, InvalidValueError
-from uqprism.families import Family, Gaussian, families
+from uqprism.families import Family, Gaussian, Histogram, families
 from uqprism.registry import unknown
 
 Matrix = np.ndarray[Any, Any]
@@ -79,20 +79,14 @@ class Layout:
         return {parameter: self._array(names, read, dtype) for parameter, names in self.columns}
 
     def _array(self, names: Sequence[str], read: Callable[[str], Matrix], dtype: Any) -> Matrix:
-        first = read(names[0])
-        if dtype is None:
-            read_all = [first, *(read(name) for name in names[1:])]
-            dtype, read = np.result_type(*read_all), iter(read_all[1:]).__next__  # type: ignore[assignment]
-            rest: Callable[[str], Matrix] = lambda _: read()  # type: ignore[call-arg]  # noqa: E731
-        else:
-            rest = read
-        found = np.empty((len(names), *first.shape), dtype)
-        found[0] = first
-        for row, name in zip(found[1:], names[1:], strict=True):
-            values = rest(name)
-            if values.shape != row.shape:
-                raise InvalidValueError(f"column {name!r} has {values.shape[-1]} numbers in a cell and others {row.shape[-1]}")
-            row[...] = values
+        values = [read(name) for name in names]
+        found = np.empty((len(names), *values[0].shape), dtype or np.result_type(*values))
+        for row, name, own in zip(found, names, values, strict=True):
+            if own.shape != row.shape:
+                raise InvalidValueError(
+                    f"column {name!r} has {own.shape[-1]} numbers in a cell, and {names[0]!r} {row.shape[-1]}"
+                )
+            row[...] = own
         if self.lists:  # (members, rows, numbers)
             return np.ascontiguousarray(found.transpose(2, 0, 1))
         if len(names) > self.n_members:  # member by member, its levels
@@ -111,8 +105,8 @@ class Layout:
             return kind(**given, check=check)
         return kind.restored({name: given[name] for name in order or given}, dict(self.options), check=check)
 
-    def good(self, arrays: Mapping[str, Matrix]) -> Matrix | None:
-        """Which rows are distributions of the family; None if all are."""
+    def good(self, arrays: Mapping[str, Matrix], *, dense: bool = False) -> Matrix | None:
+        """Which rows are distributions of the family, and with `dense` have a density; None if all are."""
         good = None
         for parameter, values in arrays.items():
             fine = self._good_values(parameter, values)
@@ -122,6 +116,8 @@ class Layout:
         rows = next(iter(arrays.values())).shape[-1]
         mask = np.ones(rows, dtype=bool) if good is None else good
         self._refuse(arrays, mask, np.flatnonzero(mask))
+        if dense:
+            mask[mask] = ~self._without_density(arrays, mask)
         return None if mask.all() else mask
 
     def _good_values(self, parameter: str, values: Matrix) -> Matrix | None:
@@ -151,6 +147,11 @@ class Layout:
             for half in np.array_split(rows, 2):
                 self._refuse(arrays, mask, half)
 
+    def _without_density(self, arrays: Mapping[str, Matrix], mask: Matrix) -> Matrix:
+        members = self.members({name: x[..., mask] for name, x in arrays.items()}, check=False)
+        lost = members.without_density() if isinstance(members, Histogram) else np.zeros(members.batch_shape, dtype=bool)
+        return np.asarray(lost.any(axis=0))
+
     def complaint(self, arrays: Mapping[str, Matrix], row: int) -> tuple[str, str]:
         """The column in which the values of a bad row are wrong, or the first one, and what they must be."""
         for parameter, names in self.columns:
@@ -162,11 +163,12 @@ class Layout:
                     return name, f"at most {most:.0e} in size"
                 if not (np.isfinite(value) & (free | (value > 0))).all():
                     return name, "finite" if free else "finite and greater than zero"
+        one = {name: x[..., row : row + 1] for name, x in arrays.items()}
         try:
-            self.members({name: x[..., row : row + 1] for name, x in arrays.items()})
+            self.members(one)
         except InvalidValueError as error:
             return self.names[0], f"of {self.family} members ({error})"
-        return self.names[0], "a prediction"
+        return self.names[0], f"of {self.family} with a density, which needs values that differ"
 
     def _by_column(self, values: Matrix, row: int) -> list[Matrix]:
         """The numbers of a row, for each column."""
@@ -194,7 +196,7 @@ def family_of(text: str) -> tuple[str, dict[str, Any]]:
     if name not in families:
         raise unknown("family (--family)", name, families.names())
     options = {}
-    for part in filter(None, (piece.strip() for piece in rest.split(";"))):
+    for part in filter(None, (piece.strip() for piece in rest.split(":"))):
         key, equals, value = part.partition("=")
         if not equals:
             raise ArgumentError(f"family (--family) must look like quantiles:tails=gaussian, got {text!r}")

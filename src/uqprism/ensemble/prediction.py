@@ -12,8 +12,8 @@ import numpy as np
 
 from uqprism.arrays import Array, coerce, is_traced, is_wrapped, namespace, to_numpy, working
 from uqprism.ensemble.approximations import CentredEnsemble
-from uqprism.ensemble.columns import IN_LISTS, column_name, no_columns
 from uqprism.ensemble.given import with_inner_second, with_members_first
+from uqprism.ensemble.layout import columns_of
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.families import Draws, Family, Gaussian, Histogram, Laplace, Logistic, Mixture, Quantiles, StudentT, families
 from uqprism.families.base import as_weights, check_weights, mixing_weights, prepare
@@ -339,23 +339,27 @@ class EnsemblePrediction:
     def to_pandas(self, index: Any = None) -> Any:
         """A `pandas.DataFrame` with a column per parameter and member (`mean_0`, `scale_0`, ...) and a row per point.
 
-        `uqprism.from_frame` reads it back. The frame does not hold the weights; pass them to `from_frame`.
+        `uqprism.from_frame` reads it back. The frame does not hold the weights; pass them to `from_frame`. Of members given by
+        draws, bars or quantiles a cell holds a list, and the frame has what describes them as `attrs`.
         """
-        return data_frame(self._columns(), index)
+        columns, shared = columns_of(_storable(self.flat().members))
+        cells = {name: x if x.ndim == 1 else list(x) for name, x in columns.items()}
+        frame = data_frame(cells, index)
+        if self.members.in_lists:
+            frame.attrs[FORMAT] = {**self._header(), **shared}
+        return frame
 
     def to_arrow(self) -> Any:
         """A `pyarrow.Table` with the columns of `to_pandas`, the weights and the shape; `uqprism.from_arrow` reads it."""
         pyarrow = require("pyarrow", extra="cli")
-        header = {**self._header(), "points_shape": self.points_shape, "members": self.n_members}
+        columns, shared = columns_of(_storable(self.flat().members))
+        header = {**self._header(), **shared, "points_shape": self.points_shape, "members": self.n_members}
         header["weights"] = None if self.weights is None else to_numpy(self.weights).tolist()
-        return pyarrow.table(self._columns()).replace_schema_metadata({FORMAT: json.dumps(header)})
-
-    def _columns(self) -> dict[str, Array]:
-        if self.members.name in IN_LISTS:
-            raise no_columns(self.members.name)
-        flat = self.flat().members
-        columns = {name.removeprefix("given_"): x for name, x in _storable(flat).stored().items()}
-        return {column_name(n, i): to_numpy(x)[i] for n, x in columns.items() for i in range(self.n_members)}
+        cells = {
+            name: x if x.ndim == 1 else pyarrow.FixedSizeListArray.from_arrays(x.ravel(), x.shape[1])
+            for name, x in columns.items()
+        }
+        return pyarrow.table(cells).replace_schema_metadata({FORMAT: json.dumps(header)})
 
     def __repr__(self) -> str:
         points = " x ".join(str(n) for n in self.points_shape) or "1"

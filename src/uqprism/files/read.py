@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from uqprism.ensemble.columns import Columns, Layout, NoMembersError, check_unique
+from uqprism.ensemble.columns import Columns, NoMembersError, check_unique
+from uqprism.ensemble.layout import Layout
 from uqprism.errors import ArgumentError
 from uqprism.files.csv import CsvInput, arrow_csv
 from uqprism.files.npz import NpzArrays
