@@ -7,10 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 
 import uqprism as up
-from tests.backends.test_conformance import disagreement
 
 pytest.importorskip("numba")
 

@@ -185,9 +185,9 @@ def measures(members: list[Bars], weights: list[Number]) -> Iterator[tuple[str, 
         "log": lambda prediction, truth, *_: relative(truth, prediction),
         "squared_error": lambda _p, _q, m, n: (m - n) ** 2,
     }
-    for name in entropies:
+    for name, entropy in entropies.items():
         for truth in APPROXIMATIONS:
-            bayes = mp.fsum(w * entropies[name](p, v) for w, p, _, v in known[truth])
+            bayes = mp.fsum(w * entropy(p, v) for w, p, _, v in known[truth])
             yield f"{name}.bayes.{truth}", text(bayes)
             for prediction in APPROXIMATIONS:
                 pairs = itertools.product(known[prediction], known[truth])
@@ -260,5 +260,4 @@ if __name__ == "__main__":
         total = mp.fsum(mp.mpf(w) for w in case["weights"])
         case["values"] = dict(sorted(measures(members_of(case), [mp.mpf(w) / total for w in case["weights"]])))
         found.append(case)
-        print(case["family"], case["kind"], flush=True)
     target.write_text(json.dumps(found, indent=1) + "\n")

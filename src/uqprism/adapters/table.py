@@ -27,10 +27,10 @@ def from_frame(
 ) -> EnsemblePrediction:
     """Members from a table in memory with a row per point, such as the one that `EnsemblePrediction.to_pandas` gives.
 
-    Members are found by the names of their columns and ordered by the numbers, as `uqprism score` finds them in a file. Gaussian
-    members have the columns `mean_0`, `mean_1` and so on, with `variance_0` or `scale_0` (standard deviations) and so on. Those of
-    other families have a column per parameter: `location_0`, `scale_0` and so on, and `df_0` for Student t members. Quantiles
-    have a column per level, `q05_0`, `q50_0`, `q97.5_0`; draws and bars have lists, of `draws_0`, or of `edges_0` and
+    Members are found by the names of their columns and ordered by the numbers, as `uqprism score` finds them in a file.
+    Gaussian members have the columns `mean_0`, `mean_1` and so on, with `variance_0` or `scale_0` (standard deviations) and so
+    on. Those of other families have a column per parameter: `location_0`, `scale_0` and so on, and `df_0` for Student t members.
+    Quantiles have a column per level, `q05_0`, `q50_0`, `q97.5_0`; draws and bars have lists, of `draws_0`, or of `edges_0` and
     `probabilities_0`. Other columns, such as the target, are ignored.
 
     Args:

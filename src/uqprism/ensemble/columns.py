@@ -66,7 +66,7 @@ def described(columns: Columns, names: Sequence[str], where: object, header: Map
     gaussian = (columns.mean, columns.variance, columns.scale) != (None, None, None)
     family, options = (None, {}) if columns.family is None else family_of(columns.family)
     shared: Mapping[str, Sequence[float]] = {}
-    if family is None and header and not gaussian:
+    if family is None and header and not gaussian and header.get("family", "gaussian") != "gaussian":
         family, options, shared = header["family"], dict(header.get("options", {})), header.get("shared", {})
     if family is None:
         family = "gaussian" if gaussian else _recognised(names, where)

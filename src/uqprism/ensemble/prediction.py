@@ -343,8 +343,7 @@ class EnsemblePrediction:
         draws, bars or quantiles a cell holds a list, and the frame has what describes them as `attrs`.
         """
         columns, shared = columns_of(_storable(self.flat().members))
-        cells = {name: x if x.ndim == 1 else list(x) for name, x in columns.items()}
-        frame = data_frame(cells, index)
+        frame = data_frame({name: x if x.ndim == 1 else _in_cells(x) for name, x in columns.items()}, index)
         if self.members.in_lists:
             frame.attrs[FORMAT] = {**self._header(), **shared}
         return frame
@@ -364,6 +363,13 @@ class EnsemblePrediction:
     def __repr__(self) -> str:
         points = " x ".join(str(n) for n in self.points_shape) or "1"
         return f"<EnsemblePrediction: {self.n_members} {self.members.name} members, {points} points>"
+
+
+def _in_cells(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array of rows, each an object."""
+    cells = np.empty(len(rows), dtype=object)
+    cells[:] = list(rows)
+    return cells
 
 
 def _storable(members: Family) -> Family:

@@ -12,7 +12,7 @@ from typing import Any
 from uqprism.ensemble.columns import Columns
 from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import BadFileError
-from uqprism.files.npz import stated_weights
+from uqprism.files.npz import checked_family, stated_weights
 from uqprism.files.paths import Span
 from uqprism.files.source import SAMPLE, Batch, InputFile, Schema, joined, naming
 from uqprism.support.optional import require
@@ -61,7 +61,8 @@ class ParquetInput(InputFile):
     @property
     def header(self) -> dict[str, Any]:
         """What a file of `EnsemblePrediction.to_arrow` says of its members; empty for others."""
-        return parse_json((self.schema.metadata or {}).get(FORMAT.encode(), b"{}"), self.path)
+        found = parse_json((self.schema.metadata or {}).get(FORMAT.encode(), b"{}"), self.path)
+        return {**found, "family": checked_family(found, self.path)} if found else {}
 
     def _batches(self, rows: int) -> Iterator[tuple[Batch, float]]:
         total, done = self.expected_rows, 0
