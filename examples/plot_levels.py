@@ -14,7 +14,7 @@ import uqprism as up
 from uqprism.plots.style import BLUE, GREEN, ORANGE, new_figure, styled
 
 COUNTS = (25, 50, 100, 200, 400, 800)
-MEASURES = {"crps.excess.members.members": "CRPS, disagreement", "log.bayes.members": "log score, noise"}
+MEASURES = {"crps.bayes.members": "CRPS, noise", "log.bayes.members": "log score, noise"}
 KINDS = {"bars": ("s", BLUE), "levels, equal steps in scales": ("o", GREEN), "levels, equal steps in probability": ("^", ORANGE)}
 
 
@@ -49,10 +49,12 @@ def draw(quick: bool = False):
         for kind, (marker, colour) in KINDS.items():
             ax.loglog(counts, found[kind][measure], marker=marker, markersize=4, linewidth=1, color=colour, label=kind)
         for slope in (1, 2):
-            line = 0.3 * found["bars"][measure][0] * (np.array(counts) / counts[0]) ** -float(slope)
+            line = 2.0 * found["bars"][measure][0] * (np.array(counts) / counts[0]) ** -float(slope)
             ax.loglog(counts, line, color="0.6", linewidth=0.8, linestyle="--")
-            ax.annotate(f"1/n{'²' if slope == 2 else ''}", (counts[-1], line[-1]), color="0.5", ha="right", va="top")
+            ax.annotate(f"1/n{'²' if slope == 2 else ''}", (counts[-1], line[-1]), color="0.5", ha="right", va="bottom")
         ax.set(title=title, xlabel="n, bars or levels")
+        ax.set_xticks(counts, [str(count) for count in counts])
+        ax.set_xticks([], minor=True)
     axes[0].set(ylabel="relative error")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
