@@ -83,6 +83,7 @@ class Bounded(Family):
     """A Gaussian with bounds on Y, either of which may be infinite."""
 
     parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale", "low": "location", "high": "location"}
+    unbounded: ClassVar[tuple[str, ...]] = ("low", "high")
     location: Array
     scale: Array
     low: Array

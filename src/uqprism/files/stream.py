@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from uqprism.ensemble.columns import Layout
+from uqprism.ensemble.layout import Layout
 from uqprism.errors import BadFileError, InvalidValueError
 from uqprism.files.claim import Claim
 from uqprism.files.options import ScoreOptions
@@ -113,7 +113,7 @@ class _PartWriter:
         record = {
             "version": __version__,
             "options": self.options.record(),
-            "members": None if self.layout is None else members_record(self.layout),
+            "members": None if self.layout is None else self.layout.record(),
             "sources": self.sources,
             "rows": self.rows,
             "bad_rows": self.bad_rows,
@@ -130,11 +130,6 @@ class _PartWriter:
         if self.output is None:
             raise InvalidValueError(f"{self.part.target}: has no input")
         return self.output
-
-
-def members_record(layout: Layout) -> dict[str, Any]:
-    """The columns of the members as JSON values."""
-    return {"kind": layout.kind, "mean": list(layout.mean), layout.kind: list(layout.spread)}
 
 
 def _stream(
