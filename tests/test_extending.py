@@ -53,8 +53,9 @@ assert "spherical score" in page
     "families/gumbel.py": """
 family = up.families.families.get("gumbel")
 gumbel = up.EnsemblePrediction(family(location=np.array([[0.0], [1.0]]), scale=np.array([[1.0], [1.5]])))
-table = up.evaluate(gumbel)
+table, fused = up.evaluate(gumbel, backend="reference"), up.evaluate(gumbel, backend="fused")
 assert len(table) == 144
+assert all(np.allclose(fused[name], table[name], rtol=1e-9) for name in table)
 assert np.allclose(table["squared_error.bayes.members"], np.pi**2 / 6 * (1.0 + 1.5**2) / 2)
 assert np.allclose(table["log.bayes.mixture"], table["log.bayes.members"] + table["log.excess.mixture.members"])
 assert np.allclose(up.rules.CRPS().entropy(family(location=0.0, scale=2.0)), 2.0 * np.log(2.0))

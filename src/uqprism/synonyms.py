@@ -82,6 +82,8 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(CENTRES, ("mean", "location")),
     **dict.fromkeys((*DEVIATIONS, "scales", "b"), ("scale",)),
     **dict.fromkeys((*VARIANCES, "variance"), ("variance", "scale")),
+    "mu": ("mean", "location", "log_mean"),
+    "sigma": ("scale", "log_scale"),
     **dict.fromkeys(("nu", "dof", "degrees_of_freedom"), ("df",)),
     **dict.fromkeys(("weight", "weights_", "w", "member_weights"), ("weights",)),
     **dict.fromkeys(("axis", "members_axis", "ensemble_axis", "dim"), ("member_axis",)),
@@ -123,7 +125,10 @@ def named_arguments(deviation: str = "", *, instead: str = "") -> Callable[[Call
             try:
                 _signature(function).bind(*args, **kwargs)
             except TypeError as error:
-                raise ArgumentError(instead or _misfit(function, kwargs, deviation, error)) from None
+                # A class method may belong to a class from which the one that was called is derived.
+                owner = f"{args[0].__name__}." if args and isinstance(args[0], type) else ""
+                title = f"{owner}{function.__name__}" if owner else function.__qualname__.removesuffix(".__init__")
+                raise ArgumentError(instead or _misfit(function, kwargs, deviation, error, title)) from None
             return function(*args, **kwargs)
 
         return call
@@ -136,9 +141,8 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def _misfit(function: Callable[..., Any], given: Mapping[str, Any], deviation: str, error: TypeError) -> str:
+def _misfit(function: Callable[..., Any], given: Mapping[str, Any], deviation: str, error: TypeError, title: str) -> str:
     """What is wrong with a call, in one line."""
-    title = function.__qualname__.removesuffix(".__init__")
     known = [name for name in _signature(function).parameters if name not in ("self", "cls")]
     usage = f"{title}({', '.join(f'{name}=' for name in known)})"
     unknown = next((name for name in given if name not in known), None)

@@ -8,10 +8,12 @@ import torch
 
 import uqprism as up
 from tests.backends.test_conformance import KINDS, ensembles
+from tests.backends.test_conformance import disagreement as host_disagreement
+from tests.backends.test_pointwise import BUILD
 from tests.conftest import ORACLE, error_of, is_hard
 from uqprism.backends.triton.backend import TritonBackend
 
-CLOSED = [m.name for m in up.catalogue() if TritonBackend().covers(m)]
+CLOSED = [m.name for m in up.catalogue() if TritonBackend().covers(m)]  # all of them
 
 
 def on_device(mean: np.ndarray, dtype: torch.dtype = torch.float64, **spread: np.ndarray) -> up.EnsemblePrediction:
@@ -75,7 +77,7 @@ def test_single_precision(kind: str, rng: np.random.Generator) -> None:
 
 
 def test_all_measures_and_weights(rng: np.random.Generator) -> None:
-    """Measures that need integrals come from the reference path, in the same table."""
+    """Closed forms and integrals in one table."""
     mean, scale = ensembles(rng, 4, 200)["ordinary"]
     members = on_device(mean, scale=scale).members
     ensemble = up.EnsemblePrediction(members, [0.1, 0.2, 0.3, 0.4])
@@ -126,3 +128,57 @@ def test_draws(dtype: torch.dtype, rng: np.random.Generator) -> None:
             assert table[name].is_cuda
             size = here[name].abs() + 1e-5 * here[f"{name.split('.', maxsplit=1)[0]}.bayes.mixture"]
             assert ((table[name][::100].cpu() - here[name]).abs() <= 2.0 * here.exactness[name].tolerance * size).all(), name
+
+
+FAMILIES = ["laplace", "logistic", "student_t", "lognormal", "gamma", "weibull"]
+
+
+def moved(ensemble: up.EnsemblePrediction, dtype: torch.dtype = torch.float64) -> up.EnsemblePrediction:
+    """The same ensemble on the device."""
+    members = ensemble.members
+    given = {name: torch.tensor(x, dtype=dtype, device="cuda") for name, x in members.stored().items()}
+    return up.EnsemblePrediction(type(members).restored(given, members.options()), ensemble.weights)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_other_families(family: str, rng: np.random.Generator) -> None:
+    """One pass over the nodes on a device is the one on a processor, from ordinary to nearly agreeing members."""
+    z, gap = rng.normal(size=(3, 4, 200)), 10.0 ** rng.uniform(-9, 0, 200)
+    for spread, weights in ((1.0, None), (gap, [0.1, 0.2, 0.3, 0.4])):
+        ensemble = up.EnsemblePrediction(BUILD[family](z, spread).members, weights)
+        found, expected = up.evaluate(moved(ensemble), backend="fused"), up.evaluate(ensemble, backend="fused")
+        errors = host_disagreement({name: x.cpu().numpy() for name, x in found.items()}, expected)
+        assert {n: e for n, e in errors.items() if not e <= 2e-9} == {}
+        assert found.exactness == expected.exactness
+
+
+def test_other_families_in_single_precision(rng: np.random.Generator) -> None:
+    """Computed in double precision and rounded."""
+    ensemble = BUILD["student_t"](rng.normal(size=(3, 4, 200)).astype(np.float32).astype(np.float64), 0.5)
+    narrow = up.evaluate(moved(ensemble, torch.float32), backend="fused")
+    assert narrow["log.bayes.mixture"].dtype == torch.float32
+    errors = host_disagreement({name: x.double().cpu().numpy() for name, x in narrow.items()}, up.evaluate(ensemble))
+    assert {n: e for n, e in errors.items() if not e <= 2e-4} == {}
+
+
+def test_gradients_of_other_families(rng: np.random.Generator) -> None:
+    """Values by the kernel and gradients by the reference, both on the device."""
+    found, wanted = [], ["log.excess.mixture.members", "crps.total.mixture.matched"]
+    start = rng.normal(size=(3, 30))
+    for backend in ("fused", "reference"):
+        location = torch.tensor(start, device="cuda", requires_grad=True)
+        scale = torch.ones_like(location, requires_grad=True)
+        table = up.evaluate(up.EnsemblePrediction.logistic(location=location, scale=scale), wanted, backend=backend)
+        found.append(torch.autograd.grad(sum(table[name].sum() for name in wanted), (location, scale)))
+    for fused, reference in zip(*found, strict=True):
+        torch.testing.assert_close(fused, reference, rtol=1e-8, atol=1e-12)
+
+
+def test_more_than_a_thousand_members(rng: np.random.Generator) -> None:
+    """Integrals over nodes take the place of pairs."""
+    mean, scale = rng.normal(size=(1200, 20)), np.exp(0.3 * rng.normal(size=(1200, 20)))
+    given = {name: torch.tensor(x, device="cuda") for name, x in (("mean", mean), ("scale", scale))}
+    found = up.evaluate(up.EnsemblePrediction.gaussian(**given, member_axis=0))
+    expected = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale, member_axis=0))
+    errors = host_disagreement({name: x.cpu().numpy() for name, x in found.items()}, expected)
+    assert {n: e for n, e in errors.items() if not e <= 1e-8} == {}

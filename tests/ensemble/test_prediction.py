@@ -176,14 +176,17 @@ def test_arrow_columns_are_named_like_the_files_we_read() -> None:
     assert gaussian(mean=MEAN, scale=SCALE).to_arrow().column_names == ["mean_0", "mean_1", "scale_0", "scale_1"]
 
 
-def test_mixtures_of_mixtures_work_but_are_not_stored(tmp_path) -> None:
-    """Members may be mixtures themselves; there is no file format for them, and saving says so."""
+def test_members_that_are_mixtures_of_mixtures_are_not_stored(tmp_path) -> None:
+    """Members may be mixtures; there is a file format for those, but none for mixtures of them, and saving says so."""
     inner = up.Gaussian(mean=np.array([[[0.0], [1.0]], [[2.0], [1.0]]]), scale=np.ones((2, 2, 1)))
     ens = up.EnsemblePrediction(up.Mixture(inner))
     flat = gaussian(mean=inner.mean.reshape(4, 1), scale=1.0)
     assert_allclose(up.decompose(ens, rule="crps", truth="mixture").bayes, up.decompose(flat, truth="mixture").bayes, rtol=1e-8)
-    with pytest.raises(UqprismError, match="cannot be stored"):
-        ens.save(tmp_path / "ens.npz")
+    ens.save(tmp_path / "ens.npz")
+    assert_array_equal(up.EnsemblePrediction.load(tmp_path / "ens.npz").members.components.mean, inner.mean)
+    nested = up.EnsemblePrediction(up.Mixture(up.Mixture(inner.map(lambda x: x[..., None]))))
+    with pytest.raises(UqprismError, match="mixtures of mixture distributions cannot be stored"):
+        nested.save(tmp_path / "nested.npz")
 
 
 def test_foreign_files_are_refused(tmp_path) -> None:

@@ -169,8 +169,8 @@ class Outputs:
         if len(shares := names & SHARES) == 1 and names - shares in GAUSSIAN and self.family in {None, "gaussian"}:
             return "mixture"
         if self.family not in {None, "gaussian"}:
-            if names != set(families.get(self.family).parameters):
-                needs = ", ".join(families.get(self.family).parameters)
+            if names != set(families.get(self.family).arguments()):
+                needs = ", ".join(families.get(self.family).arguments())
                 raise ArgumentError(f"{self.family} members need {needs}; the outputs are {', '.join(given)}")
             return str(self.family)
         if names in GAUSSIAN or (names == {"mean"} and self.variance is not None):

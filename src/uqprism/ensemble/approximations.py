@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from uqprism.arrays import Array, expand, is_traced, namespace, working
+from uqprism.arrays import Array, constant, expand, is_traced, namespace, working
 from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family
 from uqprism.families.centring import Centring, standardise
@@ -176,20 +176,28 @@ class CentredEnsemble:
         return self.mean_variance + self.variance_of_means
 
     @cached_property
+    def _mean(self) -> Array:
+        """The mean of the mixture, which is zero by the centring, with its gradient."""
+        mean = self.average(self.members.mean)
+        xp = namespace(mean)
+        # Infinite where a member has no mean; such have no surrogates.
+        return xp.where(xp.isfinite(constant(mean)), mean - constant(mean), xp.zeros_like(mean))
+
+    @cached_property
     def matched(self) -> Surrogate:
         """One Gaussian with the mixture's mean and variance."""
         require_variance(self._total_variance, "matched")
         spread = self.variance_of_means
         zero = namespace(spread).zeros_like(spread)
-        # The mean is zero by the centring. The deviation is the variance of the means itself, not a difference of variances.
-        return Surrogate(mean=zero, variance=self._total_variance, deviation=spread, missing=zero)
+        # The deviation is the variance of the means itself, not a difference of variances.
+        return Surrogate(mean=self._mean, variance=self._total_variance, deviation=spread, missing=zero)
 
     @cached_property
     def pooled(self) -> Surrogate:
         """One Gaussian with the mixture's mean and the mean of the members' variances."""
         require_variance(self.mean_variance, "pooled")
         zero = namespace(self.mean_variance).zeros_like(self.mean_variance)
-        return Surrogate(mean=zero, variance=self.mean_variance, deviation=zero, missing=self.variance_of_means)
+        return Surrogate(mean=self._mean, variance=self.mean_variance, deviation=zero, missing=self.variance_of_means)
 
     def stretched(self, factor: Array) -> CentredEnsemble:
         """The ensemble with the members' differences from the first multiplied by a factor (*points)."""

@@ -165,8 +165,8 @@ class Layout:
 
     def _limits(self, parameter: str) -> _Limits:
         kind, family = self.kind(parameter), families.get(self.family)
-        signed = kind == "location" or parameter in family.in_lists
-        return _Limits(signed, parameter not in family.unbounded, SMALLEST.get(kind, 0.0), LARGEST.get(kind, np.inf))
+        signed = kind in {"location", "bound"} or parameter in family.in_lists
+        return _Limits(signed, kind != "bound", SMALLEST.get(kind, 0.0), LARGEST.get(kind, np.inf))
 
     def _refuse(self, arrays: Mapping[str, Matrix], mask: Matrix, rows: Matrix) -> None:
         """Mark the rows that the family refuses, which are found by halving."""

@@ -20,8 +20,11 @@ from uqprism.registry import Registry
 families: Registry[type[Family]] = Registry("family", "uqprism.families")
 
 
-POWERS = {"location": 1, "scale": 1, "variance": 2, "shape": 0}
-"""The power of the unit by which a parameter of each kind is multiplied when y becomes centre + unit * y; locations also move."""
+POWERS = {"location": 1, "bound": 1, "scale": 1, "variance": 2, "shape": 0}
+"""The power of the unit by which a parameter of each kind is multiplied when y becomes centre + unit * y.
+
+Locations and bounds also move; bounds may be infinite.
+"""
 
 
 CHECKED = 2**22  # numbers that are checked at once
@@ -116,7 +119,7 @@ class Family(Stored, ABC):
         clone = self._bare()
         for name, kind in self.parameters.items():
             x = getattr(self, name)
-            if x is not None and kind == "location":
+            if x is not None and kind in ("location", "bound"):
                 x = after(rescale(before(x), POWERS[kind]))
             elif x is not None:
                 x = rescale(x, POWERS[kind])
@@ -163,9 +166,11 @@ class Family(Stored, ABC):
     def variance(self) -> Array:
         """The variance, (*batch); infinite where it does not exist."""
 
-    @abstractmethod
     def log_density(self, y: Array) -> Array:
-        """The log density at y, which broadcasts against the batch from the right."""
+        """The log density at y, which broadcasts against the batch from the right; by default that of its form."""
+        if self.form is None:
+            raise NotImplementedError(f"{type(self).__name__} must define log_density, or a form")
+        return self.form.at(self, y)
 
     @abstractmethod
     def cdf(self, y: Array) -> Array:
@@ -438,13 +443,14 @@ def check_values(name: str, x: Array, kind: str) -> None:
     if all(_are_good(part, kind) for part in blocks(x)):
         return
     xp = namespace(x)
-    sign = {"location": xp.ones_like(x, dtype=xp.bool), "negative": x < 0}.get(kind, x > 0)
-    bad = ~(xp.isfinite(x) & sign)
+    sign = {"location": xp.isfinite(x), "bound": ~xp.isnan(x), "negative": x < 0}.get(kind, x > 0)
+    bad = ~((xp.isfinite(x) | (kind == "bound")) & sign)
     if bool(xp.any(bad)):
         flat = np.flatnonzero(np.asarray(constant(bad).cpu() if hasattr(bad, "cpu") else bad))
         index = tuple(int(i) for i in np.unravel_index(flat[0], x.shape)) if x.ndim else ()
         value = float(xp.reshape(constant(x), (-1,))[int(flat[0])])
-        wanted = {"location": "finite", "negative": "finite and less than zero"}.get(kind, "finite and greater than zero")
+        known = {"location": "finite", "bound": "a number or infinite", "negative": "finite and less than zero"}
+        wanted = known.get(kind, "finite and greater than zero")
         place = f" at index {index}" if index else ""
         more = f" ({len(flat)} such values)" if len(flat) > 1 else ""
         raise InvalidValueError(

@@ -1,8 +1,7 @@
 """Centre and scale first: coordinates in which nothing overflows and the members' differences are exact.
 
 The centre is subtracted before anything is squared, and the unit is a power of two, so that an offset of 1e12 scales or a
-scale of 1e-150 costs no digit. The first member's value and the unit are constants to gradients, since results do not depend
-on them.
+scale of 1e-150 costs no digit. Centre and unit are constants to gradients, since results do not depend on them.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ def standardise(members: Family, weights: Array) -> tuple[Family, Centring]:
     members = members.relative_to(first, unit)
     centre = xp.zeros_like(unit)
     for _ in range(2):  # the second pass removes what the first one rounded
-        shift = xp.sum(weights * members.centre, axis=0)
+        # A constant: nodes have no gradient, and bounds of densities must not move over them.
+        shift = constant(xp.sum(weights * members.centre, axis=0))
         members, centre = members.relative_to(shift, xp.ones_like(unit)), centre + shift
     return members, Centring(first + unit * centre, unit, log_unit)

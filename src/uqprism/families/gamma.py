@@ -87,10 +87,6 @@ class Gamma(Positive):
         found = [xp.max(xp.abs(x - x[0]), axis=0) / xp.min(x, axis=0) for x in (shape, scale)]
         return steep * xp.maximum(*found)
 
-    def log_density(self, y: Array) -> Array:
-        """The log density at y."""
-        return self.form.at(self, y)
-
     def cdf(self, y: Array) -> Array:
         """The probability of values up to y."""
         x, inside = self.distance(y)

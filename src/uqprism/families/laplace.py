@@ -61,10 +61,6 @@ class Laplace(Family):
         """The variance, (*batch)."""
         return 2.0 * self.scale * self.scale
 
-    def log_density(self, y: Array) -> Array:
-        """The log density at y."""
-        return self.form.at(self, y)
-
     def cdf(self, y: Array) -> Array:
         """The probability of values up to y."""
         z = (y - self.location) / self.scale

@@ -46,10 +46,6 @@ class Logistic(Family):
         """The variance, (*batch)."""
         return math.pi**2 / 3.0 * self.scale * self.scale
 
-    def log_density(self, y: Array) -> Array:
-        """The log density at y."""
-        return self.form.at(self, y)
-
     def cdf(self, y: Array) -> Array:
         """The probability of values up to y."""
         z = (y - self.location) / self.scale

@@ -89,10 +89,6 @@ class LogNormal(Positive):
         """The distribution of log((Y - low) / unit)."""
         return Gaussian(mean=self.log_mean, scale=self.log_scale, check=False)
 
-    def log_density(self, y: Array) -> Array:
-        """The log density at y."""
-        return self.form.at(self, y)
-
     def _z(self, y: Array) -> tuple[Array, Array]:
         x, inside = self.distance(y)
         return (namespace(x).log(x) - self.log_mean) / self.log_scale, inside

@@ -14,14 +14,12 @@ class Stored:
 
     Attributes:
         in_lists: the stored arrays that have a first axis of their own, such as that of draws: in a table, a cell holds a list.
-        unbounded: the stored arrays that may be infinite, such as bounds.
     """
 
     name: ClassVar[str]
     parameters: ClassVar[dict[str, str]]
     given: ClassVar[dict[str, str] | None]
     in_lists: ClassVar[tuple[str, ...]] = ()
-    unbounded: ClassVar[tuple[str, ...]] = ()
     batch_shape: Any
 
     def __init__(self, *, check: bool = True, **given: Array) -> None:

@@ -88,10 +88,6 @@ class StudentT(Family):
         ratio = self.df / xp.where(finite, excess, xp.ones_like(excess))
         return self.scale * self.scale * xp.where(finite, ratio, xp.full_like(ratio, math.inf))
 
-    def log_density(self, y: Array) -> Array:
-        """The log density at y."""
-        return self.form.at(self, y)
-
     def cdf(self, y: Array) -> Array:
         """The probability of values up to y."""
         return _cdf((y - self.location) / self.scale, self.df)

@@ -6,9 +6,8 @@ import math
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
-from uqprism.arrays import LOG_2PI, Array, constant, is_jax, is_traced, log_normal_cdf, namespace, to_numpy
-from uqprism.errors import InvalidValueError
-from uqprism.families.base import Family, check_values, families, prepare
+from uqprism.arrays import LOG_2PI, Array, constant, log_normal_cdf, namespace
+from uqprism.families.base import Family, families, prepare
 from uqprism.families.beta import check_bounds
 from uqprism.families.functionals import closed_form, overlap
 from uqprism.families.panels import Landmarks
@@ -82,8 +81,7 @@ PARTS = 6
 class Bounded(Family):
     """A Gaussian with bounds on Y, either of which may be infinite."""
 
-    parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale", "low": "location", "high": "location"}
-    unbounded: ClassVar[tuple[str, ...]] = ("low", "high")
+    parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale", "low": "bound", "high": "bound"}
     location: Array
     scale: Array
     low: Array
@@ -93,12 +91,7 @@ class Bounded(Family):
     def __init__(
         self, *, location: Array, scale: Array, low: Array = -math.inf, high: Array = math.inf, check: bool = True
     ) -> None:
-        arrays = prepare(self.parameters, False, location=location, scale=scale, low=low, high=high)
-        for name, x in arrays.items():
-            if check and name in ("location", "scale"):
-                check_values(name, x, self.parameters[name])
-            elif check:
-                _check_bound(name, x)
+        for name, x in prepare(Bounded.parameters, check, location=location, scale=scale, low=low, high=high).items():
             setattr(self, name, x)
         if check:
             check_bounds(self.low, self.high)
@@ -148,14 +141,6 @@ class Bounded(Family):
         reach = 80.0 / (size + xp.sqrt(size * size + 80.0))
         width = xp.minimum(scale / xp.clip(size, 1.0, None), constant(self.high) - constant(self.low))
         return Landmarks((self.location + scale * top)[None], width[None], (scale * reach)[None], (False,))
-
-
-def _check_bound(name: str, x: Array) -> None:
-    if is_traced(x):
-        return
-    x = to_numpy(x) if is_jax(x) else x
-    if bool(namespace(x).any(namespace(x).isnan(x))):
-        raise InvalidValueError(f"{name} must be a number or infinite, got nan; leave it out for no bound")
 
 
 @families.register("truncated_gaussian")

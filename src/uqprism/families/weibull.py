@@ -98,10 +98,6 @@ class Weibull(Positive):
         found = [xp.max(xp.abs(x - x[0]), axis=0) / xp.min(x, axis=0) for x in (shape, scale)]
         return xp.clip(xp.max(shape, axis=0), 1.0, None) * xp.maximum(*found)
 
-    def log_density(self, y: Array) -> Array:
-        """The log density at y."""
-        return self.form.at(self, y)
-
     def _hazard(self, y: Array) -> tuple[Array, Array]:
         x, inside = self.distance(y)
         xp = namespace(x)

@@ -48,6 +48,31 @@ def test_bars_are_those_of_tabpfn() -> None:
     assert_allclose(members.quantile(0.3)[0], criterion.icdf(logits, 0.3), rtol=1e-6)
 
 
+@pytest.mark.libraries
+def test_a_regressor_of_tabpfn_is_its_bars(tmp_path: Any) -> None:
+    """A small network of TabPFN with random weights, since those that were trained come from a hub."""
+    import torch
+    from tabpfn import TabPFNRegressor as Regressor
+    from tabpfn.architectures import ARCHITECTURES
+    from tabpfn.architectures.shared.bar_distribution import FullSupportBarDistribution
+
+    config = {"max_num_classes": 0, "num_buckets": 50, "emsize": 16, "nhead": 2, "nlayers": 1, "features_per_group": 2}
+    architecture = ARCHITECTURES["tabpfn_v2"]
+    torch.manual_seed(0)
+    weights = architecture.get_architecture(architecture.parse_config(config)[0]).state_dict()
+    criterion = FullSupportBarDistribution(torch.linspace(-4.0, 4.0, 51)).state_dict()
+    path = tmp_path / "tabpfn-regressor.ckpt"
+    weights = {**weights, **{f"criterion.{key}": x for key, x in criterion.items()}}
+    torch.save({"config": config, "state_dict": weights, "architecture_name": "tabpfn_v2"}, path)
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    models = [Regressor(model_path=path, n_estimators=2, device="cpu", random_state=seed) for seed in range(2)]
+    members = up.from_model([model.fit(X, np.sin(X[:, 0])) for model in models], X[:5]).members
+    for i, model in enumerate(models):
+        own = model.predict(X[:5], output_type="full", quantiles=[0.1])
+        assert_allclose(members.mean[i], own["mean"], rtol=1e-4, atol=1e-5)
+        assert_allclose(members.quantile(0.1)[i], own["quantiles"][0], rtol=1e-4)
+
+
 def test_bars_of_several_models_by_arrays_and_by_the_models(page: Callable) -> None:
     names = page("tabpfn")
     models = [TabPFNRegressor(each["logits"], each["criterion"]) for each in names["outputs"]]

@@ -18,6 +18,7 @@ from uqprism.backends.numba import special
 from uqprism.backends.numba.base import Floats, inlined
 from uqprism.families.elementwise import PointwiseForm, rebound
 
+LARGEST = 709.0  # whose exponential is the largest
 SIGNATURE = types.void(types.CPointer(types.float64), types.CPointer(types.float64), types.int64, types.CPointer(types.float64))
 """(levels, y, how many of both, numbers): levels become the log densities at y."""
 
@@ -31,7 +32,7 @@ def absolute(x: float) -> float:
 @inlined
 def exp(x: float) -> float:
     """The exponential."""
-    return special.exp(x, FITS)
+    return special.exp(x if x < LARGEST else LARGEST, FITS)
 
 
 @inlined
