@@ -172,3 +172,15 @@ def test_inspect_says_what_was_found(tmp_path: Path) -> None:
     assert "no members" in text
     assert "measures: crps.total.members.members" in text
     assert read_table(tmp_path / "o.csv").num_rows == ROWS
+
+
+def test_quantiles_that_cross_are_sorted_counted_and_said_once(tmp_path: Path) -> None:
+    values = VALUES.copy()
+    values[0, :2, :40], values[2, 3:, 100] = values[0, 1::-1, :40], values[2, :2:-1, 100]
+    pq.write_table(pa.table(quantile_columns(values)), tmp_path / "q.parquet")
+    with pytest.warns(UserWarning, match=r"o.parquet: quantiles crossed in 41 of 900 predictions and were sorted") as said:
+        score(tmp_path / "q.parquet", tmp_path / "o.parquet", measures=FEW)
+    assert len(said) == 1
+    assert_measures(pq.read_table(tmp_path / "o.parquet"), up.EnsemblePrediction.quantiles(levels=LEVELS, values=VALUES))
+    with pytest.warns(UserWarning, match="crossed in 41 of 900 predictions"):
+        Points.of(tmp_path / "q.parquet").ensemble()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.arrays import to_numpy
-from uqprism.errors import ArgumentError, InvalidValueError
+from uqprism.errors import ArgumentError, InvalidValueError, warn
 from uqprism.families import Family, Gaussian, Histogram, families
 from uqprism.registry import unknown
 
@@ -69,14 +69,22 @@ class Layout:
         about |= {name: list(x) if isinstance(x, tuple) else x for name, x in self.options}
         return about | {name: list(values) for name, values in self.shared}
 
-    def arrays(self, read: Callable[[str], Matrix], dtype: Any = None) -> dict[str, Matrix]:
+    def arrays(self, read: Callable[[str], Matrix], dtype: Any = None, crossed: list[int] | None = None) -> dict[str, Matrix]:
         """The arrays of each parameter, (members, rows), or (draws, bars or levels, members, rows).
 
         Args:
             read: gives a column as numbers (rows,), or (rows, numbers of a cell).
             dtype: of the arrays; by default that of the columns together.
+            crossed: gets the number of predictions whose quantiles crossed and were sorted; by default a warning says it.
         """
-        return {parameter: self._array(names, read, dtype) for parameter, names in self.columns}
+        found = {parameter: self._array(names, read, dtype) for parameter, names in self.columns}
+        if self.family == "quantiles":
+            count = _uncross(found["values"])
+            if crossed is not None:
+                crossed.append(count)
+            elif count:
+                warn(crossing(count, found["values"][0].size))
+        return found
 
     def _array(self, names: Sequence[str], read: Callable[[str], Matrix], dtype: Any) -> Matrix:
         values = [read(name) for name in names]
@@ -187,6 +195,21 @@ class Layout:
 
 
 LARGEST = {"location": 1e150, "scale": 1e150, "variance": 1e300}  # the square of a larger distance is infinite
+
+
+def _uncross(values: Matrix) -> int:
+    """Sort quantiles (levels, members, rows) in place where they cross; returns in how many predictions."""
+    crossed = (values[1:] < values[:-1]).any(axis=0)
+    if not crossed.any():
+        return 0
+    crossed &= np.isfinite(values).all(axis=0)  # others are bad rows, whose numbers keep their places
+    values[:, crossed] = np.sort(values[:, crossed], axis=0)
+    return int(crossed.sum())
+
+
+def crossing(count: int, total: int) -> str:
+    """What is said of quantiles that crossed."""
+    return f"quantiles crossed in {count:,} of {total:,} predictions and were sorted"
 
 
 def family_of(text: str) -> tuple[str, dict[str, Any]]:
