@@ -30,6 +30,15 @@ ENSEMBLES: dict[str, Callable[[], up.EnsemblePrediction]] = {
     "gaussian": lambda: up.EnsemblePrediction.gaussian(mean=PLACE, scale=SCALE),
     "laplace": lambda: up.EnsemblePrediction.laplace(location=PLACE, scale=SCALE),
     "student_t": lambda: up.EnsemblePrediction.student_t(location=PLACE, scale=SCALE, df=5.0 + SCALE, weights=[0.5, 0.2, 0.3]),
+    "lognormal": lambda: up.EnsemblePrediction.lognormal(log_mean=PLACE, log_scale=SCALE),
+    "gamma": lambda: up.EnsemblePrediction.gamma(shape=SCALE, scale=2.0),
+    "weibull": lambda: up.EnsemblePrediction.weibull(shape=SCALE + 0.5, scale=SCALE),
+    "beta": lambda: up.EnsemblePrediction.beta(a=SCALE, b=2.0, low=-1.0, high=3.0),
+    "truncated_gaussian": lambda: up.EnsemblePrediction.truncated_gaussian(location=PLACE, scale=SCALE, low=0.0),
+    "censored_gaussian": lambda: up.EnsemblePrediction.censored_gaussian(location=PLACE, scale=SCALE, high=0.5),
+    "poisson": lambda: up.EnsemblePrediction.poisson(rate=3.0 * SCALE),
+    "negative_binomial": lambda: up.EnsemblePrediction.negative_binomial(rate=3.0 * SCALE, size=2.0, weights=[0.5, 0.2, 0.3]),
+    "draws of different numbers": lambda: up.EnsemblePrediction.samples([RNG.normal(size=(n, ROWS)) for n in (4, 7)]),
     "draws": lambda: up.EnsemblePrediction.samples(RNG.normal(size=(3, 7, ROWS))),
     "shared edges": lambda: up.EnsemblePrediction.histogram(edges=np.linspace(0, 1, 7), probabilities=MASS, outer="half_normal"),
     "own edges": lambda: up.EnsemblePrediction.histogram(
@@ -172,3 +181,15 @@ def test_inspect_says_what_was_found(tmp_path: Path) -> None:
     assert "no members" in text
     assert "measures: crps.total.members.members" in text
     assert read_table(tmp_path / "o.csv").num_rows == ROWS
+
+
+def test_quantiles_that_cross_are_sorted_counted_and_said_once(tmp_path: Path) -> None:
+    values = VALUES.copy()
+    values[0, :2, :40], values[2, 3:, 100] = values[0, 1::-1, :40], values[2, :2:-1, 100]
+    pq.write_table(pa.table(quantile_columns(values)), tmp_path / "q.parquet")
+    with pytest.warns(UserWarning, match=r"o.parquet: quantiles crossed in 41 of 900 predictions and were sorted") as said:
+        score(tmp_path / "q.parquet", tmp_path / "o.parquet", measures=FEW)
+    assert len(said) == 1
+    assert_measures(pq.read_table(tmp_path / "o.parquet"), up.EnsemblePrediction.quantiles(levels=LEVELS, values=VALUES))
+    with pytest.warns(UserWarning, match="crossed in 41 of 900 predictions"):
+        Points.of(tmp_path / "q.parquet").ensemble()

@@ -132,7 +132,7 @@ def score(
         say(bad_files_text(report))
 
 
-@command(-35, "Say what files of predictions hold: whose columns, how many rows, which of them are bad.")
+@command(-35, "Say what files of predictions hold, as all commands read them.")
 def inspect(
     *,
     inputs: Inputs,

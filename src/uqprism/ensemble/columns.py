@@ -105,8 +105,8 @@ def described(columns: Columns, names: Sequence[str], where: object, header: Map
     if not wanted:
         raise no_columns(family)
     found = {parameter: _numbered(parameter, names, where) for parameter in wanted}
-    if family == "draws" and not found["weights"]:
-        del found["weights"]
+    if family == "draws" and not found.get("weights"):
+        found.pop("weights", None)
     members = set().union(*found.values())
     for parameter, numbered in found.items():
         if not numbered:

@@ -11,7 +11,7 @@ import numpy as np
 
 from uqprism.arrays import to_numpy
 from uqprism.ensemble.widths import have_widths, too_narrow
-from uqprism.errors import ArgumentError, InvalidValueError, UqprismError
+from uqprism.errors import ArgumentError, InvalidValueError, UqprismError, warn
 from uqprism.families import Family, Gaussian, Histogram, families
 from uqprism.families.base import NARROWEST
 from uqprism.registry import unknown
@@ -71,14 +71,22 @@ class Layout:
         about |= {name: list(x) if isinstance(x, tuple) else x for name, x in self.options}
         return about | {name: list(values) for name, values in self.shared}
 
-    def arrays(self, read: Callable[[str], Matrix], dtype: Any = None) -> dict[str, Matrix]:
+    def arrays(self, read: Callable[[str], Matrix], dtype: Any = None, crossed: list[int] | None = None) -> dict[str, Matrix]:
         """The arrays of each parameter, (members, rows), or (draws, bars or levels, members, rows).
 
         Args:
             read: gives a column as numbers (rows,), or (rows, numbers of a cell).
             dtype: of the arrays; by default that of the columns together.
+            crossed: gets the number of predictions whose quantiles crossed and were sorted; by default a warning says it.
         """
-        return {parameter: self._array(names, read, dtype) for parameter, names in self.columns}
+        found = {parameter: self._array(names, read, dtype) for parameter, names in self.columns}
+        if self.family == "quantiles":
+            count = _uncross(found["values"])
+            if crossed is not None:
+                crossed.append(count)
+            elif count:
+                warn(crossing(count, found["values"][0].size))
+        return found
 
     def _array(self, names: Sequence[str], read: Callable[[str], Matrix], dtype: Any) -> Matrix:
         values = [read(name) for name in names]
@@ -198,9 +206,7 @@ class Layout:
         except InvalidValueError as error:
             return self.names[0], f"of {self.family} members ({error})"
         if self._wide_enough(one, None) is not None:
-            return self._narrowest(
-                one
-            ), f"wider: a scale is at least {NARROWEST:.0e} of the others and of the distances between means"
+            return self._narrowest(one), TOO_NARROW
         return self.names[0], f"of {self.family} with a density, which needs values that differ"
 
     def _narrowest(self, one: Mapping[str, Matrix]) -> str:
@@ -222,6 +228,7 @@ def _at(arrays: Mapping[str, Matrix], rows: Any) -> dict[str, Matrix]:
 
 LARGEST = {"location": 1e150, "scale": 1e150, "variance": 1e300}  # the square of a larger distance is infinite
 SMALLEST = {"scale": 1e-150, "variance": 1e-300}  # the square of a smaller scale is zero
+TOO_NARROW = f"wider: a scale is at least {NARROWEST:.0e} of the others and of the distances between means"
 
 
 @dataclass(frozen=True)
@@ -241,6 +248,21 @@ class _Limits:
         if self.finite and (abs(values) > self.most).any():
             return f"at most {self.most:.0e} in size"
         return f"at least {self.least:.0e}" if not self.signed and (values < self.least).any() else None
+
+
+def _uncross(values: Matrix) -> int:
+    """Sort quantiles (levels, members, rows) in place where they cross; returns in how many predictions."""
+    crossed = (values[1:] < values[:-1]).any(axis=0)
+    if not crossed.any():
+        return 0
+    crossed &= np.isfinite(values).all(axis=0)  # others are bad rows, whose numbers keep their places
+    values[:, crossed] = np.sort(values[:, crossed], axis=0)
+    return int(crossed.sum())
+
+
+def crossing(count: int, total: int) -> str:
+    """What is said of quantiles that crossed."""
+    return f"quantiles crossed in {count:,} of {total:,} predictions and were sorted"
 
 
 def family_of(text: str) -> tuple[str, dict[str, Any]]:

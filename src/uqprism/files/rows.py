@@ -25,11 +25,12 @@ BATCH_BYTES = 1 << 24  # of members and measures together, a few of which are in
 
 @dataclass(frozen=True)
 class ScoredBatch:
-    """A batch to write, the number of rows it was made from, and how many of these were bad."""
+    """A batch to write, the number of rows it was made from, how many were bad, and in how many predictions quantiles crossed."""
 
     batch: Batch
     rows: int
     bad: int
+    crossed: int = 0
 
 
 class Scorer:
@@ -85,7 +86,8 @@ class Scorer:
 
     def __call__(self, batch: Batch, first_row: int) -> ScoredBatch:
         """The batch with its measures; `first_row` is its place in the file."""
-        arrays = self.layout.arrays(lambda name: as_cells(batch.column(name), name), self.dtype)
+        crossed: list[int] = []
+        arrays = self.layout.arrays(lambda name: as_cells(batch.column(name), name), self.dtype, crossed)
         good = self._good(arrays)
         rows = batch.num_rows
         bad = 0 if good is None else rows - int(good.sum())
@@ -106,7 +108,7 @@ class Scorer:
         if good is not None and self.options.on_bad == "drop":
             kept, good = kept.filter(pa.array(good)), None
         columns = [*kept.columns, *(_column(np.asarray(table[name]), good) for name in self.options.names)]
-        return ScoredBatch(pa.RecordBatch.from_arrays(columns, schema=self.schema), rows, bad)
+        return ScoredBatch(pa.RecordBatch.from_arrays(columns, schema=self.schema), rows, bad, sum(crossed))
 
     def _good(self, arrays: dict[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any] | None:
         """Which rows can be scored; None if all can."""
