@@ -10,7 +10,7 @@ from pathlib import Path
 
 import results
 
-SECTIONS = ("speed", "families", "members", "samples", "files", "training", "tables", "tasks", "forests")
+SECTIONS = ("speed", "families", "members", "samples", "files", "bars", "training", "tables", "tasks", "forests")
 
 
 def main() -> None:
@@ -34,10 +34,13 @@ def _section(name: str, given: argparse.Namespace) -> tuple[Callable[[], list[st
     """What measures it and the packages that matter."""
     if name not in SECTIONS:
         raise SystemExit(f"unknown section {name!r}; choose from {', '.join(SECTIONS)}")
-    if name == "files":
+    if name in ("files", "bars"):
+        import bars
+
         import files
 
-        return partial(files.report, given.rows, folder=given.folder), ("uqprism", "numpy", "numba", "pyarrow")
+        section = partial(files.report, given.rows) if name == "files" else bars.report
+        return partial(section, folder=given.folder), ("uqprism", "numpy", "numba", "pyarrow")
     if name == "tables":
         import tables
 

@@ -71,10 +71,45 @@ def test_both_tables_have_a_column_per_parameter_and_member() -> None:
         assert list(ens.to_pandas()) == ens.to_arrow().column_names
 
 
-@pytest.mark.parametrize("form", ["to_pandas", "to_arrow"])
-def test_members_given_by_draws_have_no_columns(form: str) -> None:
-    with pytest.raises(ArgumentError, match=r"given by draws have no table form; use EnsemblePrediction\.save and load"):
-        getattr(up.EnsemblePrediction.samples(RNG.normal(size=(2, 5, 4))), form)()
+MASS = RNG.dirichlet(np.ones(6), size=(2, 4)).transpose(0, 2, 1)
+IN_LISTS = {
+    "draws": up.EnsemblePrediction.samples(RNG.normal(size=(2, 5, 4))),
+    "shared edges": up.EnsemblePrediction.histogram(edges=np.linspace(0, 1, 7), probabilities=MASS, outer="half_normal"),
+    "own edges": up.EnsemblePrediction.histogram(edges=np.sort(RNG.normal(size=(2, 7, 4)), axis=1), probabilities=MASS),
+    "quantiles": up.EnsemblePrediction.quantiles(
+        levels=[0.1, 0.5, 0.9], values=np.sort(RNG.normal(size=(2, 3, 4)), axis=1), tails="gaussian", weights=[0.2, 0.8]
+    ),
+}
+
+
+@pytest.mark.parametrize("case", IN_LISTS)
+def test_members_of_several_numbers_are_lists_in_both_tables(case: str) -> None:
+    ens = IN_LISTS[case]
+    frame, table = ens.to_pandas(), ens.to_arrow()
+    for read in (up.from_frame(frame, weights=ens.weights), up.from_frame(table), up.from_arrow(table)):
+        assert type(read.members) is type(ens.members)
+        assert read.members.options() == ens.members.options()
+        for ours, theirs in zip(ens.members.arrays(), read.members.arrays(), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_quantiles_have_a_column_for_each_level() -> None:
+    values = np.sort(RNG.normal(size=(2, 3, 4)), axis=1)
+    names = ["q05_0", "q50_0", "q97.5_0", "q05_7", "q50_7", "q0.975_7"]
+    frame = pd.DataFrame(dict(zip(names, values.reshape(6, 4), strict=True)))[names[::-1]]
+    read = up.from_frame(frame, family="quantiles:tails=none")
+    assert read.members.options() == {"levels": [0.05, 0.5, 0.975], "tails": "none"}
+    np.testing.assert_array_equal(read.members.values, values.swapaxes(0, 1))
+    assert up.from_frame(frame).members.options()["tails"] == "exponential"
+    for found, message in (
+        ({"q5_0": [0.0], "q50_0": [1.0]}, "0.05 or 0.5; write q05 or q50"),
+        ({"q50_0": [0.0], "q0.5_0": [1.0]}, "both hold the level 0.5"),
+        ({"q50_0": [0.0]}, "at least two levels"),
+        ({"q10_0": [0.0], "q50_0": [1.0], "q10_1": [0.0], "q51_1": [0.0]}, "member 1 must have the levels"),
+        ({"q10_0": [0.0, 0.0], "q50_0": [1.0, np.nan]}, "row 1: q50_0 must be finite, got nan"),
+    ):
+        with pytest.raises(InvalidValueError, match=message):
+            up.from_frame(found)
 
 
 CELLS = {
@@ -97,7 +132,7 @@ BAD = {
     "twice": (TWICE, LAPLACE, UqprismError, "column 'scale_0' appears twice"),
     "ambiguous": (LONELY, {}, UqprismError, "laplace or logistic.*choose with family='laplace'"),
     "unknown": (COLUMNS, {"family": "laplacian"}, UqprismError, "did you mean 'laplace'"),
-    "draws": (COLUMNS, {"family": "draws"}, UqprismError, "save and load"),
+    "draws": (COLUMNS, {"family": "draws"}, UqprismError, r"no columns like draws_\{i\}, which draws members need"),
     "missing": (COLUMNS, LAPLACE, UqprismError, r"no columns like location_\{i\}, which laplace members need"),
     "lonely": (LONELY | {"scale_1": [1.0]}, LAPLACE, UqprismError, "member 1 has no location column"),
     "patterns": (COLUMNS, LAPLACE | {"mean_columns": "m{i}"}, UqprismError, "are for Gaussian members, not laplace"),

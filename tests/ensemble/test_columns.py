@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from uqprism.ensemble.columns import Columns, Layout, resolve
+from uqprism.ensemble.columns import Columns, described, resolve
 from uqprism.errors import ArgumentError, InvalidValueError
 
 
 def test_variance_is_found_before_scale_is_missed() -> None:
-    assert resolve(Columns(), ["mean_1", "x", "variance_1"], "f") == Layout(("mean_1",), ("variance_1",), "variance")
-    assert resolve(Columns(), ["scale_2", "mean_2", "mean_10", "scale_10"], "f").mean == ("mean_2", "mean_10")
-    assert resolve(Columns(scale="scale_{i}"), ["mean_1", "variance_1", "scale_1"], "f").kind == "scale"
+    assert resolve(Columns(), ["mean_1", "x", "variance_1"], "f") == (("mean_1",), "variance", ("variance_1",))
+    assert resolve(Columns(), ["scale_2", "mean_2", "mean_10", "scale_10"], "f")[0] == ("mean_2", "mean_10")
+    assert resolve(Columns(scale="scale_{i}"), ["mean_1", "variance_1", "scale_1"], "f")[1] == "scale"
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_variance_is_found_before_scale_is_missed() -> None:
 )
 def test_columns_that_make_no_ensemble_are_refused(columns: Columns, found: list[str], message: str) -> None:
     with pytest.raises(InvalidValueError, match=message):
-        resolve(columns, found, "f")
+        described(columns, found, "f")
 
 
 def test_contradictions_are_refused() -> None:

@@ -9,10 +9,9 @@ import numpy as np
 
 from uqprism.arrays import Array
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.ensemble.columns import Columns, ColumnsLike, member_columns
+from uqprism.ensemble.columns import Columns, ColumnsLike, checked_header, described
 from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import ArrayTypeError, InvalidValueError, UqprismError
-from uqprism.families import families
 from uqprism.synonyms import named_arguments
 
 FRAME = "frame"  # its name in messages
@@ -30,15 +29,16 @@ def from_frame(
 ) -> EnsemblePrediction:
     """Members from a table in memory with a row per point, such as the one that `EnsemblePrediction.to_pandas` gives.
 
-    Members are found by the names of their columns and ordered by the numbers. Gaussian members have the columns `mean_0`,
-    `mean_1` and so on, with `variance_0` or `scale_0` (standard deviations) and so on: those that `uqprism score` reads from a
-    file. Members of other families have a column per parameter: `location_0`, `scale_0` and so on, and `df_0` for Student t
-    members. Other columns, such as the target, are ignored.
+    Members are found by the names of their columns and ordered by the numbers, as `uqprism score` finds them in a file.
+    Gaussian members have the columns `mean_0`, `mean_1` and so on, with `variance_0` or `scale_0` (standard deviations) and so
+    on. Those of other families have a column per parameter: `location_0`, `scale_0` and so on, and `df_0` for Student t members.
+    Quantiles have a column per level, `q05_0`, `q50_0`, `q97.5_0`; draws and bars have lists, of `draws_0`, or of `edges_0` and
+    `probabilities_0`. Other columns, such as the target, are ignored.
 
     Args:
         frame: a pandas or Polars data frame, an Arrow table, or a mapping of names to columns.
-        family: the family's name, such as `laplace`; by default it is recognised by the columns. Laplace and logistic members
-            have the same columns, so they need it.
+        family: the family's name, such as `laplace`, perhaps with options, as in "quantiles:tails=gaussian"; by default it is
+            recognised by the columns. Laplace and logistic members have the same columns, so they need it.
         mean_columns: for Gaussian members, a pattern such as `mu{i}`, names with commas between, or a list of names; by default
             `mean_{i}`.
         variance_columns: the same for variances, by default `variance_{i}`.
@@ -49,25 +49,40 @@ def from_frame(
         InvalidValueError: columns that are missing or do not fit together, or a row with a number missing, a mean that is not
             finite or a variance not above zero; named with row and column.
     """
-    columns = Columns(mean_columns, variance_columns, scale_columns)
-    family, found = member_columns(columns, family, _names(frame), FRAME)
-    given = {parameter: [_numbers(frame, name) for name in names] for parameter, names in found.items()}
-    kinds = families.get(family).arguments()
-    for parameter, names in found.items():
-        for name, values in zip(names, given[parameter], strict=True):
-            if kinds.get(parameter) != "bound":  # which may be infinite
-                _check(name, values, free=kinds.get(parameter) == "location")
-    parameters: dict[str, Any] = {parameter: np.stack(values) for parameter, values in given.items()}
-    return EnsemblePrediction(families.get(family)(**parameters), weights)
+    header = header_of(frame)
+    columns = Columns(mean_columns, variance_columns, scale_columns, family)
+    layout = described(columns, _names(frame), FRAME, header)
+    arrays = layout.arrays(lambda name: _numbers(frame, name))
+    good = layout.good(arrays)
+    if good is not None:
+        row, bad = int(np.argmin(good)), int((~good).sum())
+        name, wanted = layout.complaint(arrays, row)
+        shown, more = _numbers(frame, name)[row], f" ({bad} such rows)" if bad > 1 else ""
+        raise InvalidValueError(
+            f"{FRAME}: row {row}: {name} must be {wanted}, got {shown}{more}; repair such rows or leave them out first"
+        )
+    stated = None if header is None else header.get("weights")
+    return EnsemblePrediction(layout.members(arrays, check=False), stated if weights is None else weights)
+
+
+def header_of(frame: Any) -> dict[str, Any] | None:
+    """What a table of `EnsemblePrediction.to_arrow` or `to_pandas` says of its members; None for others."""
+    about = getattr(frame, "attrs", {}).get(FORMAT)
+    if about is None and (text := (getattr(getattr(frame, "schema", None), "metadata", None) or {}).get(FORMAT.encode())):
+        try:
+            about = json.loads(text)
+        except (ValueError, RecursionError):
+            raise InvalidValueError(f"{FRAME}: its header is not JSON") from None
+    return None if about is None else checked_header(about, FRAME)
 
 
 def from_arrow(table: Any) -> EnsemblePrediction:
     """Read the table that `EnsemblePrediction.to_arrow` gives, also after it was written to Parquet and read again."""
-    metadata = (table.schema.metadata or {}).get(FORMAT.encode())
-    if metadata is None:
+    header = header_of(table)
+    if header is None:
         raise InvalidValueError("the table lacks the header that EnsemblePrediction.to_arrow writes; from_frame reads others")
     try:
-        return _described(table, json.loads(metadata))
+        return _described(table, header)
     except UqprismError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -77,14 +92,11 @@ def from_arrow(table: Any) -> EnsemblePrediction:
 
 
 def _described(table: Any, header: dict[str, Any]) -> EnsemblePrediction:
+    layout = described(Columns(), table.column_names, FRAME, header)
+    arrays = layout.arrays(lambda name: _numbers(table, name))
     shape = (header["members"], *header["points_shape"])
-    given: dict[str, Array] = {}
-    for name in table.column_names:
-        parameter = name.rsplit("_", 1)[0]
-        if name == f"{parameter}_0" and parameter not in given:  # by their numbers, whatever the order of the columns
-            columns = [table.column(f"{parameter}_{i}").to_numpy() for i in range(header["members"])]
-            given[parameter] = np.stack(columns).reshape(shape)
-    return EnsemblePrediction(families.get(header["family"])(**given), header["weights"])
+    members = layout.members(arrays).map(lambda x: x.reshape(*x.shape[: x.ndim - 2], *shape))
+    return EnsemblePrediction(members, header["weights"])
 
 
 def _names(frame: Any) -> list[Any]:
@@ -108,26 +120,15 @@ def _numbers(frame: Any, name: str) -> np.ndarray[Any, Any]:
     plain = getattr(dtype, "numpy_dtype", dtype)  # of a nullable column
     wanted = plain if isinstance(plain, np.dtype) and plain.kind == "f" else None
     try:
-        if hasattr(column, "isna"):
+        if hasattr(column, "isna") and not (len(column) and np.ndim(column.iloc[0])):
             # `pandas.NA` is no float of its own.
             return column.to_numpy(dtype=wanted or np.float64, na_value=np.nan)
         values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+        if values.dtype.hasobject and len(values) and np.ndim(values[0]):  # lists
+            values = np.stack([np.asarray(x) for x in values])
         return values if values.dtype.kind == "f" else values.astype(np.float64)
     except (TypeError, ValueError):
         raise InvalidValueError(f"{FRAME}: column {name!r} must hold numbers, its type is {dtype or _kind(column)}") from None
-
-
-def _check(name: str, values: np.ndarray[Any, Any], *, free: bool) -> None:
-    """Refuse values that are not finite or, unless they are free to have any sign, not positive."""
-    good = np.isfinite(values) & (free | (values > 0))
-    if good.all():
-        return
-    row, bad = int(np.argmin(good)), int((~good).sum())
-    wanted = "finite" if free else "finite and greater than zero"
-    more = f" ({bad} such rows)" if bad > 1 else ""
-    raise InvalidValueError(
-        f"{FRAME}: row {row}: {name} must be {wanted}, got {values[row]}{more}; repair such rows or leave them out first"
-    )
 
 
 def _kind(x: Any) -> str:

@@ -88,8 +88,8 @@ def python(name: str, choice: ScoringChoice, scored: ScoredFile, *, by: str, per
 
 
 def _retention(scored: ScoredFile, target: str) -> list[str]:
-    usual = all(re.fullmatch(USUAL_MEANS, name) for name in scored.layout.mean)
-    means = f"known.filter(regex={USUAL_MEANS!r})" if usual else f"known[{list(scored.layout.mean)!r}]"
+    usual = all(re.fullmatch(USUAL_MEANS, name) for name in scored.layout.centres)
+    means = f"known.filter(regex={USUAL_MEANS!r})" if usual else f"known[{list(scored.layout.centres)!r}]"
     predicted = f"{means}.mean(axis=1)" if scored.weights is None else f"{means} @ {list(scored.weights)!r}"
     return [
         f"known = scored.dropna(subset=[{target!r}])",

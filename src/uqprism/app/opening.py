@@ -17,7 +17,8 @@ from uqprism.errors import FileError
 UPLOAD = "A file of predictions: CSV, Parquet or NPZ"
 UPLOAD_HELP = (
     "A row for each prediction; columns mean_0, mean_1, ... and variance_0, variance_1, ... (or scale_0, ... for standard "
-    "deviations), one pair for each model. Other columns are kept."
+    "deviations), one pair for each model; or quantiles q05_0, q50_0, ..., or the parameters of another distribution. Other "
+    "columns are kept."
 )
 EMPTY = (
     "<h1>How uncertain is each prediction, and why?</h1><p>Drop a file with a row for each prediction and what each model says "

@@ -12,7 +12,7 @@ import numpy as np
 
 from uqprism import files
 from uqprism.app.inputs import PARTS, ScoringChoice, Upload
-from uqprism.ensemble.columns import Layout
+from uqprism.ensemble.layout import Layout
 from uqprism.errors import InvalidValueError
 from uqprism.files.points import Points
 from uqprism.files.read import arrow_csv, pa, pq
@@ -57,7 +57,7 @@ class ScoredFile:
     @property
     def n_models(self) -> int:
         """How many models predicted."""
-        return len(self.layout.mean)
+        return self.layout.n_members
 
     @property
     def bad_rows(self) -> int:
@@ -88,7 +88,7 @@ def score(upload: Upload, choice: ScoringChoice) -> ScoredFile:
         table = pq.read_table(output, partitioning=None)
         if not table.num_rows:
             raise InvalidValueError(f"{path}: has no rows, only the names of its columns")
-        members = {*points.layout.mean, *points.layout.spread}
+        members = {*points.layout.names}
         targets = tuple(name for name in points.numeric_names if name not in members and not is_measure(name))
         frame, renamed = _frame(table, choice)
         return ScoredFile(frame, table.num_rows, points.layout, points.weights, targets, table.schema, renamed)

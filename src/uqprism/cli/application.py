@@ -142,6 +142,11 @@ File = Annotated[str, typer.Argument(metavar="FILE", help=FILE)]
 MeanColumns = Annotated[str | None, _columns("means", "mean")]
 VarianceColumns = Annotated[str | None, _columns("variances", "variance")]
 ScaleColumns = Annotated[str | None, _columns("standard deviations", "scale")]
+FAMILY = (
+    "The family of the members, such as laplace, perhaps with options, as in quantiles:tails=gaussian. By default it is "
+    "recognised by the columns."
+)
+Family = Annotated[str | None, typer.Option(metavar="NAME", help=FAMILY)]
 OnBad = Annotated[str, typer.Option(metavar="error|drop", help=ON_BAD)]
 Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="The target, to compute errors from.")]
 Prediction = Annotated[str | None, typer.Option(metavar="COLUMN", help="What was predicted. By default the members' mean.")]

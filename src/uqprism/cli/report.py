@@ -12,6 +12,7 @@ import typer
 from uqprism.cli.application import (
     ErrorColumn,
     ErrorKind,
+    Family,
     File,
     MeanColumns,
     OnBad,
@@ -82,6 +83,7 @@ def report(
     mean_columns: MeanColumns = None,
     variance_columns: VarianceColumns = None,
     scale_columns: ScaleColumns = None,
+    family: Family = None,
     on_bad: OnBad = "error",
     resamples: Resamples = RESAMPLES,
     seed: Seed = 0,
@@ -104,7 +106,7 @@ def report(
     with interruptible("nothing was written"):
         progress("reading")
         subject = read_subject(
-            Points.of(file, Columns(mean_columns, variance_columns, scale_columns), on_bad),
+            Points.of(file, Columns(mean_columns, variance_columns, scale_columns, family), on_bad),
             target=target,
             prediction=prediction,
             error=error_column or (error if target else None),  # the kind has a default, also without a target

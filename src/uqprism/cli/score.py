@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from uqprism.cli.application import (
+    Family,
     MeanColumns,
     Overwrite,
     Progress,
@@ -69,6 +70,7 @@ def score(
     mean_columns: MeanColumns = None,
     variance_columns: VarianceColumns = None,
     scale_columns: ScaleColumns = None,
+    family: Family = None,
     weights: Weights = None,
     on_bad: OnBad = ScoreOptions.on_bad,
     on_bad_file: OnBadFile = Tolerance.on_bad_file,
@@ -107,6 +109,7 @@ def score(
                 mean_columns=mean_columns,
                 variance_columns=variance_columns,
                 scale_columns=scale_columns,
+                family=family,
                 weights=_numbers(weights),
                 on_bad=on_bad,  # type: ignore[arg-type]
                 keep_members=keep_members,
@@ -127,6 +130,25 @@ def score(
     show(report)
     if report.bad_files:
         say(bad_files_text(report))
+
+
+@command(-35, "Say what files of predictions hold, as all commands read them.")
+def inspect(
+    *,
+    inputs: Inputs,
+    mean_columns: MeanColumns = None,
+    variance_columns: VarianceColumns = None,
+    scale_columns: ScaleColumns = None,
+    family: Family = None,
+) -> None:
+    """Say what files of predictions hold, as all other commands read them."""
+    from uqprism.ensemble.columns import Columns
+    from uqprism.files.inspection import inspected
+    from uqprism.files.paths import find_files
+
+    columns = Columns(mean_columns, variance_columns, scale_columns, family)
+    with interruptible(""):
+        print("\n\n".join(str(inspected(span, columns)) for span in find_files(inputs)))
 
 
 def _numbers(text: str | None) -> list[float] | None:

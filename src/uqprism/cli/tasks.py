@@ -13,6 +13,7 @@ from uqprism.cli.application import (
     OOD,
     ErrorColumn,
     ErrorKind,
+    Family,
     File,
     MeanColumns,
     OnBad,
@@ -47,6 +48,7 @@ READS: dict[Kind, dict[str, Parameter]] = {
         "mean_columns": (MeanColumns, None),
         "variance_columns": (VarianceColumns, None),
         "scale_columns": (ScaleColumns, None),
+        "family": (Family, None),
         "on_bad": (OnBad, "error"),
     },
     "tables": {"ood": (Annotated[list[str], typer.Argument(metavar="OOD", help=OOD)], REQUIRED)},
@@ -142,7 +144,7 @@ def _points(path: str, given: dict[str, Any]) -> Any:
     from uqprism.ensemble.columns import Columns
     from uqprism.files.points import Points
 
-    columns = Columns(*(given[f"{name}_columns"] for name in ("mean", "variance", "scale")))
+    columns = Columns(given["mean_columns"], given["variance_columns"], given["scale_columns"], given["family"])
     return Points.of(path, columns, given["on_bad"])
 
 

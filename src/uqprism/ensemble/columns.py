@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from uqprism.ensemble.layout import Layout, family_of, no_columns
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.families import families
 from uqprism.registry import unknown
@@ -18,18 +19,11 @@ ColumnsLike = str | Sequence[str] | None
 
 PATTERN = "{parameter}_{{i}}"  # the default columns of a parameter, one per member
 LONGEST_NUMBER = 18  # digits of the number of a member
-IN_LISTS = {"draws", "histogram", "mixture", "quantiles"}  # families of more than one number per parameter, member and point
 LIKELY = {  # usual names of members' columns
     "mean": ("mean", "mu", "pred", "prediction", "loc", "yhat"),
     "variance": ("variance", "var", "sigma2", "sigma_squared"),
     "scale": ("scale", "std", "sigma", "sd", "stdev", "standard_deviation"),
 }
-
-
-def no_columns(family: str) -> ArgumentError:
-    """The error for members of a family that no columns hold."""
-    given = {"histogram": "bars", "mixture": "mixtures"}.get(family, family)
-    return ArgumentError(f"members given by {given} have no table form; use EnsemblePrediction.save and load")
 
 
 class NoMembersError(InvalidValueError):
@@ -40,25 +34,38 @@ class NoMembersError(InvalidValueError):
 class Columns:
     """Which columns hold the members: each a pattern with `{i}`, names with commas between, or a list; None is the default.
 
-    The defaults are `mean_{i}` with `variance_{i}` or `scale_{i}`, whichever there are.
+    The defaults are `mean_{i}` with `variance_{i}` or `scale_{i}`, whichever there are, and for another family the names of its
+    parameters. `family` names it, perhaps with options as in "quantiles:tails=gaussian"; None recognises it.
     """
 
     mean: ColumnsLike = None
     variance: ColumnsLike = None
     scale: ColumnsLike = None
+    family: str | None = None
 
     def __post_init__(self) -> None:
         if self.variance is not None and self.scale is not None:
             raise ArgumentError("give one of variance_columns and scale_columns (--variance-columns, --scale-columns), not both")
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The member columns of one table, in the order of the members."""
+def checked_header(header: Any, where: object) -> dict[str, Any]:
+    """What a table or file says of its members; refuses what describes none, because any program can write one."""
+    about = header if isinstance(header, dict) else {"family": header}
+    family, options, shared = about.get("family", "gaussian"), about.get("options", {}), about.get("shared", {})
+    if not isinstance(family, str) or family not in families:
+        raise InvalidValueError(f"{where}: {unknown('family', family, families.names())}")
+    fine = isinstance(options, dict) and isinstance(shared, dict)
+    if not fine or not all(map(_is_option, options.values())) or not all(map(_is_numbers, shared.values())):
+        raise InvalidValueError(f"{where}: its header does not describe {family} members")
+    return {**about, "family": family, "options": options, "shared": shared}
 
-    mean: tuple[str, ...]
-    spread: tuple[str, ...]
-    kind: Kind
+
+def _is_option(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float) or _is_numbers(value)
+
+
+def _is_numbers(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(x, int | float) for x in value)
 
 
 def column_name(parameter: str, member: int) -> str:
@@ -66,40 +73,102 @@ def column_name(parameter: str, member: int) -> str:
     return PATTERN.format(parameter=parameter).format(i=member)
 
 
-def member_columns(
-    columns: Columns, family: str | None, names: Sequence[str], where: object
-) -> tuple[str, dict[str, tuple[str, ...]]]:
-    """The family of the members, and the columns of each of its parameters, in the order of the members.
+def described(columns: Columns, names: Sequence[str], where: object, header: Mapping[str, Any] | None = None) -> Layout:
+    """The family of the members among these columns, and the columns of each of its parameters, in the order of the members.
 
     Args:
-        columns: which columns hold Gaussian members.
-        family: the family by its name; None recognises it by the columns.
+        columns: which columns hold the members, as far as it was said.
         names: all columns of the table.
         where: what errors begin with.
+        header: what a table of `EnsemblePrediction.to_arrow` says of its members, see `checked_header`.
     """
     check_unique(names, where)
-    # Gaussian members may have columns of any name, and draws have no table form.
-    known = {name: each.arguments() for name, each in families.items() if name not in {"gaussian", *IN_LISTS}}
+    gaussian = (columns.mean, columns.variance, columns.scale) != (None, None, None)
+    family, options = (None, {}) if columns.family is None else family_of(columns.family)
+    shared: Mapping[str, Sequence[float]] = {}
+    if family is None and header and not gaussian and header["family"] != "gaussian":
+        family, options, shared = header["family"], dict(header["options"]), header["shared"]
     if family is None:
-        family = "gaussian" if columns != Columns() else _recognised(known, names, where)
+        family = "gaussian" if gaussian else _recognised(names, where)
     if family == "gaussian":
-        layout = resolve(columns, names, where)
-        return family, {"mean": layout.mean, layout.kind: layout.spread}
-    if family not in known:
-        raise unknown("family", family, ["gaussian", *known]) if family not in IN_LISTS else no_columns(family)
-    if columns != Columns():
+        mean, kind, spread = resolve(columns, names, where)
+        return Layout("gaussian", (("mean", mean), (kind, spread)), len(mean))
+    if gaussian:
         raise ArgumentError(
             f"mean_columns, variance_columns and scale_columns are for Gaussian members, not {family} ones, whose columns are "
-            f"named {_patterns(known[family])}; rename the columns"
+            f"named {_patterns(families.get(family).arguments())}; rename the columns"
         )
-    found = {parameter: _numbered(parameter, names, where) for parameter in known[family]}
+    if family == "quantiles" and (levels := _levels(names, where)):
+        return _quantiles(levels, options, where)
+    kind_of_family = families.get(family)
+    wanted = [name for name in kind_of_family.in_lists or kind_of_family.arguments() if name not in shared]
+    if not wanted:
+        raise no_columns(family)
+    found = {parameter: _numbered(parameter, names, where) for parameter in wanted}
+    if family == "draws" and not found.get("weights"):
+        found.pop("weights", None)
     members = set().union(*found.values())
     for parameter, numbered in found.items():
         if not numbered:
             raise InvalidValueError(f"{where}: no columns like {_patterns([parameter])}, which {family} members need")
         if lonely := members - numbered.keys():
             raise InvalidValueError(f"{where}: member {min(lonely)} has no {parameter} column; every member needs one")
-    return family, {parameter: _ordered(numbered) for parameter, numbered in found.items()}
+    return Layout(
+        family,
+        tuple((parameter, _ordered(numbered)) for parameter, numbered in found.items()),
+        len(members),
+        _frozen(options),
+        _frozen(shared),
+        bool(kind_of_family.in_lists),
+    )
+
+
+def _frozen(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, tuple(x) if isinstance(x, list) else x) for name, x in options.items())
+
+
+LEVEL = re.compile(r"q(\d+(?:\.\d+)?)_(-?\d{1,18})")
+
+
+def _levels(names: Sequence[str], where: object) -> dict[int, dict[float, str]]:
+    """For each member the columns of its quantiles by level: q05_0, q50_0, q97.5_0; digits alone are decimals."""
+    found: dict[int, dict[float, str]] = {}
+    for name in names:
+        if match := LEVEL.fullmatch(str(name)):
+            level, number = _level(match[1], name, where), int(match[2])
+            own = found.setdefault(number, {})
+            if level in own:
+                raise InvalidValueError(f"{where}: columns {own[level]!r} and {name!r} both hold the level {level:g}; rename one")
+            own[level] = name
+    return found
+
+
+def _level(digits: str, name: str, where: object) -> float:
+    if "." in digits:
+        value = float(digits)
+        level = value if value <= 1.0 else value / 100.0
+    elif len(digits) == 1:
+        raise InvalidValueError(
+            f"{where}: column {name!r} may be of the level 0.0{digits} or 0.{digits}; write q0{digits} or q{digits}0"
+        )
+    else:
+        level = 1.0 if digits == "100" else float(f"0.{digits}")
+    if not level <= 1.0:
+        raise InvalidValueError(f"{where}: column {name!r} is of no level from 0 to 1, nor of a percentage; rename it")
+    return level
+
+
+def _quantiles(found: Mapping[int, Mapping[float, str]], options: dict[str, Any], where: object) -> Layout:
+    levels = sorted(next(iter(found.values())))
+    for number, own in found.items():
+        if sorted(own) != levels:
+            odd = sorted({*own}.symmetric_difference(levels))[0]
+            raise InvalidValueError(f"{where}: member {number} must have the levels of the others, and does not at {odd:g}")
+    if len(levels) < 2:
+        raise InvalidValueError(f"{where}: quantiles need at least two levels, got columns of {levels[0]:g} alone")
+    columns = tuple(found[number][level] for number in sorted(found) for level in levels)
+    options = {"levels": levels, "tails": "exponential", **{name: x for name, x in options.items() if name != "levels"}}
+    return Layout("quantiles", (("values", columns),), len(found), _frozen(options))
 
 
 def check_unique(names: Sequence[str], where: object) -> None:
@@ -109,18 +178,22 @@ def check_unique(names: Sequence[str], where: object) -> None:
         raise InvalidValueError(f"{where}: column {twice[0]!r} appears twice; rename one")
 
 
-def _recognised(known: Mapping[str, Iterable[str]], names: Sequence[str], where: object) -> str:
+def _recognised(names: Sequence[str], where: object) -> str:
     """The family with most parameters among those whose parameters all have columns; Gaussian if there is none."""
     if _numbered("mean", names, where):
         return "gaussian"
-    complete = {name: [*each] for name, each in known.items() if all(_numbered(parameter, names, where) for parameter in each)}
+    if any(LEVEL.fullmatch(str(name)) for name in names):
+        return "quantiles"
+    needed = {name: [*(each.in_lists or each.arguments())] for name, each in families.items() if name != "gaussian"}
+    needed["draws"] = ["draws"]
+    complete = {name: each for name, each in needed.items() if each and all(_numbered(p, names, where) for p in each)}
     # The most parameters, because the columns of a Student t include those of a Laplace and a logistic.
     most = max(map(len, complete.values()), default=0)
     fitting = [name for name, each in complete.items() if len(each) == most]
     if len(fitting) > 1:
         raise InvalidValueError(
             f"{where}: columns {_patterns(complete[fitting[0]])} may be those of {' or '.join(fitting)} members; "
-            f"choose with family={fitting[0]!r}"
+            f"choose with family={fitting[0]!r} (--family {fitting[0]})"
         )
     return fitting[0] if fitting else "gaussian"
 
@@ -134,9 +207,8 @@ def _patterns(parameters: Iterable[str]) -> str:
     return ", ".join(PATTERN.format(parameter=parameter) for parameter in parameters)
 
 
-def resolve(columns: Columns, names: Sequence[str], where: object) -> Layout:
-    """The member columns among these names; errors begin with `where`, the file they are in."""
-    check_unique(names, where)
+def resolve(columns: Columns, names: Sequence[str], where: object) -> tuple[tuple[str, ...], Kind, tuple[str, ...]]:
+    """The columns of the means of Gaussian members, what their spreads are, and the columns of those."""
     mean = _found(columns.mean or "mean_{i}", names, where)
     if not mean:
         hint = _hint(names, "mean", "variance", *([] if _likely(names, "variance") else ["scale"]))
@@ -152,10 +224,10 @@ def resolve(columns: Columns, names: Sequence[str], where: object) -> Layout:
         raise InvalidValueError(f"{where}: member {lonely} has a {there} but no {missing} column; every member needs both")
     if len(mean) != len(spread):
         raise InvalidValueError(f"{where}: {len(mean)} mean columns but {len(spread)} {kind} columns; every member needs both")
-    layout = Layout(_ordered(mean), _ordered(spread), kind)
-    if both := set(layout.mean) & set(layout.spread):
+    means, spreads = _ordered(mean), _ordered(spread)
+    if both := set(means) & set(spreads):
         raise InvalidValueError(f"{where}: column {min(both)!r} is both a mean and a {kind}; name other columns")
-    return layout
+    return means, kind, spreads
 
 
 Found = dict[int, str] | list[str]

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from uqprism.arrays import to_numpy
-from uqprism.errors import ArgumentError, InvalidValueError
-from uqprism.families import Family, Gaussian, families
+from uqprism.ensemble.widths import have_widths, too_narrow
+from uqprism.errors import ArgumentError, InvalidValueError, UqprismError, warn
+from uqprism.families import Family, Gaussian, Histogram, families
+from uqprism.families.base import NARROWEST
 from uqprism.registry import unknown
 
 Matrix = np.ndarray[Any, Any]
@@ -61,7 +63,7 @@ class Layout:
     def kind(self, parameter: str) -> str:
         """Which values a parameter may have: a key of `families.base.BOUNDS`, or "shape"."""
         kinds = {"mean": "location", "variance": "variance", "scale": "scale"}
-        return kinds[parameter] if self.family == "gaussian" else families.get(self.family).parameters.get(parameter, "location")
+        return kinds[parameter] if self.family == "gaussian" else families.get(self.family).arguments().get(parameter, "location")
 
     def record(self) -> dict[str, Any]:
         """The description as JSON values."""
@@ -69,30 +71,32 @@ class Layout:
         about |= {name: list(x) if isinstance(x, tuple) else x for name, x in self.options}
         return about | {name: list(values) for name, values in self.shared}
 
-    def arrays(self, read: Callable[[str], Matrix], dtype: Any = None) -> dict[str, Matrix]:
+    def arrays(self, read: Callable[[str], Matrix], dtype: Any = None, crossed: list[int] | None = None) -> dict[str, Matrix]:
         """The arrays of each parameter, (members, rows), or (draws, bars or levels, members, rows).
 
         Args:
             read: gives a column as numbers (rows,), or (rows, numbers of a cell).
             dtype: of the arrays; by default that of the columns together.
+            crossed: gets the number of predictions whose quantiles crossed and were sorted; by default a warning says it.
         """
-        return {parameter: self._array(names, read, dtype) for parameter, names in self.columns}
+        found = {parameter: self._array(names, read, dtype) for parameter, names in self.columns}
+        if self.family == "quantiles":
+            count = _uncross(found["values"])
+            if crossed is not None:
+                crossed.append(count)
+            elif count:
+                warn(crossing(count, found["values"][0].size))
+        return found
 
     def _array(self, names: Sequence[str], read: Callable[[str], Matrix], dtype: Any) -> Matrix:
-        first = read(names[0])
-        if dtype is None:
-            read_all = [first, *(read(name) for name in names[1:])]
-            dtype, read = np.result_type(*read_all), iter(read_all[1:]).__next__  # type: ignore[assignment]
-            rest: Callable[[str], Matrix] = lambda _: read()  # type: ignore[call-arg]  # noqa: E731
-        else:
-            rest = read
-        found = np.empty((len(names), *first.shape), dtype)
-        found[0] = first
-        for row, name in zip(found[1:], names[1:], strict=True):
-            values = rest(name)
-            if values.shape != row.shape:
-                raise InvalidValueError(f"column {name!r} has {values.shape[-1]} numbers in a cell and others {row.shape[-1]}")
-            row[...] = values
+        values = [read(name) for name in names]
+        found = np.empty((len(names), *values[0].shape), dtype or np.result_type(*values))
+        for row, name, own in zip(found, names, values, strict=True):
+            if own.shape != row.shape:
+                raise InvalidValueError(
+                    f"column {name!r} has {own.shape[-1]} numbers in a cell, and {names[0]!r} {row.shape[-1]}"
+                )
+            row[...] = own
         if self.lists:  # (members, rows, numbers)
             return np.ascontiguousarray(found.transpose(2, 0, 1))
         if len(names) > self.n_members:  # member by member, its levels
@@ -105,45 +109,79 @@ class Layout:
             return Gaussian(**arrays, check=check)
         shared = {name: np.asarray(values)[:, None, None] for name, values in self.shared}
         kind = families.get(self.family)
-        order = [name for name in kind.parameters if name in arrays or name in shared]
+        order = [name for name in kind.arguments() if name in arrays or name in shared]
         given = {**arrays, **shared}
         if self.family == "draws" and "weights" not in given:
             return kind(**given, check=check)
-        return kind.restored({name: given[name] for name in order or given}, dict(self.options), check=check)
+        try:
+            return kind.restored({name: given[name] for name in order or given}, dict(self.options), check=check)
+        except UqprismError:
+            raise
+        except (TypeError, ValueError, LookupError, AttributeError):  # options come from files and commands
+            raise ArgumentError(f"{self.family} members do not take the options {dict(self.options)}") from None
 
-    def good(self, arrays: Mapping[str, Matrix]) -> Matrix | None:
-        """Which rows are distributions of the family; None if all are."""
+    def good(self, arrays: Mapping[str, Matrix], *, dense: bool = False) -> Matrix | None:
+        """Which rows are distributions of the family, and with `dense` have a density; None if all are."""
         good = None
         for parameter, values in arrays.items():
             fine = self._good_values(parameter, values)
             good = fine if good is None else good if fine is None else good & fine
         if self.family == "gaussian":
-            return good
+            return self._wide_enough(arrays, good)
         rows = next(iter(arrays.values())).shape[-1]
         mask = np.ones(rows, dtype=bool) if good is None else good
         self._refuse(arrays, mask, np.flatnonzero(mask))
+        mask = mask if (wide := self._wide_enough(arrays, mask)) is None else wide
+        if dense:
+            mask[mask] = ~self._without_density(arrays, mask)
         return None if mask.all() else mask
+
+    def _wide_enough(self, arrays: Mapping[str, Matrix], good: Matrix | None) -> Matrix | None:
+        """Which of the good rows have no member too narrow to be squared in the unit of the row; None if all have none."""
+        if not have_widths(families.get(self.family)) or (good is not None and not good.any()):
+            return good
+        narrow = self._narrow(arrays if good is None else _at(arrays, good))
+        if narrow is None:
+            return good
+        found = np.ones(len(narrow), dtype=bool) if good is None else good.copy()
+        found[found] = ~narrow
+        return found
+
+    def _narrow(self, arrays: Mapping[str, Matrix]) -> Matrix | None:
+        """The rows with a member that is too narrow; None if there are none."""
+        if self.family == "gaussian":
+            return too_narrow(
+                arrays["mean"], arrays["variance" if "variance" in arrays else "scale"], squared="variance" in arrays
+            )
+        members = self.members(arrays, check=False)
+        return too_narrow(members.centre, members.spread)
 
     def _good_values(self, parameter: str, values: Matrix) -> Matrix | None:
         """Which rows have numbers of a size to compute with; None if all do, which the extremes show."""
         if not values.size:
             return None
-        kind = self.kind(parameter)
-        most = min(LARGEST.get(kind, np.inf), float(np.finfo(values.dtype).max))
-        free = kind == "location" or families.get(self.family).in_lists != ()
+        limits = self._limits(parameter)
+        least, most = limits.least, min(limits.most, float(np.finfo(values.dtype).max)) if limits.finite else np.inf
         # A NaN anywhere makes the extremes NaN; unlike a mask, they need no memory.
-        low, high = values.min(), values.max()
-        if high <= most and (low >= -most if free else low > 0):
+        low, high = float(values.min()), float(values.max())
+        if high <= most and (low >= -most if limits.signed else low > 0 and low >= least):
             return None
-        fine = (abs(values) <= most) & (free or values > 0)
+        fine = abs(values) <= most
+        if not limits.signed:
+            fine &= (values > 0) & (values >= least)
         return np.asarray(fine.all(axis=tuple(range(values.ndim - 1))))
+
+    def _limits(self, parameter: str) -> _Limits:
+        kind, family = self.kind(parameter), families.get(self.family)
+        signed = kind in {"location", "bound"} or parameter in family.in_lists
+        return _Limits(signed, kind != "bound", SMALLEST.get(kind, 0.0), LARGEST.get(kind, np.inf))
 
     def _refuse(self, arrays: Mapping[str, Matrix], mask: Matrix, rows: Matrix) -> None:
         """Mark the rows that the family refuses, which are found by halving."""
         if not len(rows):
             return
         try:
-            self.members({name: x[..., rows] for name, x in arrays.items()})
+            self.members(_at(arrays, rows))
         except InvalidValueError:
             if len(rows) == 1:
                 mask[rows] = False
@@ -151,22 +189,30 @@ class Layout:
             for half in np.array_split(rows, 2):
                 self._refuse(arrays, mask, half)
 
+    def _without_density(self, arrays: Mapping[str, Matrix], mask: Matrix) -> Matrix:
+        members = self.members(_at(arrays, mask), check=False)
+        lost = members.without_density() if isinstance(members, Histogram) else np.zeros(members.batch_shape, dtype=bool)
+        return np.asarray(lost.any(axis=0))
+
     def complaint(self, arrays: Mapping[str, Matrix], row: int) -> tuple[str, str]:
         """The column in which the values of a bad row are wrong, or the first one, and what they must be."""
         for parameter, names in self.columns:
-            kind, values = self.kind(parameter), arrays[parameter]
-            most = LARGEST.get(kind, np.inf)
-            free = kind == "location" or families.get(self.family).in_lists != ()
-            for name, value in zip(names, self._by_column(values, row), strict=True):
-                if np.isfinite(value).all() and (abs(value) > most).any():
-                    return name, f"at most {most:.0e} in size"
-                if not (np.isfinite(value) & (free | (value > 0))).all():
-                    return name, "finite" if free else "finite and greater than zero"
+            for name, value in zip(names, self._by_column(arrays[parameter], row), strict=True):
+                if wanted := self._limits(parameter).complaint(value.astype(np.float64)):
+                    return name, wanted
+        one = _at(arrays, slice(row, row + 1))
         try:
-            self.members({name: x[..., row : row + 1] for name, x in arrays.items()})
+            self.members(one)
         except InvalidValueError as error:
             return self.names[0], f"of {self.family} members ({error})"
-        return self.names[0], "a prediction"
+        if self._wide_enough(one, None) is not None:
+            return self._narrowest(one), TOO_NARROW
+        return self.names[0], f"of {self.family} with a density, which needs values that differ"
+
+    def _narrowest(self, one: Mapping[str, Matrix]) -> str:
+        """The column of the least scale of a row."""
+        parameter, names = next((each for each in self.columns if self.kind(each[0]) in SMALLEST), self.columns[0])
+        return names[int(np.argmin(one[parameter][:, 0]))]
 
     def _by_column(self, values: Matrix, row: int) -> list[Matrix]:
         """The numbers of a row, for each column."""
@@ -174,17 +220,49 @@ class Layout:
             return list(values[..., row].T)
         return list(np.atleast_1d(values[..., row].T.ravel()))
 
-    def header(self) -> dict[str, Any]:
-        """What `described` needs beside the columns to know them again."""
-        return {
-            "family": self.family,
-            "parameters": [name for name, _ in self.columns],
-            "options": {name: list(x) if isinstance(x, tuple) else x for name, x in self.options},
-            "shared": {name: list(values) for name, values in self.shared},
-        }
+
+def _at(arrays: Mapping[str, Matrix], rows: Any) -> dict[str, Matrix]:
+    """Some rows of each array."""
+    return {name: x[..., rows] for name, x in arrays.items()}
 
 
 LARGEST = {"location": 1e150, "scale": 1e150, "variance": 1e300}  # the square of a larger distance is infinite
+SMALLEST = {"scale": 1e-150, "variance": 1e-300}  # the square of a smaller scale is zero
+TOO_NARROW = f"wider: a scale is at least {NARROWEST:.0e} of the others and of the distances between means"
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """What the numbers of a parameter may be: of any sign or not, finite or not, and of which size."""
+
+    signed: bool
+    finite: bool
+    least: float
+    most: float
+
+    def complaint(self, values: Matrix) -> str | None:
+        """What these must be; None if they are."""
+        if np.isnan(values).any() or (self.finite and np.isinf(values).any()) or not (self.signed or (values > 0).all()):
+            found = "finite" if self.finite else "a number or infinite"
+            return found if self.signed else f"{found} and greater than zero"
+        if self.finite and (abs(values) > self.most).any():
+            return f"at most {self.most:.0e} in size"
+        return f"at least {self.least:.0e}" if not self.signed and (values < self.least).any() else None
+
+
+def _uncross(values: Matrix) -> int:
+    """Sort quantiles (levels, members, rows) in place where they cross; returns in how many predictions."""
+    crossed = (values[1:] < values[:-1]).any(axis=0)
+    if not crossed.any():
+        return 0
+    crossed &= np.isfinite(values).all(axis=0)  # others are bad rows, whose numbers keep their places
+    values[:, crossed] = np.sort(values[:, crossed], axis=0)
+    return int(crossed.sum())
+
+
+def crossing(count: int, total: int) -> str:
+    """What is said of quantiles that crossed."""
+    return f"quantiles crossed in {count:,} of {total:,} predictions and were sorted"
 
 
 def family_of(text: str) -> tuple[str, dict[str, Any]]:
@@ -194,7 +272,7 @@ def family_of(text: str) -> tuple[str, dict[str, Any]]:
     if name not in families:
         raise unknown("family (--family)", name, families.names())
     options = {}
-    for part in filter(None, (piece.strip() for piece in rest.split(";"))):
+    for part in filter(None, (piece.strip() for piece in rest.split(":"))):
         key, equals, value = part.partition("=")
         if not equals:
             raise ArgumentError(f"family (--family) must look like quantiles:tails=gaussian, got {text!r}")
@@ -212,11 +290,18 @@ def _value(text: str) -> Any:
         return text
 
 
+def no_columns(family: str) -> ArgumentError:
+    """The error for members of a family that no columns hold."""
+    return ArgumentError(f"members given by {family}s have no table form; use EnsemblePrediction.save and load")
+
+
 def columns_of(members: Family) -> tuple[dict[str, Matrix], dict[str, Any]]:
     """The columns of a table for members (members, rows), and the header that describes them.
 
     A cell of a family with bars, draws or quantiles is a row of numbers; what all cells share is in the header.
     """
+    if members.components is not None:
+        raise no_columns(members.name)
     stored = {name.removeprefix("given_"): to_numpy(x) for name, x in members.stored().items()}
     columns, shared = {}, {}
     for name, x in stored.items():

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from uqprism.arrays import Array, coerce, constant, is_jax, is_traced, is_wrapped, namespace, to_numpy, working
+from uqprism.arrays import Array, coerce, is_traced, is_wrapped, namespace, to_numpy, working
 from uqprism.ensemble.approximations import CentredEnsemble
-from uqprism.ensemble.columns import IN_LISTS, column_name, no_columns
 from uqprism.ensemble.constructors import Constructors
 from uqprism.ensemble.given import are_unequal, with_inner_second, with_members_first
+from uqprism.ensemble.layout import columns_of
+from uqprism.ensemble.widths import have_widths, too_narrow
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.families import Draws, Family, Gaussian, Histogram, Laplace, Logistic, Mixture, Quantiles, StudentT, families
 from uqprism.families.base import NARROWEST, as_weights, check_weights, mixing_weights, prepare
@@ -349,27 +350,37 @@ class EnsemblePrediction(Constructors):
     def to_pandas(self, index: Any = None) -> Any:
         """A `pandas.DataFrame` with a column per parameter and member (`mean_0`, `scale_0`, ...) and a row per point.
 
-        `uqprism.from_frame` reads it back. The frame does not hold the weights; pass them to `from_frame`.
+        `uqprism.from_frame` reads it back. The frame does not hold the weights; pass them to `from_frame`. Of members given by
+        draws, bars or quantiles a cell holds a list, and the frame has what describes them as `attrs`.
         """
-        return data_frame(self._columns(), index)
+        columns, shared = columns_of(_storable(self.flat().members))
+        frame = data_frame({name: x if x.ndim == 1 else _in_cells(x) for name, x in columns.items()}, index)
+        if self.members.in_lists:
+            frame.attrs[FORMAT] = {**self._header(), **shared}
+        return frame
 
     def to_arrow(self) -> Any:
         """A `pyarrow.Table` with the columns of `to_pandas`, the weights and the shape; `uqprism.from_arrow` reads it."""
         pyarrow = require("pyarrow", extra="cli")
-        header = {**self._header(), "points_shape": self.points_shape, "members": self.n_members}
+        columns, shared = columns_of(_storable(self.flat().members))
+        header = {**self._header(), **shared, "points_shape": self.points_shape, "members": self.n_members}
         header["weights"] = None if self.weights is None else to_numpy(self.weights).tolist()
-        return pyarrow.table(self._columns()).replace_schema_metadata({FORMAT: json.dumps(header)})
-
-    def _columns(self) -> dict[str, Array]:
-        if self.members.name in IN_LISTS:
-            raise no_columns(self.members.name)
-        flat = self.flat().members
-        columns = {name.removeprefix("given_"): x for name, x in _storable(flat).stored().items()}
-        return {column_name(n, i): to_numpy(x)[i] for n, x in columns.items() for i in range(self.n_members)}
+        cells = {
+            name: x if x.ndim == 1 else pyarrow.FixedSizeListArray.from_arrays(x.ravel(), x.shape[1])
+            for name, x in columns.items()
+        }
+        return pyarrow.table(cells).replace_schema_metadata({FORMAT: json.dumps(header)})
 
     def __repr__(self) -> str:
         points = " x ".join(str(n) for n in self.points_shape) or "1"
         return f"<EnsemblePrediction: {self.n_members} {self.members.name} members, {points} points>"
+
+
+def _in_cells(rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array of rows, each an object."""
+    cells = np.empty(len(rows), dtype=object)
+    cells[:] = list(rows)
+    return cells
 
 
 def _storable(members: Family) -> Family:
@@ -380,27 +391,13 @@ def _storable(members: Family) -> Family:
 
 def _check_widths(members: Family) -> None:
     """Refuse members so narrow beside the others that squares in a common unit are zero, which no value shows alone."""
-    if not {"scale", "variance"} & set(members.parameters.values()):
+    if not have_widths(members):
         return  # also because the mean of all draws takes as much memory as these
-    centre, spread = constant(members.centre), constant(members.spread)
-    if (
-        str(spread.dtype).endswith(("float16", "float32"))
-        or is_traced(centre)
-        or is_traced(spread)
-        or is_wrapped(spread)
-        or 0 in spread.shape
-    ):
+    narrow = too_narrow(members.centre, members.spread)
+    if narrow is None:
         return
-    centre, spread = (to_numpy(x) if is_jax(x) else x for x in (centre, spread))
-    xp = namespace(centre, spread)
-    # In most ensembles the extremes of all points show that each is fine.
-    for axis in (None, 0):
-        size = (xp.max(centre, axis=axis) - xp.min(centre, axis=axis)) + xp.max(spread, axis=axis)
-        narrow = xp.min(spread, axis=axis) < NARROWEST * size
-        if not bool(xp.any(narrow)):
-            return
     raise InvalidValueError(
-        f"{int(xp.sum(narrow))} points have a member whose scale is less than {NARROWEST:.0e} of the distance to another or of "
+        f"{int(narrow.sum())} points have a member whose scale is less than {NARROWEST:.0e} of the distance to another or of "
         "another's scale: its square leaves the range of double precision; drop these points"
     )
 

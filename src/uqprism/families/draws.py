@@ -34,6 +34,7 @@ class Draws(Family):
     """
 
     name = "draws"
+    in_lists: ClassVar[tuple[str, ...]] = ("draws", "weights")
     parameters: ClassVar[dict[str, str]] = {"draws": "location", "weights": "shape"}
     draws: Array  # (draws, *batch)
     weights: Array  # (draws, *batch)

@@ -37,10 +37,10 @@ class Histogram(Family):
     """
 
     name = "histogram"
+    in_lists: ClassVar[tuple[str, ...]] = ("edges", "probabilities")
     _edge_words: ClassVar[str] = "edges"
     parameters: ClassVar[dict[str, str]] = {"edges": "location", "probabilities": "shape"}
     constants: ClassVar[tuple[str, ...]] = ("outer",)
-    bends: ClassVar[bool] = False
     edges: Array  # (bars + 1, *batch)
     probabilities: Array  # (bars, *batch), as given
     outer: tuple[Tail, Tail] | None  # below and above
@@ -67,6 +67,11 @@ class Histogram(Family):
         clone = object.__new__(Histogram)
         clone.edges, clone.probabilities, clone.outer = edges, probabilities, outer
         return clone
+
+    @property
+    def bends(self) -> bool:  # type: ignore[override]
+        """True with tails, which the leading member takes from another; bars change at their edges only."""
+        return self.outer is not None
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
@@ -207,17 +212,22 @@ class Histogram(Family):
                 "evaluate(ens, catalogue(['crps', 'squared_error']))"
             )
 
+    def without_density(self) -> Array:
+        """Which distributions have probability at a single value, (*batch)."""
+        xp = namespace(self.probabilities)
+        inner = slice(None) if self.outer is None else slice(1, -1)
+        return xp.any((self.widths[inner] <= 0.0) & (self.probabilities[inner] > 0.0), axis=0)
+
     @cached_property
     def _without_density(self) -> int:
         if is_traced(self.edges) or is_traced(self.probabilities):
             return 0
         xp = namespace(self.probabilities)
         edges = narrow(self.edges)
-        widths = edges[1:] - edges[:-1]
         inner = slice(None) if self.outer is None else slice(1, -1)
-        if not bool(xp.any(widths[inner] <= 0.0)):
+        if not bool(xp.any((edges[1:] - edges[:-1])[inner] <= 0.0)):
             return 0
-        return int(xp.count_nonzero(xp.any((self.widths[inner] <= 0.0) & (self.probabilities[inner] > 0.0), axis=0)))
+        return int(xp.count_nonzero(self.without_density()))
 
     # At values of y ----------------------------------------------------------------------------------------------------
 

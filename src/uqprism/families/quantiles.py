@@ -38,6 +38,7 @@ class Quantiles(Histogram):
     """
 
     name = "quantiles"
+    in_lists: ClassVar[tuple[str, ...]] = ("values",)
     _edge_words: ClassVar[str] = "quantiles"
     constants: ClassVar[tuple[str, ...]] = ("outer", "levels", "tails_name")
     levels: tuple[float, ...]

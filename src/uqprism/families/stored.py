@@ -10,11 +10,16 @@ from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 
 
 class Stored:
-    """What a family is made of; a family whose arrays differ in shape, or that has options, overrides what differs."""
+    """What a family is made of; a family whose arrays differ in shape, or that has options, overrides what differs.
+
+    Attributes:
+        in_lists: the stored arrays that have a first axis of their own, such as that of draws: in a table, a cell holds a list.
+    """
 
     name: ClassVar[str]
     parameters: ClassVar[dict[str, str]]
     given: ClassVar[dict[str, str] | None]
+    in_lists: ClassVar[tuple[str, ...]] = ()
     batch_shape: Any
 
     def __init__(self, *, check: bool = True, **given: Array) -> None:

@@ -8,14 +8,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from uqprism.ensemble.columns import Layout
+from uqprism.ensemble.layout import Layout
 from uqprism.errors import ArgumentError, BadFileError
 from uqprism.files.options import ScoreOptions
 from uqprism.files.paths import Span, ending
 from uqprism.files.read import open_input
 from uqprism.files.rows import Scorer
 from uqprism.files.state import blaming, state_of
-from uqprism.files.stream import members_record
 
 Columns = tuple[Layout, tuple[str, ...]]  # of the members, and all of them if they matter
 
@@ -58,10 +57,10 @@ def check_inputs(
     usual = Counter(found.values()).most_common(1)[0][0]
     example = next(path for path, columns in found.items() if columns == usual)
     for path, columns in found.items():
-        if expected is not None and members_record(columns[0]) != expected:
+        if expected is not None and columns[0].record() != expected:
             refuse(BadFileError(path, _odd(columns[0], "the finished parts have others")))
         elif expected is None and columns[0] != usual[0]:
-            refuse(BadFileError(path, _odd(columns[0], f"{example} has {len(usual[0].mean)} by mean and {usual[0].kind}")))
+            refuse(BadFileError(path, _odd(columns[0], f"{example} has {usual[0].n_members} by {usual[0].shape}")))
         elif columns[1] != usual[1]:
             difference = _difference(columns[1], usual[1])
             refuse(BadFileError(path, f"its columns are not those of {example}: {difference}; name a folder for the output"))
@@ -83,9 +82,7 @@ def _columns(span: Span, options: ScoreOptions, *, deep: bool, together: bool) -
 
 
 def _odd(layout: Layout, others: str) -> str:
-    return (
-        f"has {len(layout.mean)} members by mean and {layout.kind}, but {others}, or their columns differ; score them separately"
-    )
+    return f"has {layout.n_members} members by {layout.shape}, but {others}, or their columns differ; score them separately"
 
 
 def _difference(names: tuple[str, ...], usual: tuple[str, ...]) -> str:

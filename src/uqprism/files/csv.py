@@ -32,12 +32,12 @@ class CsvInput(InputFile):
 
     def __init__(self, span: Span, columns: Columns, as_text: bool) -> None:
         super().__init__(span, columns)
-        self.header, self.as_text = _header(span.path), as_text
+        self.first_line, self.as_text = _header(span.path), as_text
 
     @property
     def names(self) -> list[str]:
         """The names of all columns, from the first line."""
-        return self.header
+        return self.first_line
 
     @cached_property
     def schema(self) -> Schema:
@@ -45,7 +45,7 @@ class CsvInput(InputFile):
         # Guessed types would fail on members that are whole numbers in the first block and not later.
         types = dict.fromkeys(self._members, pa.float64())
         if self.as_text:  # a number read and written again may look different, an identifier lose its zeros
-            types = {name: types.get(name, pa.string()) for name in self.header}
+            types = {name: types.get(name, pa.string()) for name in self.first_line}
         with naming(self.path, "read"):
             found = self._guessed(types)
         # A table can have thousands of members, so that changing one field after the other would take minutes.
@@ -75,7 +75,7 @@ class CsvInput(InputFile):
     def _members(self) -> tuple[str, ...]:
         """The columns of the members; none in a file without members."""
         try:
-            return (*self.layout.mean, *self.layout.spread)
+            return self.layout.names
         except InvalidValueError:
             return ()
 
@@ -131,7 +131,7 @@ class CsvInput(InputFile):
                 raise BadFileError(self.path, f"column {name!r} must hold numbers, most of its cells are such as {example}")
 
     def _table(self, names: Sequence[str] | None) -> Any:
-        wanted = list(self.header if names is None else names)
+        wanted = list(self.first_line if names is None else names)
         types = {name: pa.float64() for name in set(self._members).intersection(wanted)}
         if self.as_text:
             types = {name: types.get(name, pa.string()) for name in wanted}
@@ -152,14 +152,14 @@ class CsvInput(InputFile):
     def _column_of(self, error: Exception) -> str | None:
         """The name of the column that an error of Arrow is about, which names it by its number."""
         number = re.search(r"In CSV column #(\d+):", str(error))
-        return None if number is None or int(number[1]) >= len(self.header) else self.header[int(number[1])]
+        return None if number is None or int(number[1]) >= len(self.first_line) else self.first_line[int(number[1])]
 
     def _is_of_member(self, error: Exception) -> bool:
         return _is_of_cell(error) and self._column_of(error) in self._members
 
     def _explained(self, error: Exception) -> InvalidValueError:
         """Arrow's message with the name of the column or the line, and with the way to correct it."""
-        if not self._members and not any(map(is_measure, self.header)):  # then this tells more: the file may be a letter
+        if not self._members and not any(map(is_measure, self.first_line)):  # then this tells more: the file may be a letter
             try:
                 self.layout  # noqa: B018 (raises)
             except InvalidValueError as problem:
@@ -177,9 +177,9 @@ class CsvInput(InputFile):
     def _ragged(self) -> str | None:
         """Which line has another number of columns than the header."""
         for line, record in _records(self.path):
-            if len(record) != len(self.header):
+            if len(record) != len(self.first_line):
                 return (
-                    f"line {line} has {len(record)} columns, the first line {len(self.header)}; quote values with commas, "
+                    f"line {line} has {len(record)} columns, the first line {len(self.first_line)}; quote values with commas, "
                     "and write a point as the decimal mark"
                 )
         return None

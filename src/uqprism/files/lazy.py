@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -11,10 +11,11 @@ import numpy as np
 
 from uqprism import evaluation as core
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.ensemble.columns import Columns, ColumnsLike, Layout, resolve
+from uqprism.ensemble.columns import Columns, ColumnsLike, checked_header, described
 from uqprism.ensemble.labelled import is_labelled
+from uqprism.ensemble.layout import Layout
+from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
-from uqprism.files.values import good_rows
 from uqprism.measures import Measure, MeasuresLike, select_measures
 from uqprism.measures.vocabulary import measure_in_words, risk_unit
 from uqprism.registry import unknown
@@ -33,6 +34,7 @@ def evaluate(
     mean_columns: ColumnsLike = None,
     variance_columns: ColumnsLike = None,
     scale_columns: ColumnsLike = None,
+    family: str | None = None,
     member_dim: str = "member",
     on_bad: Literal["error", "null"] = "error",
 ) -> Any:
@@ -52,6 +54,7 @@ def evaluate(
         mean_columns: the columns with the members' means, as for `score`.
         variance_columns: the columns with their variances, as for `score`.
         scale_columns: the columns with their standard deviations, as for `score`.
+        family: of the members of a table, as for `score`.
         member_dim: the dimension of a Dataset along which the members lie.
         on_bad: what to do at points where a mean is not finite or a variance or scale not finite and positive, such as the land
             in a field of the sea: "error" raises an error when the chunk is computed, "null" gives NaN there.
@@ -73,7 +76,10 @@ def evaluate(
     if hasattr(data, "data_vars"):
         return _dataset(data, how, member_dim)
     if hasattr(data, "columns"):
-        layout = resolve(Columns(mean_columns, variance_columns, scale_columns), list(data.columns), "the table")
+        columns = Columns(mean_columns, variance_columns, scale_columns, family)
+        header = getattr(data, "attrs", {}).get(FORMAT)
+        header = None if header is None else checked_header(header, "the table")
+        layout = described(columns, list(data.columns), "the table", header)
         return _frame(data, how, layout)
     kind = type(data).__name__
     raise ArrayTypeError(
@@ -95,18 +101,27 @@ class _How:
     weights: tuple[float, ...] | None
     on_bad: str
 
-    def measures(self, mean: Any, spread: Any, kind: str) -> list[np.ndarray[Any, Any]]:
+    def measures(self, layout: Layout, arrays: Mapping[str, Any]) -> list[np.ndarray[Any, Any]]:
         """The measures of one chunk in memory, each (*points), NaN at bad points if those are allowed."""
-        mean, spread = _filled(mean), _filled(spread)
-        good = good_rows(mean, spread, kind) if self.on_bad == "null" else None
+        filled = {name: _filled(x) for name, x in arrays.items()}
+        points = next(iter(filled.values())).shape[-1:] if layout.family != "gaussian" else filled["mean"].shape[1:]
+        flat = {name: x.reshape(*x.shape[: x.ndim - len(points)], -1) for name, x in filled.items()}
+        good = layout.good(flat) if self.on_bad == "null" else None
         if good is not None:
-            mean, spread = mean[:, good], spread[:, good]
+            flat = {name: x[..., good] for name, x in flat.items()}
         try:
-            ensemble = EnsemblePrediction.gaussian(mean=mean, **{kind: spread}, weights=self.weights, member_axis=0)
+            ensemble = EnsemblePrediction(layout.members(flat), self.weights)
         except InvalidValueError as error:
             raise InvalidValueError(f"{error}, or pass on_bad='null', which gives NaN at such points") from None
         found = [np.asarray(x) for x in core.evaluate(ensemble, self.wanted).values()]
-        return found if good is None else [_in_places(x, good) for x in found]
+        if good is not None:
+            found = [_in_places(x, good) for x in found]
+        return [x.reshape(points) for x in found]
+
+
+def _gaussian(kind: str) -> Layout:
+    """Gaussian members in arrays."""
+    return Layout("gaussian", (("mean", ()), (kind, ())), 0)
 
 
 def _filled(values: Any) -> np.ndarray[Any, Any]:
@@ -122,7 +137,7 @@ def _in_places(values: np.ndarray[Any, Any], places: np.ndarray[Any, Any]) -> np
 
 
 def _frame(data: Any, how: _How, layout: Layout) -> Any:
-    members = {*layout.mean, *layout.spread}
+    members = {*layout.names}
     for measure in how.wanted:
         if measure.name in data.columns and measure.name not in members:
             raise InvalidValueError(f"column {measure.name!r} has the name of a measure; rename it, or choose other measures")
@@ -144,12 +159,14 @@ def _floating(dtype: Any) -> np.dtype[Any]:
 def _scored(frame: Any, *, how: _How, layout: Layout) -> Any:
     """One partition with measures in place of its member columns."""
 
-    def matrix(names: tuple[str, ...]) -> Any:
-        columns = [frame[name].to_numpy(dtype=_floating(frame[name].dtype), na_value=np.nan) for name in names]
-        return np.stack(columns)
+    def read(name: str) -> Any:
+        column = frame[name]
+        if layout.lists:
+            return np.stack([np.asarray(cell, dtype=np.float64) for cell in column]) if len(column) else np.empty((0, 1))
+        return column.to_numpy(dtype=_floating(column.dtype), na_value=np.nan)
 
-    found = how.measures(matrix(layout.mean), matrix(layout.spread), layout.kind)
-    kept = frame.drop(columns=[*layout.mean, *layout.spread])
+    found = how.measures(layout, layout.arrays(read))
+    kept = frame.drop(columns=[*layout.names])
     return kept.assign(**{measure.name: x for measure, x in zip(how.wanted, found, strict=True)})
 
 
@@ -184,7 +201,7 @@ def _alone(function: Callable[..., Any], *chunks: Any) -> Any:
 
 def _stacked(mean: Any, spread: Any, *, kind: str, how: _How) -> Any:
     """The measures of one block, (measures, *points)."""
-    return np.stack(how.measures(mean, spread, kind))
+    return np.stack(how.measures(_gaussian(kind), {"mean": mean, kind: spread}))
 
 
 def _dataset(data: Any, how: _How, member_dim: str) -> Any:
@@ -201,7 +218,7 @@ def _dataset(data: Any, how: _How, member_dim: str) -> Any:
     if any(hasattr(x, "dask") for x in given.values()):
         values: Any = _arrays(given["mean"], given.get("variance"), given.get("scale"), how)
     else:
-        found = how.measures(mean.data, spread.data, kinds[0])
+        found = how.measures(_gaussian(kinds[0]), {"mean": mean.data, kinds[0]: spread.data})
         values = {measure.name: x for measure, x in zip(how.wanted, found, strict=True)}
     like = mean.isel({member_dim: 0}, drop=True)
     variables = {measure.name: (like.dims, values[measure.name], _attributes(measure, mean.attrs)) for measure in how.wanted}

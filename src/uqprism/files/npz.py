@@ -7,24 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.ensemble.columns import NoMembersError
+from uqprism.ensemble.columns import NoMembersError, checked_header
 from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import BadFileError, InvalidValueError
+from uqprism.families import families
 from uqprism.measures.table import FORMAT as MEASURES_FORMAT
 from uqprism.support.reading import MOST_IN_ARRAYS, check_columns, npz_arrays, parse_json, reading
 
-MEMBERS = ("mean", "variance", "scale")
+GAUSSIAN = ("mean", "variance", "scale")
 
 
 class NpzArrays:
     """The arrays of one file, read whole.
 
-    Arrays `mean` and `variance` or `scale`, (members, *points), become columns `mean_0`, `variance_0` and so on. All others have
-    an entry per point. Points of several axes are taken in C order. Files of `EnsemblePrediction.save` and `MeasureTable.save`
-    are read too.
+    Arrays `mean` and `variance` or `scale`, (members, *points), or others that are called like parameters of a family, become
+    columns `mean_0`, `variance_0` and so on. All others have an entry per point. Points of several axes are taken in C order.
+    Files of `EnsemblePrediction.save` and `MeasureTable.save` are read too.
 
     Attributes:
-        columns: an array for each column, (points,).
+        columns: an array for each column, (points,), or of draws, bars and quantiles (points, numbers).
+        header: what a saved file says of its members.
         matrices: those of the arrays of members that have an axis of members.
         weights: of the members, if the file states some.
     """
@@ -33,16 +35,20 @@ class NpzArrays:
         self.path = path
         with reading(path):
             self.arrays = npz_arrays(path)
+        self.header: dict[str, Any] = {}
         self.weights = self._take_header()
-        self.matrices = [name for name in MEMBERS if name in self.arrays and self.arrays[name].ndim > 1]
-        self._check_shapes()
-        check_columns(path, len(self.arrays) + sum(len(self.arrays[name]) for name in self.matrices), MOST_IN_ARRAYS)
+        lists = self._take_lists()
+        named = self._parameters()
+        self.matrices = [name for name in self.arrays if name in named and self.arrays[name].ndim > 1]
+        self._check_shapes(next(iter(lists.values())).shape[:1] if lists else None)
+        check_columns(path, len(self.arrays) + len(lists) + sum(len(self.arrays[name]) for name in self.matrices), MOST_IN_ARRAYS)
         flat = {name: array.reshape(-1) for name, array in self.arrays.items() if name not in self.matrices}
         for name in self.matrices:
             flat |= {f"{name}_{i}": row.reshape(-1) for i, row in enumerate(self.arrays[name])}
         for name, array in flat.items():
             if array.dtype.kind == "c" or array.dtype.char == "g":
                 raise BadFileError(path, f"array {name!r} has type {array.dtype}, which no table holds; store it as float64")
+        flat |= lists
         # Arrow takes numbers in the byte order of the machine only.
         self.columns = {name: array.astype(array.dtype.newbyteorder("="), copy=False) for name, array in flat.items()}
 
@@ -55,7 +61,8 @@ class NpzArrays:
             return None
         if kind not in {FORMAT, MEASURES_FORMAT}:
             raise InvalidValueError(f"{self.path}: was written by {kind}, not by EnsemblePrediction.save")
-        check_gaussian(header, self.path)
+        if kind == FORMAT:
+            self.header = checked_header(header, self.path)
         del self.arrays["header"]
         weights = self.arrays.pop("member_weights", None)
         if "given_variance" in self.arrays:  # the scale beside it was computed from it
@@ -63,10 +70,44 @@ class NpzArrays:
             self.arrays.pop("scale", None)
         return None if weights is None else stated_weights(weights.tolist(), self.path)
 
-    def _check_shapes(self) -> None:
+    def _parameters(self) -> set[str]:
+        """The names of the arrays that may be of members."""
+        family = self.header.get("family")
+        if family == "gaussian" or any(self.arrays[name].ndim > 1 for name in GAUSSIAN[:2] if name in self.arrays):
+            return {*GAUSSIAN}
+        kinds = [kind for name, kind in families.items() if name == family or family is None]
+        return {name for kind in kinds if not kind.in_lists for name in kind.arguments()}
+
+    def _take_lists(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The columns of a saved ensemble of draws, bars or quantiles, (points, numbers); what all share goes to the header."""
+        family = families.get(self.header.get("family", "gaussian"))
+        stored = {name: self.arrays.pop(name) for name in family.in_lists if name in self.arrays}
+        if not stored:
+            return {}
+        if len({x.ndim for x in stored.values()}) > 1 or any(x.ndim < 2 for x in stored.values()):
+            shapes = ", ".join(f"{name} {x.shape}" for name, x in stored.items())
+            raise BadFileError(
+                self.path, f"arrays of {family.name} members must have axes (numbers, members, *points), got {shapes}"
+            )
+        shape = max((x.shape[1:] for x in stored.values()), key=np.prod)
+        found: dict[str, np.ndarray[Any, Any]] = {}
+        shared: dict[str, list[float]] = {}
+        for name, x in stored.items():
+            if np.prod(x.shape[1:]) == 1 < np.prod(shape):
+                shared[name] = x.ravel().tolist()
+                continue
+            if any(own not in (1, whole) for own, whole in zip(x.shape[1:], shape, strict=True)):
+                raise BadFileError(self.path, f"array {name!r} has shape {x.shape}, but members and points have {shape}")
+            wide = np.broadcast_to(x, (len(x), *shape)).reshape(len(x), shape[0], -1)
+            found |= {f"{name}_{i}": np.ascontiguousarray(wide[:, i].T) for i in range(shape[0])}
+        self.header["shared"] = shared
+        return found
+
+    def _check_shapes(self, points: tuple[int, ...] | None) -> None:
         if len({self.arrays[name].shape for name in self.matrices}) > 1:
             raise self.no_members()
         shapes = [self.arrays[name].shape[1:] for name in self.matrices] + [array.shape for array in self.arrays.values()]
+        shapes = shapes if points is None else [points, *shapes]
         n_points = int(np.prod(shapes[0])) if shapes else 0
         for name, array in self.arrays.items():
             if name not in self.matrices and array.shape not in (shapes[0], (n_points,)):
@@ -77,7 +118,7 @@ class NpzArrays:
 
     def check_members(self) -> None:
         """Refuse a file with some, but not all, of the arrays of members."""
-        if self.matrices and (len(self.matrices) != 2 or "mean" not in self.matrices):
+        if {*self.matrices} & {"mean", "variance"} and (len(self.matrices) != 2 or "mean" not in self.matrices):
             raise self.no_members()
 
     def no_members(self) -> NoMembersError:
@@ -93,11 +134,3 @@ def stated_weights(stated: Any, path: Path) -> tuple[float, ...]:
     if not isinstance(stated, list) or not all(isinstance(each, int | float) for each in stated):
         raise BadFileError(path, "the weights of its members must be a list of numbers")
     return tuple(map(float, stated))
-
-
-def check_gaussian(header: dict[str, Any], path: Path) -> None:
-    """Refuse a saved ensemble of another family."""
-    if header.get("family", "gaussian") != "gaussian":
-        raise InvalidValueError(
-            f"{path}: holds {header['family']} members; files of Gaussian members are scored, others by evaluate"
-        )

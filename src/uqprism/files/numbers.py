@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy
+
+from uqprism.errors import InvalidValueError
 from uqprism.support.optional import require
 
 if TYPE_CHECKING:
@@ -31,6 +34,36 @@ def as_numbers(column: Any) -> np.ndarray[Any, Any]:
     if not simple:
         column = column.cast(pa.float64(), safe=False)
     return column.to_numpy(zero_copy_only=False)
+
+
+def is_list(kind: Any) -> bool:
+    """Whether a cell of this Arrow type is a list."""
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def as_cells(column: Any, name: str) -> np.ndarray[Any, Any]:
+    """A column as numbers (rows,), or of lists as (rows, numbers of a cell), where a missing list is NaN throughout.
+
+    Raises:
+        InvalidValueError: lists of different lengths.
+    """
+    if not is_list(column.type):
+        return as_numbers(column)
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    lengths = compute.list_value_length(column).drop_null()
+    if not len(lengths):
+        return numpy.full((len(column), 1), numpy.nan)
+    ends = compute.min_max(lengths).as_py()
+    if ends["min"] != ends["max"]:
+        raise InvalidValueError(
+            f"column {name!r} has lists of {ends['min']} to {ends['max']} numbers; all members of all rows need as many"
+        )
+    flat = as_numbers(column.flatten())
+    if not column.null_count:
+        return flat.reshape(len(column), ends["min"])
+    found = numpy.full((len(column), ends["min"]), numpy.nan)
+    found[column.is_valid().to_numpy(zero_copy_only=False)] = flat.reshape(-1, ends["min"])
+    return found
 
 
 def numbers_in(column: Any) -> tuple[Any, Any]:

@@ -45,7 +45,7 @@ class ScoreOptions:
         weights = None if self.weights is None else list(self.weights)
         return {
             "measures": self.names,
-            **{f"{name}_columns": x for name, x in plain.items()},
+            **{name if name == "family" else f"{name}_columns": x for name, x in plain.items()},
             "weights": weights,
             "on_bad": self.on_bad,  # makes a difference only if a part has bad rows, see `manifest`
             "keep_members": self.keep_members,

@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from uqprism.ensemble.columns import Columns, Layout
+from uqprism.ensemble.columns import Columns, checked_header
 from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import BadFileError
-from uqprism.files.npz import check_gaussian, stated_weights
+from uqprism.files.npz import stated_weights
 from uqprism.files.paths import Span
 from uqprism.files.source import SAMPLE, Batch, InputFile, Schema, joined, naming, pa
 from uqprism.support.optional import require
@@ -46,16 +46,10 @@ class ParquetInput(InputFile):
         """The schema of the file."""
         return self.file.schema_arrow
 
-    @cached_property
-    def layout(self) -> Layout:
-        """The columns of the members; a file of `EnsemblePrediction.to_arrow` must hold Gaussian ones."""
-        check_gaussian(self._header, self.path)
-        return super().layout
-
     @property
     def weights(self) -> tuple[float, ...] | None:
         """The weights of the members, if the ensemble was saved with some."""
-        weights = self._header.get("weights")
+        weights = self.header.get("weights")
         return None if weights is None else stated_weights(weights, self.path)
 
     @property
@@ -65,8 +59,10 @@ class ParquetInput(InputFile):
         return sum(counts[i] for i in self.groups)
 
     @property
-    def _header(self) -> dict[str, Any]:
-        return parse_json((self.schema.metadata or {}).get(FORMAT.encode(), b"{}"), self.path)
+    def header(self) -> dict[str, Any]:
+        """What a file of `EnsemblePrediction.to_arrow` says of its members; empty for others."""
+        found = parse_json((self.schema.metadata or {}).get(FORMAT.encode(), b"{}"), self.path)
+        return checked_header(found, self.path) if found else {}
 
     def _batches(self, rows: int) -> Iterator[tuple[Batch, float]]:
         total, done = self.expected_rows, 0

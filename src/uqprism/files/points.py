@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.ensemble.columns import Columns, Layout, NoMembersError
+from uqprism.ensemble.columns import Columns, NoMembersError
+from uqprism.ensemble.layout import LARGEST, Layout
 from uqprism.ensemble.prediction import EnsemblePrediction
 from uqprism.errors import ArgumentError, BadFileError, InvalidValueError, UnknownNameError
 from uqprism.evaluation import evaluate
 from uqprism.families.quadrature import Exactness
-from uqprism.files.numbers import as_numbers, cell, is_text, mostly_text
+from uqprism.files.numbers import as_cells, as_numbers, cell, is_text, mostly_text
 from uqprism.files.options import matching
 from uqprism.files.paths import Span, find_files
 from uqprism.files.read import InputFile, open_input, pa
 from uqprism.files.rows import complaint
-from uqprism.files.values import LARGEST, good_rows
 from uqprism.measures import is_measure, select_measures
 from uqprism.registry import unknown
 from uqprism.tasks.prediction_error import prediction_error
@@ -112,7 +112,7 @@ class Points:
     def _not_members(self) -> list[str]:
         """The columns to suggest when one is unknown: those without members, if there are such columns."""
         try:
-            members = {*self.layout.mean, *self.layout.spread}
+            members = {*self.layout.names}
         except InvalidValueError:
             members = set()
         return [name for name in self.names if name not in members] or self.names
@@ -193,20 +193,27 @@ class Points:
             ) from None
 
     @cached_property
-    def members(self) -> tuple[np.ndarray, np.ndarray]:
-        """Means and spreads, (members, rows)."""
-        found = self.read([*self.layout.mean, *self.layout.spread])
-        mean, spread = (np.stack([found[name] for name in names]) for names in (self.layout.mean, self.layout.spread))
-        return mean, spread
+    def members(self) -> dict[str, np.ndarray]:
+        """The parameters of the members, (members, rows), of draws, bars and quantiles with one more axis before these."""
+        tables = self._tables(self.layout.names)
+        if tables and not any(table.num_rows for table in tables):
+            raise InvalidValueError(f"{self.title}: has no rows, only the names of its columns")
+
+        def read(name: str) -> np.ndarray:
+            if not self.layout.lists:
+                return self._numbers(name, [table.column(name) for table in tables])
+            return np.concatenate([as_cells(table.column(name), name) for table in tables])
+
+        return self.layout.arrays(read, None if self.layout.lists else np.float64)
 
     @cached_property
     def good(self) -> np.ndarray:
         """Which rows have valid members. Others raise an error, unless `on_bad` is "drop"."""
-        good = good_rows(*self.members, self.layout.kind)
+        good = self.layout.good(self.members)
         if good is None:
-            return np.ones(self.members[0].shape[1], dtype=bool)
+            return np.ones(next(iter(self.members.values())).shape[-1], dtype=bool)
         if self.on_bad == "error":
-            problem = complaint(self.layout, *self.members, good=good, shown=self._shown, place=self._place)
+            problem = complaint(self.layout, self.members, good=good, shown=self._shown, place=self._place)
             raise InvalidValueError(f"{self.title}: {problem}; {REMEDY}")
         return good
 
@@ -227,9 +234,8 @@ class Points:
 
     def ensemble(self) -> EnsemblePrediction:
         """The ensemble of the good rows."""
-        mean, spread = (array[:, self.good] for array in self.members)
-        arrays: dict[str, Any] = {"mean": mean, self.layout.kind: spread}
-        return EnsemblePrediction.gaussian(**arrays, weights=self.weights, member_axis=0)
+        arrays = {name: x[..., self.good] for name, x in self.members.items()}
+        return EnsemblePrediction(self.layout.members(arrays, check=False), self.weights)
 
     def _in_all_rows(self, values: np.ndarray) -> np.ndarray:
         found = np.full(len(self.good), np.nan)  # so that measures stay beside the other columns of their rows
@@ -259,11 +265,11 @@ class Points:
     def _known(self, name: str) -> np.ndarray:
         """A column of finite numbers. Others raise an error; if `on_bad` is "drop", they become NaN."""
         values = self.read([name])[name]
-        bad = ~(abs(values) <= LARGEST["mean"])
+        bad = ~(abs(values) <= LARGEST["location"])
         if self.on_bad == "error" and bad.any():
             row = int(np.argmax(bad))
             shown, large = self._shown(name, row), np.isfinite(values[row])
-            wanted = "a number" if shown.startswith("'") else f"at most {LARGEST['mean']:.0e} in size" if large else "finite"
+            wanted = "a number" if shown.startswith("'") else f"at most {LARGEST['location']:.0e} in size" if large else "finite"
             more = f" ({bad.sum()} bad rows in all)" if bad.sum() > 1 else ""
             raise InvalidValueError(f"{self.title}: {self._place(row)}: {name} must be {wanted}, got {shown}{more}; {REMEDY}")
         return np.where(bad, np.nan, values)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from uqprism.ensemble.columns import Columns, Layout, NoMembersError, check_unique
+from uqprism.ensemble.columns import Columns, NoMembersError, check_unique
+from uqprism.ensemble.layout import Layout
 from uqprism.errors import ArgumentError
 from uqprism.files.csv import CsvInput, arrow_csv
 from uqprism.files.npz import NpzArrays
@@ -23,12 +24,12 @@ class NpzInput(InputFile):
     def __init__(self, span: Span, columns: Columns) -> None:
         super().__init__(span, columns)
         self.arrays = NpzArrays(span.path)
-        self.data = pa.table(self.arrays.columns)
+        self.data = pa.table({name: _cells(x) for name, x in self.arrays.columns.items()})
 
     @cached_property
     def layout(self) -> Layout:
         """The columns of the members."""
-        if self.arrays.matrices and self.columns != Columns():
+        if self.arrays.matrices and self.columns != Columns(family=self.columns.family):
             raise ArgumentError(
                 f"{self.path}: an .npz file names its arrays mean and variance or scale; leave out the column options"
             )
@@ -37,6 +38,11 @@ class NpzInput(InputFile):
             return super().layout
         except NoMembersError:
             raise self.arrays.no_members() from None
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What a file of `EnsemblePrediction.save` says of its members; empty for others."""
+        return self.arrays.header
 
     @property
     def schema(self) -> Schema:
@@ -59,6 +65,10 @@ class NpzInput(InputFile):
 
     def close(self) -> None:
         """Do nothing: the file was closed after reading."""
+
+
+def _cells(x: Any) -> Any:
+    return x if x.ndim == 1 else pa.FixedSizeListArray.from_arrays(x.ravel(), x.shape[1])
 
 
 def open_input(span: Span, columns: Columns, *, as_text: bool = False) -> InputFile:

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.ensemble.columns import Layout
+from uqprism.ensemble.layout import Layout
 from uqprism.ensemble.prediction import FORMAT, EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.evaluation import evaluate
-from uqprism.families.base import NARROWEST
-from uqprism.files.numbers import as_numbers, cell, is_text, mostly_text, numbers_in
+from uqprism.files.numbers import as_cells, cell, is_list, is_text, mostly_text, numbers_in
 from uqprism.files.options import ScoreOptions
 from uqprism.files.read import Batch, InputFile, Schema, pa
-from uqprism.files.values import LARGEST, SMALLEST, good_rows
+from uqprism.rules import Log, Quadratic
 from uqprism.support.parallel import limited_to
 
 REMEDY = "repair it, or leave such rows empty or out with on_bad (--on-bad null, --on-bad drop)"
@@ -26,11 +25,12 @@ BATCH_BYTES = 1 << 24  # of members and measures together, a few of which are in
 
 @dataclass(frozen=True)
 class ScoredBatch:
-    """A batch to write, the number of rows it was made from, and how many of these were bad."""
+    """A batch to write, the number of rows it was made from, how many were bad, and in how many predictions quantiles crossed."""
 
     batch: Batch
     rows: int
     bad: int
+    crossed: int = 0
 
 
 class Scorer:
@@ -46,13 +46,21 @@ class Scorer:
         self.weights = options.weights if options.weights is not None else source.weights
         self.place = source.place
         _check_types(source, self.layout, self.path)
-        members = set() if options.keep_members else {*self.layout.mean, *self.layout.spread}
+        members = set() if options.keep_members else {*self.layout.names}
         self.kept = [name for name in source.schema.names if name not in members]
         self.dtype = _dtype(source.schema, self.layout)
+        self.needs_density = any(isinstance(measure.resolved(), Log | Quadratic) for measure in options.measures)
         self._check()
         self.schema = self._output_schema(source.schema)
-        values = 2 * len(self.layout.mean) + len(options.measures)
+        values = self._values_per_row(source) + len(options.measures)
         self.batch_rows = min(max(BATCH_BYTES // (8 * values), 1 << 6), 1 << 16)
+
+    def _values_per_row(self, source: InputFile) -> int:
+        """How many numbers the members of a row are; of lists, as the first cells have."""
+        if not self.layout.lists:
+            return len(self.layout.names)
+        first = [source.sample(names[0])[:1].drop_null() for _, names in self.layout.columns]
+        return self.layout.n_members * sum(max(1, sum(len(cell) for cell in cells)) for cells in first)
 
     def _check(self) -> None:
         clash = [name for name in self.options.names if name in self.kept]
@@ -60,7 +68,7 @@ class Scorer:
             raise InvalidValueError(
                 f"{self.path}: column {clash[0]!r} has the name of a measure; rename it, or choose other measures (--measures)"
             )
-        point = np.ones((len(self.layout.mean), 1))
+        point = np.ones((self.layout.n_members, 1))
         try:
             # Number and sum of the weights are refused before any row is read.
             EnsemblePrediction.gaussian(mean=point, scale=point, weights=self.weights, member_axis=0)
@@ -78,9 +86,9 @@ class Scorer:
 
     def __call__(self, batch: Batch, first_row: int) -> ScoredBatch:
         """The batch with its measures; `first_row` is its place in the file."""
-        mean = _matrix(batch, self.layout.mean, self.dtype)
-        spread = _matrix(batch, self.layout.spread, self.dtype)
-        good = good_rows(mean, spread, self.layout.kind)
+        crossed: list[int] = []
+        arrays = self.layout.arrays(lambda name: as_cells(batch.column(name), name), self.dtype, crossed)
+        good = self._good(arrays)
         rows = batch.num_rows
         bad = 0 if good is None else rows - int(good.sum())
         if good is not None and self.options.on_bad == "error":
@@ -88,21 +96,23 @@ class Scorer:
             def shown(name: str, row: int) -> str:
                 return cell(batch.column(name), row)
 
-            problem = complaint(self.layout, mean, spread, good=good, shown=shown, place=self.place, first_row=first_row)
+            problem = complaint(self.layout, arrays, good=good, shown=shown, place=self.place, first_row=first_row)
             raise InvalidValueError(f"{self.path}: {problem}; {REMEDY}")
         if good is not None:
-            mean, spread = mean[:, good], spread[:, good]
-        given: dict[str, Any] = {"mean": mean, self.layout.kind: spread}
-        ensemble = EnsemblePrediction.gaussian(
-            **given, weights=self.weights, member_axis=0, check=False
-        )  # `good_rows` has checked the values
+            arrays = {name: x[..., good] for name, x in arrays.items()}
+        members = self.layout.members(arrays, check=False)  # the values are checked
+        ensemble = EnsemblePrediction(members, self.weights, check=False)
         with limited_to(1):  # batches are computed side by side
             table = evaluate(ensemble, self.options.measures)
         kept = self._passed_on(batch)
         if good is not None and self.options.on_bad == "drop":
             kept, good = kept.filter(pa.array(good)), None
         columns = [*kept.columns, *(_column(np.asarray(table[name]), good) for name in self.options.names)]
-        return ScoredBatch(pa.RecordBatch.from_arrays(columns, schema=self.schema), rows, bad)
+        return ScoredBatch(pa.RecordBatch.from_arrays(columns, schema=self.schema), rows, bad, sum(crossed))
+
+    def _good(self, arrays: dict[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any] | None:
+        """Which rows can be scored; None if all can."""
+        return self.layout.good(arrays, dense=self.needs_density)
 
     def _passed_on(self, batch: Batch) -> Batch:
         """The columns that pass through; members that came as text become numbers if the file has numbers elsewhere."""
@@ -116,8 +126,7 @@ class Scorer:
 
 def complaint(
     layout: Layout,
-    mean: np.ndarray[Any, Any],
-    spread: np.ndarray[Any, Any],
+    arrays: dict[str, np.ndarray[Any, Any]],
     *,
     good: np.ndarray[Any, Any],
     shown: Callable[[str, int], str],
@@ -126,19 +135,7 @@ def complaint(
 ) -> str:
     """Which value of the first bad row is bad, and why; `shown` gives a cell as it was read."""
     row, bad = int(np.argmin(good)), int((~good).sum())
-    for name, value in zip((*layout.mean, *layout.spread), (*mean[:, row].tolist(), *spread[:, row].tolist()), strict=True):
-        kind = layout.kind if name in layout.spread else "mean"
-        least = SMALLEST.get(kind, 0.0)
-        if not least <= abs(value) <= LARGEST[kind] or (kind != "mean" and value <= 0):
-            wanted = "finite" if kind == "mean" else "finite and greater than zero"
-            if np.isfinite(value) and abs(value) > LARGEST[kind]:
-                wanted = f"at most {LARGEST[kind]:.0e} in size"
-            elif 0 < value < least:
-                wanted = f"at least {least:.0e}"
-            break
-    else:  # each value alone could be computed with
-        name = layout.spread[int(np.argmin(spread[:, row]))]
-        wanted = f"wider: a scale is at least {NARROWEST:.0e} of the others and of the distances between means"
+    name, wanted = layout.complaint(arrays, row)
     found = shown(name, row)
     wanted = "a number" if found.startswith("'") else wanted
     more = f" ({bad} bad rows among rows {first_row} to {first_row + len(good) - 1})" if bad > 1 else ""
@@ -148,8 +145,12 @@ def complaint(
 def _check_types(source: InputFile, layout: Layout, path: Path) -> None:
     """Refuse member columns that hold no numbers; text may hold them, if most of its first cells do."""
     tests = (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal, pa.types.is_null)
-    for name in (*layout.mean, *layout.spread):
+    for name in layout.names:
         kind = source.schema.field(name).type
+        if layout.lists != is_list(kind):
+            wanted = f"lists of numbers, as {layout.family} members need" if layout.lists else "numbers"
+            raise InvalidValueError(f"{path}: column {name!r} must hold {wanted}, its type is {kind}; convert it or name another")
+        kind = kind.value_type if layout.lists else kind
         if is_text(kind) and (example := mostly_text(source.sample(name))) is None:
             continue
         shown = f"{kind}, such as {example}" if is_text(kind) else kind
@@ -161,16 +162,9 @@ def _check_types(source: InputFile, layout: Layout, path: Path) -> None:
 def _dtype(schema: Schema, layout: Layout) -> np.dtype[Any]:
     """The widest of the members' precisions; whole numbers count as double."""
     # One precision for all, because they become one array.
-    types = [schema.field(name).type for name in (*layout.mean, *layout.spread)]
+    types = [schema.field(name).type for name in layout.names]
+    types = [each.value_type if layout.lists else each for each in types]
     return np.result_type(*(t.to_pandas_dtype() if pa.types.is_floating(t) else np.float64 for t in types))
-
-
-def _matrix(batch: Batch, names: tuple[str, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """These columns as (members, rows), each value copied once."""
-    found = np.empty((len(names), batch.num_rows), dtype)
-    for row, name in zip(found, names, strict=True):
-        row[:] = as_numbers(batch.column(name))
-    return found
 
 
 def _column(values: np.ndarray[Any, Any], good: np.ndarray[Any, Any] | None) -> Any:

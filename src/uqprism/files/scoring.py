@@ -35,6 +35,7 @@ def score(
     mean_columns: ColumnsLike = None,
     variance_columns: ColumnsLike = None,
     scale_columns: ColumnsLike = None,
+    family: str | None = None,
     weights: Sequence[float] | None = None,
     on_bad: OnBad = "error",
     keep_members: bool = False,
@@ -61,6 +62,8 @@ def score(
         mean_columns: the columns with the members' means: a pattern with `{i}`, or their names; by default `mean_{i}`.
         variance_columns: the columns with their variances; by default `variance_{i}`.
         scale_columns: the columns with their standard deviations, instead of variances; by default `scale_{i}`.
+        family: of the members, such as "laplace", perhaps with options, as in "quantiles:tails=gaussian"; by default it is
+            recognised by the columns, see `from_frame`.
         weights: one per member, with sum one; by default those in the file, or equal weights.
         on_bad: what to do with rows where a mean is not finite or a variance or scale is not finite and positive: "error"
             makes the file a bad one and names the first, "null" gives null for their measures, "drop" leaves them out.
@@ -91,7 +94,7 @@ def score(
         FileError: a file that cannot be found, read or written.
         ArgumentError: arguments that contradict each other, or output that exists already.
     """
-    columns = Columns(mean_columns, variance_columns, scale_columns)
+    columns = Columns(mean_columns, variance_columns, scale_columns, family)
     cut, shared = part_rows or (None if dask is None else CLUSTER_ROWS), None if weights is None else tuple(map(float, weights))
     about = {"inputs": _texts(inputs), "resume": resume, "overwrite": overwrite, "part_rows": cut}
     run = Run(Path(output), {**about, "on_bad_file": on_bad_file, "max_bad": max_bad})

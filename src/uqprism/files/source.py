@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from uqprism.ensemble.columns import Columns, Layout, resolve
+from uqprism.ensemble.columns import Columns, described
+from uqprism.ensemble.layout import Layout
 from uqprism.errors import BadFileError, FileError, InvalidValueError, UqprismError
 from uqprism.files.paths import Span
 from uqprism.registry import unknown
@@ -62,7 +63,12 @@ class InputFile(ABC):
     @cached_property
     def layout(self) -> Layout:
         """The columns of the members."""
-        return resolve(self.columns, self.names, self.path)
+        return described(self.columns, self.names, self.path, self.header)
+
+    @property
+    def header(self) -> dict[str, Any] | None:
+        """What the file itself says of its members, if it was written by `EnsemblePrediction`."""
+        return None
 
     @property
     def weights(self) -> tuple[float, ...] | None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from uqprism.ensemble.columns import Layout
-from uqprism.errors import BadFileError, InvalidValueError
+from uqprism.ensemble.layout import Layout, crossing
+from uqprism.errors import BadFileError, InvalidValueError, warn
 from uqprism.files.claim import Claim
 from uqprism.files.options import ScoreOptions
 from uqprism.files.paths import Part, Span, ending
@@ -79,7 +79,7 @@ class _PartWriter:
         self.schema: Any = None
         self.layout: Layout | None = None
         self.sources: list[dict[str, Any]] = []
-        self.rows = self.bad_rows = 0
+        self.rows = self.bad_rows = self.crossed = 0
 
     def add(self, path: Path, span: Span, threads: int) -> None:
         """Append the rows of one input; `path` is the file to open with the first."""
@@ -106,6 +106,7 @@ class _PartWriter:
         self._opened().write(scored.batch)
         self.rows += scored.rows
         self.bad_rows += scored.bad
+        self.crossed += scored.crossed
         self.tick(scored.rows, size)
 
     def finish(self) -> dict[str, Any]:
@@ -113,12 +114,14 @@ class _PartWriter:
         record = {
             "version": __version__,
             "options": self.options.record(),
-            "members": None if self.layout is None else members_record(self.layout),
+            "members": None if self.layout is None else self.layout.record(),
             "sources": self.sources,
             "rows": self.rows,
             "bad_rows": self.bad_rows,
         }
         self._opened().finish(record)
+        if self.crossed and self.layout is not None:
+            warn(f"{self.part.target}: {crossing(self.crossed, self.rows * self.layout.n_members)}")
         return record
 
     def close(self) -> None:
@@ -130,11 +133,6 @@ class _PartWriter:
         if self.output is None:
             raise InvalidValueError(f"{self.part.target}: has no input")
         return self.output
-
-
-def members_record(layout: Layout) -> dict[str, Any]:
-    """The columns of the members as JSON values."""
-    return {"kind": layout.kind, "mean": list(layout.mean), layout.kind: list(layout.spread)}
 
 
 def _stream(

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.adapters.table import from_frame
+from uqprism.adapters.table import from_frame, header_of
 from uqprism.arrays import on_device, to_numpy
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.ensemble.columns import Columns, NoMembersError, resolve
+from uqprism.ensemble.columns import Columns, NoMembersError, described
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UqprismError
 from uqprism.evaluation import evaluate
 from uqprism.families.quadrature import Exactness
@@ -142,9 +142,14 @@ def _held_frame(frame: Any, columns: Columns, names: Sequence[str], measures: Se
     """What a data frame holds: members, or measures with or without members."""
     ensemble, taken = None, frozenset[str]()
     try:
-        ensemble = from_frame(frame, mean_columns=columns.mean, variance_columns=columns.variance, scale_columns=columns.scale)
-        layout = resolve(columns, names, "frame")
-        taken = frozenset((*layout.mean, *layout.spread))
+        ensemble = from_frame(
+            frame,
+            family=columns.family,
+            mean_columns=columns.mean,
+            variance_columns=columns.variance,
+            scale_columns=columns.scale,
+        )
+        taken = frozenset(described(columns, names, "frame", header_of(frame)).names)
     except NoMembersError:
         if isinstance(frame, Mapping):
             MeasurePair.among([], "crps", "source")  # raises: a mapping without members is a table that lacks measures

@@ -187,7 +187,7 @@ def _with_members(subject: Subject, points: Points) -> Subject:
 
 def _member_columns(points: Points) -> set[str]:
     with suppress(InvalidValueError):  # a scored file need not have members
-        return {*points.layout.mean, *points.layout.spread}
+        return {*points.layout.names}
     return set()
 
 

@@ -154,36 +154,40 @@ def _normalise(work: Work, given: Given) -> bool:
     mass, point = given.mass, work.point
     usable = True
     for i in range(mass.shape[0]):
-        total, difference = _totals(mass[i], mass[0])
+        total, difference = _sum(mass[i]), 0.0
+        for start in range(0, mass.shape[1], CHUNK):
+            count = min(CHUNK, mass.shape[1] - start)
+            # Stored before they are summed in any order.
+            _differences(mass[i, start : start + count], mass[0, start : start + count], 1.0, 0.0, work.cells.gap)
+            difference += _sum(work.cells.gap[:count])
         point.total[i] = total
         point.change[i] = difference / (total * point.total[0])
         usable = usable and 0.0 < total < math.inf
     return usable
 
 
-@reduction
-def _totals(given: Floats, first: Floats) -> tuple[float, float]:
-    """The sum of probabilities, and of their differences from the first member's."""
-    total = difference = 0.0
-    first = first[: len(given)]
+@borrowing
+def _differences(given: Floats, first: Floats, inverse: float, change: float, into: Floats) -> None:
+    first, into = first[: len(given)], into[: len(given)]
     for b in range(len(given)):
-        total += given[b]
-        difference += given[b] - first[b]
-    return total, difference
+        into[b] = (given[b] - first[b]) * inverse - first[b] * change
 
 
 @reduction
-def _first_moments(
-    lows: Floats, highs: Floats, given: Floats, first: Floats, inverse: float, change: float
-) -> tuple[float, float]:
-    """The mean of bars relative to the origin, and its difference from that of a first member with the same edges."""
-    highs, given, first = highs[: len(lows)], given[: len(lows)], first[: len(lows)]
-    mean = difference = 0.0
+def _sum(values: Floats) -> float:
+    total = 0.0
+    for b in range(len(values)):
+        total += values[b]
+    return total
+
+
+@reduction
+def _first_moment(lows: Floats, highs: Floats, mass: Floats) -> float:
+    highs, mass = highs[: len(lows)], mass[: len(lows)]
+    total = 0.0
     for b in range(len(lows)):
-        centre = 0.5 * (lows[b] + highs[b])
-        mean += given[b] * inverse * centre
-        difference += ((given[b] - first[b]) * inverse - first[b] * change) * centre
-    return mean, difference
+        total += mass[b] * (lows[b] + highs[b])
+    return 0.5 * total
 
 
 @reduction
@@ -206,9 +210,12 @@ def _moments(work: Work, given: Given, shared: bool) -> bool:
     for i in range(count):
         own = edges[i if edges.shape[0] > 1 else 0]
         inverse = 1.0 / point.total[i]
-        mean, change = _first_moments(
-            own[:size], own[1:], mass[i, shift : shift + size], mass[0, shift : shift + size], inverse, point.change[i]
-        )
+        mean, change = _first_moment(own[:size], own[1:], mass[i, shift : shift + size]) * inverse, 0.0
+        for start in range(0, size if shared else 0, CHUNK):
+            last = min(size, start + CHUNK)
+            first, after = start + shift, last + shift
+            _differences(mass[i, first:after], mass[0, first:after], inverse, point.change[i], work.cells.gap)
+            change += _first_moment(own[start:last], own[start + 1 : last + 1], work.cells.gap)
         if work.how.tailed:
             for side in range(2):
                 tail, sign = work.how.tails[side], 2.0 * side - 1.0
@@ -284,7 +291,7 @@ def _fill(work: Work, given: Given, i: int, start: int, count: int) -> None:
     inverse, change = 1.0 / work.point.total[i], work.point.change[i]
     for k in range(count):
         p[k] = own[k] * inverse
-        d[k] = (own[k] - first[k]) * inverse - first[k] * change
+    _differences(own, first, inverse, change, d)
 
 
 @borrowing

@@ -11,6 +11,7 @@ from uqprism.backends.numba.bars_nodes import (
     mix,
     place,
     surrogate_step,
+    tail_log_density,
     tail_step,
 )
 from uqprism.backends.numba.bars_nodes import (
@@ -122,7 +123,7 @@ def _stretch(work: Work, given: Given, low: float, high: float, used: int) -> in
     """Add nodes between two neighbouring ends, where some members have tails; returns how many wait to be taken."""
     edges, scales, point, how = given.edges, given.scales, work.point, work.how
     size, members = edges.shape[1], len(how.weights)
-    start, before = low, used
+    start, before, bend, sharp = low, used, -math.inf, 0.0
     while start < high:
         longest = surrogate_step(work, start) if how.surrogates else math.inf
         for i in range(members):
@@ -130,6 +131,13 @@ def _stretch(work: Work, given: Given, low: float, high: float, used: int) -> in
                 longest = min(longest, tail_step(start - edges[i, 0], scales[i, 0], how.tails[0]))
             elif point.place[i] == size:
                 longest = min(longest, tail_step(start - edges[i, size - 1], scales[i, 1], how.tails[1]))
+        if how.logs and how.surrogates:
+            # Behind a bend stretches grow with the distance from it.
+            longest = min(longest, max(sharp, 0.5 * (start - bend)))
+            ahead, width = _bend(work, given, start, min(high, start + longest))
+            if ahead < math.inf:
+                longest = min(longest, max(width, 0.5 * (ahead - start)))
+                bend, sharp = (ahead, width) if start + 1.25 * longest > ahead else (bend, sharp)
         end = high if start + 1.25 * longest >= high else start + longest
         used = place(work.how.rules, work.nodes.y, work.nodes.weight, start, end, (end - start) / longest, used)
         start = end
@@ -140,6 +148,52 @@ def _stretch(work: Work, given: Given, low: float, high: float, used: int) -> in
             _take(work, used)
             before = used = 0
     return used
+
+
+@borrowing
+def _bend(work: Work, given: Given, low: float, high: float) -> tuple[float, float]:
+    """Where the leading member changes between two places, and over which length the log density bends; infinity if nowhere."""
+    first, last = _leader(work, given, low), _leader(work, given, high)
+    if first == last or not high < math.inf:
+        return math.inf, 0.0
+    below, above = low, high
+    for _ in range(50):
+        middle = 0.5 * (below + above)
+        if _leader(work, given, middle) == first:
+            below = middle
+        else:
+            above = middle
+    last, apart = _leader(work, given, above), 1e-4 * (high - low)
+    rise = _level(work, given, last, above + apart) - _level(work, given, last, above - apart)
+    fall = _level(work, given, first, above + apart) - _level(work, given, first, above - apart)
+    slope = (rise - fall) / (2.0 * apart)
+    return (above, max(1.5 / slope, 1e-9 * (high - low))) if 0.0 < slope < math.inf else (math.inf, 0.0)
+
+
+@borrowing
+def _leader(work: Work, given: Given, y: float) -> int:
+    """The member with the highest weighted density."""
+    best, top = 0, -math.inf
+    for i in range(len(work.how.weights)):
+        level = _level(work, given, i, y) + math.log(work.how.weights[i])
+        if level > top:
+            best, top = i, level
+    return best
+
+
+@borrowing
+def _level(work: Work, given: Given, i: int, y: float) -> float:
+    """The log density of a member in the bar or tail in which it is."""
+    edges, size, at = given.edges, given.edges.shape[1], work.point.place[i]
+    if 0 < at < size:
+        density = given.mass[i, at] / work.point.total[i] / (edges[i, at] - edges[i, at - 1])
+        return math.log(density) if density > 0.0 else -math.inf
+    lower = at == 0
+    share, scale = work.below[i, 0] if lower else work.above[i, size - 1], given.scales[i, 0 if lower else 1]
+    if not (share > 0.0 and scale > 0.0):
+        return -math.inf
+    x = (edges[i, 0] - y if lower else y - edges[i, size - 1]) / scale
+    return math.log(share / scale) + tail_log_density(work.how.tails[0 if lower else 1], x)
 
 
 @borrowing

@@ -340,10 +340,11 @@ def _sum_logs(work: Work, count: int) -> None:
             inverse = 1.0 / max(density[q], FAINT)
             excess, ratio = ((p[q] - base[q]) - apart[q]) * inverse, p[q] * inverse
             whole, above = log_and_gap(excess, max(ratio, FAINT), fits)
-            there, near = own_level[q] > -math.inf, abs(excess) < 0.5
+            there, seen = own_level[q] > -math.inf, density[q] > FAINT
+            near = abs(excess) < 0.5 and seen
             far = own_level[q] - level[q] if there else 0.0
             whole = whole if near else far
-            above = above if near else excess - far
+            above = above if near else (excess if seen else 0.0) - far  # ratios have a mean of one
             gap[q] += share * (above if there else math.inf)
             some += weight[q] * density[q] * (excess * excess - ratio * above if near else ratio * whole - excess)
         into += share * some

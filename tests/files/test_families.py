@@ -1,0 +1,195 @@
+"""Files of members of every family: the columns that are found, and the numbers of `evaluate` on the same members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import uqprism as up
+from tests.files.tables import read_table
+from uqprism.ensemble.columns import Columns
+from uqprism.errors import BadFileError, InvalidValueError
+from uqprism.files import evaluate, score
+from uqprism.files.inspection import inspected
+from uqprism.files.paths import Span
+from uqprism.files.points import Points
+
+ROWS = 300
+RNG = np.random.default_rng(5)
+LEVELS = np.array([0.05, 0.25, 0.5, 0.75, 0.975])
+MASS = RNG.dirichlet(np.ones(6), size=(2, ROWS)).transpose(0, 2, 1)
+VALUES = np.sort(RNG.normal(size=(3, 5, ROWS)), axis=1)
+PLACE, SCALE = RNG.normal(size=(3, ROWS)), np.exp(0.3 * RNG.normal(size=(3, ROWS)))
+FEW = ["crps.total.members.members", "crps.bayes.members", "crps.excess.members.members"]
+ENSEMBLES: dict[str, Callable[[], up.EnsemblePrediction]] = {
+    "gaussian": lambda: up.EnsemblePrediction.gaussian(mean=PLACE, scale=SCALE),
+    "laplace": lambda: up.EnsemblePrediction.laplace(location=PLACE, scale=SCALE),
+    "student_t": lambda: up.EnsemblePrediction.student_t(location=PLACE, scale=SCALE, df=5.0 + SCALE, weights=[0.5, 0.2, 0.3]),
+    "lognormal": lambda: up.EnsemblePrediction.lognormal(log_mean=PLACE, log_scale=SCALE),
+    "gamma": lambda: up.EnsemblePrediction.gamma(shape=SCALE, scale=2.0),
+    "weibull": lambda: up.EnsemblePrediction.weibull(shape=SCALE + 0.5, scale=SCALE),
+    "beta": lambda: up.EnsemblePrediction.beta(a=SCALE, b=2.0, low=-1.0, high=3.0),
+    "truncated_gaussian": lambda: up.EnsemblePrediction.truncated_gaussian(location=PLACE, scale=SCALE, low=0.0),
+    "censored_gaussian": lambda: up.EnsemblePrediction.censored_gaussian(location=PLACE, scale=SCALE, high=0.5),
+    "poisson": lambda: up.EnsemblePrediction.poisson(rate=3.0 * SCALE),
+    "negative_binomial": lambda: up.EnsemblePrediction.negative_binomial(rate=3.0 * SCALE, size=2.0, weights=[0.5, 0.2, 0.3]),
+    "draws of different numbers": lambda: up.EnsemblePrediction.samples([RNG.normal(size=(n, ROWS)) for n in (4, 7)]),
+    "draws": lambda: up.EnsemblePrediction.samples(RNG.normal(size=(3, 7, ROWS))),
+    "shared edges": lambda: up.EnsemblePrediction.histogram(edges=np.linspace(0, 1, 7), probabilities=MASS, outer="half_normal"),
+    "own edges": lambda: up.EnsemblePrediction.histogram(
+        edges=np.sort(RNG.normal(size=(2, 7, ROWS)), axis=1), probabilities=MASS
+    ),
+    "quantiles": lambda: up.EnsemblePrediction.quantiles(levels=LEVELS, values=VALUES, tails="gaussian"),
+}
+
+
+def assert_measures(scored: pa.Table, ens: up.EnsemblePrediction, rows: np.ndarray | None = None) -> None:
+    wanted = up.evaluate(ens, FEW)
+    for name in FEW:
+        found = scored.column(name).to_numpy()
+        np.testing.assert_allclose(found if rows is None else found[rows], np.ravel(wanted[name]), rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("case", ENSEMBLES)
+@pytest.mark.parametrize("suffix", [".parquet", ".npz"])
+def test_every_family_is_read_from_what_an_ensemble_writes(case: str, suffix: str, tmp_path: Path) -> None:
+    ens, path = ENSEMBLES[case](), tmp_path / f"in{suffix}"
+    ens.save(path) if suffix == ".npz" else pq.write_table(ens.to_arrow(), path)
+    report = score(path, tmp_path / "out.parquet", measures=FEW)
+    assert (report.rows, report.bad_rows) == (ROWS, 0)
+    scored = pq.read_table(tmp_path / "out.parquet")
+    assert scored.column_names == FEW
+    assert_measures(scored, ens)
+    found = inspected(Span(path, path.name))
+    assert (found.n_rows, found.n_bad, found.layout.family) == (ROWS, 0, ens.members.name)
+    assert f"members: {ens.n_members} {ens.members.name}" in str(found)
+    table = Points.of(path).measures(FEW)
+    np.testing.assert_allclose(table[FEW[2]], scored.column(FEW[2]).to_numpy(), rtol=1e-12)
+
+
+def quantile_columns(values: np.ndarray = VALUES) -> dict[str, np.ndarray]:
+    names = [f"q{digits}_{i}" for i in range(len(values)) for digits in ("05", "25", "50", "75", "975")]
+    return dict(zip(names, values.reshape(-1, values.shape[-1]), strict=True))
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_columns_of_quantiles_parameters_and_lists_are_recognised(suffix: str, tmp_path: Path) -> None:
+    tables = {
+        "quantiles": (pa.table({"id": np.arange(ROWS), **quantile_columns()}), None),
+        "quantiles:tails=gaussian": (pa.table(quantile_columns()), "quantiles:tails=gaussian"),
+        "laplace": (
+            pa.table({f"{n}_{i}": x[i] for n, x in (("location", PLACE), ("scale", SCALE)) for i in range(3)}),
+            "laplace",
+        ),
+    }
+    ensembles = {
+        "quantiles": up.EnsemblePrediction.quantiles(levels=LEVELS, values=VALUES),
+        "quantiles:tails=gaussian": ENSEMBLES["quantiles"](),
+        "laplace": ENSEMBLES["laplace"](),
+    }
+    for name, (table, family) in tables.items():
+        path = tmp_path / f"{name.partition(':')[0]}{suffix}"
+        pq.write_table(table, path) if suffix == ".parquet" else pa.csv.write_csv(table, path)
+        score(path, tmp_path / "out.parquet", measures=FEW, family=family, overwrite=True)
+        assert_measures(pq.read_table(tmp_path / "out.parquet"), ensembles[name])
+    with pytest.raises(BadFileError, match="laplace or logistic members; choose with family='laplace' \\(--family laplace\\)"):
+        score(tmp_path / f"laplace{suffix}", tmp_path / "other.parquet")
+
+
+def test_lists_of_other_programs_are_read(tmp_path: Path) -> None:
+    """Draws and bars as lists, without what an ensemble writes beside them."""
+    draws = RNG.normal(size=(2, 7, ROWS))
+    edges = np.sort(RNG.normal(size=(2, 7, ROWS)), axis=1)
+    tables = {
+        "draws": ({f"draws_{i}": list(draws[i].T) for i in range(2)}, up.EnsemblePrediction.samples(draws)),
+        "bars": (
+            {f"{n}_{i}": list(x[i].T) for n, x in (("edges", edges), ("probabilities", MASS)) for i in range(2)},
+            up.EnsemblePrediction.histogram(edges=edges, probabilities=MASS),
+        ),
+    }
+    for name, (columns, ens) in tables.items():
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+        score(tmp_path / f"{name}.parquet", tmp_path / f"{name}-out.parquet", measures=FEW)
+        assert_measures(pq.read_table(tmp_path / f"{name}-out.parquet"), ens)
+    uneven = {"draws_0": [[1.0, 2.0], [1.0]], "draws_1": [[1.0, 2.0], [1.0, 2.0]]}
+    pq.write_table(pa.table(uneven), tmp_path / "uneven.parquet")
+    with pytest.raises(InvalidValueError, match="lists of 1 to 2 numbers"):
+        score(tmp_path / "uneven.parquet", tmp_path / "o.parquet", measures=FEW)
+
+
+def test_bad_rows_of_other_families(tmp_path: Path) -> None:
+    values = VALUES.copy()
+    values[1, 2, 7] = np.nan
+    pq.write_table(pa.table(quantile_columns(values)), tmp_path / "q.parquet")
+    with pytest.raises(BadFileError, match="row 7: q50_1 must be finite, got nan"):
+        score(tmp_path / "q.parquet", tmp_path / "o.parquet", measures=FEW)
+    assert score(tmp_path / "q.parquet", tmp_path / "o.parquet", measures=FEW, on_bad="null").bad_rows == 1
+    scored, good = pq.read_table(tmp_path / "o.parquet"), np.arange(ROWS) != 7
+    assert scored.column(FEW[0])[7].as_py() is None
+    assert_measures(scored, up.EnsemblePrediction.quantiles(levels=LEVELS, values=VALUES)[good], good)
+    mass = MASS.copy()
+    mass[1, 0, 3] += 0.5
+    bars = {f"probabilities_{i}": list(mass[i].T) for i in range(2)}
+    bars |= {f"edges_{i}": [np.arange(7.0)] * ROWS for i in range(2)}
+    pq.write_table(pa.table(bars), tmp_path / "bars.parquet")
+    with pytest.raises(BadFileError, match=r"row 3: .*must be of histogram members .probabilities must sum to one"):
+        score(tmp_path / "bars.parquet", tmp_path / "b.parquet", measures=FEW)
+    assert score(tmp_path / "bars.parquet", tmp_path / "b.parquet", measures=FEW, on_bad="drop").bad_rows == 1
+
+
+def test_rows_without_a_density_are_bad_where_a_rule_needs_one(tmp_path: Path) -> None:
+    values = VALUES.copy()
+    values[0, 3, 11] = values[0, 2, 11]
+    pq.write_table(pa.table(quantile_columns(values)), tmp_path / "q.parquet")
+    assert score(tmp_path / "q.parquet", tmp_path / "o.parquet", measures=FEW).bad_rows == 0
+    with pytest.raises(BadFileError, match=r"row 11: .*with a density, which needs values that differ"):
+        score(tmp_path / "q.parquet", tmp_path / "p.parquet", measures="log.bayes.members")
+    assert score(tmp_path / "q.parquet", tmp_path / "p.parquet", on_bad="null").bad_rows == 1
+
+
+def test_measures_take_the_place_of_members_in_frames_and_partitions() -> None:
+    dd = pytest.importorskip("dask.dataframe")
+    frame = pa.table({"id": np.arange(ROWS), **quantile_columns()}).to_pandas()
+    wanted = up.evaluate(up.from_frame(frame), FEW)
+    for scored in (evaluate(frame, FEW), evaluate(dd.from_pandas(frame, npartitions=3), FEW).compute()):
+        assert list(scored) == ["id", *FEW]
+        np.testing.assert_allclose(scored[FEW[2]], wanted[FEW[2]], rtol=1e-12)
+
+
+def test_inspect_says_what_was_found(tmp_path: Path) -> None:
+    table = pa.table({"id": np.arange(ROWS), "y": np.zeros(ROWS), **quantile_columns()})
+    pq.write_table(table, tmp_path / "q.parquet")
+    text = str(inspected(Span(tmp_path / "q.parquet", "q"), Columns(family="quantiles:tails=none")))
+    for part in (
+        "300 rows",
+        "members: 3 quantiles",
+        "q05_0, q25_0",
+        "(15)",
+        "levels: 0.05, 0.25",
+        "tails: none",
+        "id, y",
+        "equal",
+    ):
+        assert part in text
+    score(tmp_path / "q.parquet", tmp_path / "o.csv", measures=FEW)
+    text = str(inspected(Span(tmp_path / "o.csv", "o")))
+    assert "no members" in text
+    assert "measures: crps.total.members.members" in text
+    assert read_table(tmp_path / "o.csv").num_rows == ROWS
+
+
+def test_quantiles_that_cross_are_sorted_counted_and_said_once(tmp_path: Path) -> None:
+    values = VALUES.copy()
+    values[0, :2, :40], values[2, 3:, 100] = values[0, 1::-1, :40], values[2, :2:-1, 100]
+    pq.write_table(pa.table(quantile_columns(values)), tmp_path / "q.parquet")
+    with pytest.warns(UserWarning, match=r"o.parquet: quantiles crossed in 41 of 900 predictions and were sorted") as said:
+        score(tmp_path / "q.parquet", tmp_path / "o.parquet", measures=FEW)
+    assert len(said) == 1
+    assert_measures(pq.read_table(tmp_path / "o.parquet"), up.EnsemblePrediction.quantiles(levels=LEVELS, values=VALUES))
+    with pytest.warns(UserWarning, match="crossed in 41 of 900 predictions"):
+        Points.of(tmp_path / "q.parquet").ensemble()
