@@ -54,10 +54,13 @@ class PointwiseForm:
     Attributes:
         numbers: from a family to arrays (*batch) each: what depends on the parameters alone, in ordinary array code.
         log_density: (y, *numbers), for one value of each: arithmetic and the names of this module.
+        probability: (y, side, *numbers), of values below y for a side of 1, above y for -1, with all digits on both sides; None
+            if that takes longer than integrating the density.
     """
 
     numbers: Callable[[Any], tuple[Array, ...]]
     log_density: Callable[..., Any]
+    probability: Callable[..., Any] | None = None
 
     def at(self, family: Family, y: Array) -> Array:
         """The log density of a family at y, which broadcasts against the batch."""

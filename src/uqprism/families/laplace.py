@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from uqprism.arrays import Array, exp_minus_linear, gamma_tail, laplace_tail, log_gap, namespace
 from uqprism.families.base import Family, families
-from uqprism.families.elementwise import PointwiseForm, absolute
+from uqprism.families.elementwise import PointwiseForm, absolute, exp, where
 from uqprism.families.functionals import (
     absolute_gap,
     closed_form,
@@ -37,13 +37,19 @@ def _log_density(y: Array, location: Array, inverse: Array, height: Array) -> Ar
     return height - absolute(y - location) * inverse
 
 
+def _probability(y: Array, side: float, location: Array, inverse: Array, _: Array) -> Array:
+    z = side * (y - location) * inverse
+    tail = 0.5 * exp(-absolute(z))
+    return where(z < 0.0, tail, 1.0 - tail)
+
+
 @families.register("laplace")
 class Laplace(Family):
     """Double exponential distributions with this location and scale; the variance is twice the squared scale."""
 
     name = "laplace"
     parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale"}
-    form = PointwiseForm(_numbers, _log_density)
+    form = PointwiseForm(_numbers, _log_density, _probability)
     location: Array
     scale: Array
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from uqprism.arrays import Array, namespace
 from uqprism.families.base import Family, families
-from uqprism.families.elementwise import PointwiseForm, absolute, exp, log1p
+from uqprism.families.elementwise import PointwiseForm, absolute, exp, log1p, where
 from uqprism.families.panels import Landmarks
 from uqprism.synonyms import named_arguments
 
@@ -22,13 +22,19 @@ def _log_density(y: Array, location: Array, inverse: Array, height: Array) -> Ar
     return height - size - 2.0 * log1p(exp(-size))
 
 
+def _probability(y: Array, side: float, location: Array, inverse: Array, _: Array) -> Array:
+    z = side * (y - location) * inverse
+    tail = exp(-absolute(z))
+    return where(z < 0.0, tail, 1.0) / (1.0 + tail)
+
+
 @families.register("logistic")
 class Logistic(Family):
     """Logistic distributions with this location and scale; the variance is (pi * scale)**2 / 3."""
 
     name = "logistic"
     parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale"}
-    form = PointwiseForm(_numbers, _log_density)
+    form = PointwiseForm(_numbers, _log_density, _probability)
     location: Array
     scale: Array
 

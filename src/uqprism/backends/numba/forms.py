@@ -1,9 +1,10 @@
-"""Families as compiled code: each one's log density, behind an address that one kernel for all families calls."""
+"""Families as compiled code: the functions of each one's form, behind addresses that one kernel for all families calls."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 from llvmlite import ir
@@ -20,7 +21,7 @@ from uqprism.families.elementwise import PointwiseForm, rebound
 
 LARGEST = 709.0  # whose exponential is the largest
 SIGNATURE = types.void(types.CPointer(types.float64), types.CPointer(types.float64), types.int64, types.CPointer(types.float64))
-"""(levels, y, how many of both, numbers): levels become the log densities at y."""
+"""(out, y, how many of both, numbers): `out` becomes the values at y."""
 
 
 @inlined
@@ -56,18 +57,43 @@ def where(condition: bool, x: float, y: float) -> float:
 COMPILED = {"absolute": absolute, "exp": exp, "log": log, "log1p": log1p, "where": where}
 
 
-@cache
-def address_of(form: PointwiseForm, count: int) -> int:
-    """Where the compiled log density of a family lies, for so many numbers besides y."""
-    log_density = inlined(rebound(form.log_density, COMPILED))
+class Addresses(NamedTuple):
+    """Where the compiled functions of a family lie: its log density, and the probability below and above, zero if it has none."""
 
-    def levels(out: Any, y: Any, size: int, given: Any) -> None:
+    log_density: int
+    below: int
+    above: int
+
+
+@cache
+def addresses_of(form: PointwiseForm, count: int) -> Addresses:
+    """The compiled functions of a family with so many numbers."""
+    log_density = _compiled(inlined(rebound(form.log_density, COMPILED)), count)
+    if form.probability is None:
+        return Addresses(log_density, 0, 0)
+    probability = inlined(rebound(form.probability, COMPILED))
+
+    @inlined
+    def below(y: float, *numbers: float) -> float:
+        return probability(y, 1.0, *numbers)
+
+    @inlined
+    def above(y: float, *numbers: float) -> float:
+        return probability(y, -1.0, *numbers)
+
+    return Addresses(log_density, _compiled(below, count), _compiled(above, count))
+
+
+def _compiled(function: Callable[..., float], count: int) -> int:
+    """The address of a loop over values of y."""
+
+    def values(out: Any, y: Any, size: int, given: Any) -> None:
         into, at = carray(out, (size,)), carray(y, (size,))
         numbers = to_fixed_tuple(carray(given, (count,)), count)
         for q in range(size):
-            into[q] = log_density(at[q], *numbers)
+            into[q] = function(at[q], *numbers)
 
-    compiled = numba.cfunc(SIGNATURE, fastmath={"contract", "nsz"}, error_model="numpy")(levels)
+    compiled = numba.cfunc(SIGNATURE, fastmath={"contract", "nsz"}, error_model="numpy")(values)
     _kept.append(compiled)  # code that is no longer referenced is unloaded
     return int(compiled.address)
 
@@ -77,7 +103,7 @@ _kept: list[Any] = []
 
 @intrinsic
 def _call(_context: Any, _address: Any, _out: Any, _y: Any, _size: Any, _numbers: Any) -> Any:
-    """Call compiled code by its address: levels, y and numbers are addresses, too."""
+    """Call compiled code by its address: out, y and numbers are addresses, too."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         double = ir.DoubleType().as_pointer()
@@ -93,6 +119,6 @@ def _call(_context: Any, _address: Any, _out: Any, _y: Any, _size: Any, _numbers
 
 
 @inlined
-def levels_at(address: int, out: Floats, y: Floats, size: int, numbers: Floats) -> None:
-    """Fill `out` with log densities at the first `size` of y."""
+def values_at(address: int, out: Floats, y: Floats, size: int, numbers: Floats) -> None:
+    """Fill `out` with the values of a compiled function at the first `size` of y."""
     _call(address, out.ctypes.data, y.ctypes.data, size, numbers.ctypes.data)

@@ -2,8 +2,8 @@
 
 A point is planned as in `uqprism.families.panels`. Its panels are taken in blocks whose members' values stay in a cache: first
 all below the centre from left to right, then the others from right to left, so that distribution functions are summed up from
-the nearer end and keep their digits in both tails. No family's distribution function is evaluated: within a panel, the integral
-of the polynomial through the density's nodes is a product with a matrix.
+the nearer end and keep their digits in both tails. Where a form states no probability, it is summed up: within a panel, the
+integral of the polynomial through the density's nodes is a product with a matrix.
 
 Vector instructions run along the nodes.
 """
@@ -17,7 +17,7 @@ import numpy as np
 
 from uqprism.backends.fits import Fits
 from uqprism.backends.numba.base import Floats, inlined, kernel, reduction, rows
-from uqprism.backends.numba.forms import levels_at
+from uqprism.backends.numba.forms import Addresses, values_at
 from uqprism.backends.numba.planning import MAX_KINKS, MAX_PANELS, Members, Plan, fill_edges, least
 from uqprism.backends.numba.special import exp, exp_parts, log, upper_tail_ratio
 from uqprism.backends.rows import ROW, ROWS, cumulative_rule
@@ -103,7 +103,7 @@ def integrate(
     status: np.ndarray[Any, np.dtype[np.int8]],
     places: tuple[Floats, Floats, Floats, Floats],
     sharp: np.ndarray[Any, np.dtype[np.bool_]],
-    address: int,
+    addresses: Addresses,
     numbers: Floats,
     tails: Floats,
     weights: Floats,
@@ -124,7 +124,7 @@ def integrate(
         status: in and out, (points,): points may become DECLINED.
         places: locations, widths, lows and highs, (points, places) each, as in `panels.Places`.
         sharp: (places,).
-        address: of the members' log density.
+        addresses: of the members' compiled functions.
         numbers: (points, members, numbers), of the log density.
         tails: (points, members, 3), as in `Members`; with no members if no tail is a power law.
         weights: (members,), positive.
@@ -153,7 +153,7 @@ def integrate(
     for p in range(len(status)):
         if status[p] != DONE:
             continue
-        members = Members(address, numbers[p], tails[p if heavy else 0], weights, log_weights)
+        members = Members(addresses, numbers[p], tails[p if heavy else 0], weights, log_weights)
         corners = 0
         for i in range(n_places):
             plan.location[i], plan.width[i] = places[0][p, i], places[1][p, i]
@@ -227,7 +227,7 @@ def _beyond(
     mass = 0.0
     for i in range(len(members.weights)):
         room.node[0], room.node[1] = low, high
-        levels_at(members.address, room.node[2:], room.node, 2, members.numbers[i])
+        values_at(members.addresses.log_density, room.node[2:], room.node, 2, members.numbers[i])
         for side in range(2):
             exponent, end = members.tails[i, 1 + side], room.node[side]
             if exponent >= STEEP:
@@ -275,7 +275,7 @@ def _block(
             node[WEIGHT + q * width + k] = node[LENGTH + k] * rule.weights[q]
     for i in range(len(members.weights)):
         level = rows(room.levels, i, NODES)
-        levels_at(members.address, level, node, size, members.numbers[i])  # Y is the first row
+        values_at(members.addresses.log_density, level, node, size, members.numbers[i])  # Y is the first row
         for q in range(size):
             level[q] = level[q] if level[q] > LOWEST_LEVEL else LOWEST_LEVEL
     if logs is not None:
@@ -284,7 +284,7 @@ def _block(
         _densities(size, members, room, fits)
     mass = _dot(node, MEAN, size)
     if crps is not None:
-        _accumulate(width, upward, members, room, rule)
+        _probabilities(size, width, upward, members, room, rule)
         _tails(size, members, room)
         total[CRPS_OWN] += _dot(node, TAIL_OWN, size)
         total[CRPS_BETWEEN] += _dot(node, TAIL_SQUARES, size)
@@ -350,8 +350,19 @@ def _densities_by_level(size: int, members: Members, room: Room, fits: Fits) -> 
 
 
 @inlined
+def _probabilities(size: int, width: int, upward: bool, members: Members, room: Room, rule: Rule) -> None:
+    """The members' probabilities on the outer side of each node."""
+    if members.addresses.below == 0:
+        _accumulate(width, upward, members, room, rule)
+        return
+    address = members.addresses.below if upward else members.addresses.above
+    for i in range(len(members.weights)):
+        values_at(address, rows(room.probabilities, i, NODES), room.node, size, members.numbers[i])
+
+
+@inlined
 def _accumulate(width: int, upward: bool, members: Members, room: Room, rule: Rule) -> None:
-    """The members' probabilities on the outer side of each node of so many panels."""
+    """The same for so many panels, as running integrals of the densities."""
     node, (matrix, reached) = room.node, (rule.from_left, room.below) if upward else (rule.from_right, room.above)
     for i in range(len(members.weights)):
         density, probability = rows(room.densities, i, NODES), rows(room.probabilities, i, NODES)

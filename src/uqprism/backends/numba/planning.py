@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from uqprism.backends.numba.base import Floats, inlined, reduction
-from uqprism.backends.numba.forms import levels_at
+from uqprism.backends.numba.forms import Addresses, values_at
 from uqprism.families.panels import FAR, KINK
 
 MAX_PANELS, MAX_KINKS, ROUNDS = 2047, 256, 4
@@ -35,14 +35,14 @@ class Members(NamedTuple):
     """One point's members.
 
     Attributes:
-        address: of their log density.
+        addresses: of their compiled functions.
         numbers: (members, numbers), of the log density.
         tails: (members, 3), the centre and the exponents of the tails below and above, infinite for lighter tails.
         weights: (members,).
         log_weights: (members,).
     """
 
-    address: int
+    addresses: Addresses
     numbers: Floats
     tails: Floats
     weights: Floats
@@ -131,7 +131,7 @@ def _add_kinks(plan: Plan, members: Members, panels: int, places: int, scratch: 
     for k in range(panels + 1):
         plan.lead[k], plan.level[k] = 0.0, -math.inf
     for i in range(len(members.weights)):
-        levels_at(members.address, plan.other, edges, panels + 1, members.numbers[i])
+        values_at(members.addresses.log_density, plan.other, edges, panels + 1, members.numbers[i])
         for k in range(panels + 1):
             level = plan.other[k] + members.log_weights[i]
             plan.lead[k] = i if level > plan.level[k] else plan.lead[k]
@@ -163,8 +163,8 @@ def _add_kinks(plan: Plan, members: Members, panels: int, places: int, scratch: 
 def _gap(members: Members, first: int, second: int, y: float, scratch: Floats) -> float:
     """By how many nats the first member leads the second, both weighted."""
     scratch[0] = y
-    levels_at(members.address, scratch[1:], scratch, 1, members.numbers[first])
-    levels_at(members.address, scratch[2:], scratch, 1, members.numbers[second])
+    values_at(members.addresses.log_density, scratch[1:], scratch, 1, members.numbers[first])
+    values_at(members.addresses.log_density, scratch[2:], scratch, 1, members.numbers[second])
     return (scratch[1] + members.log_weights[first]) - (scratch[2] + members.log_weights[second])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from uqprism.arrays import from_numpy, to_numpy
 from uqprism.backends.fits import FITS
-from uqprism.backends.numba.forms import address_of
+from uqprism.backends.numba.forms import addresses_of
 from uqprism.backends.numba.nodes import Rule, integrate
 from uqprism.backends.program import covers
 from uqprism.backends.reference import Computed, compute_part
@@ -105,7 +105,7 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
         own,
         (_by_point(places.location), _by_point(places.width), _by_point(places.low), _by_point(places.high)),
         np.array(places.sharp),
-        address_of(form, numbers.shape[-1]),
+        addresses_of(form, numbers.shape[-1]),
         np.ascontiguousarray(numbers),
         np.ascontiguousarray(tails),
         np.ascontiguousarray(centred.weights[:, 0]) if points else np.empty(members.batch_shape[0]),
