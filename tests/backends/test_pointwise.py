@@ -28,6 +28,9 @@ BUILD: dict[str, Callable[[np.ndarray, float], up.EnsemblePrediction]] = {
         log_mean=1.0 + 0.5 * s * z[0], log_scale=0.5 * np.exp(0.2 * s * z[1])
     ),
     "gamma": lambda z, s: up.EnsemblePrediction.gamma(shape=1.5 * np.exp(0.3 * s * z[0]), scale=np.exp(0.3 * s * z[1])),
+    "truncated_gaussian": lambda z, s: up.EnsemblePrediction.truncated_gaussian(
+        location=0.5 + s * z[0], scale=np.exp(0.3 * s * z[1]), low=0.0, high=3.0
+    ),
     "weibull": lambda z, s: up.EnsemblePrediction.weibull(shape=1.5 * np.exp(0.2 * s * z[0]), scale=np.exp(0.3 * s * z[1])),
 }
 SPREADS = {"ordinary": 1.0, "apart": 6.0, "near": 1e-3, "nearly agreeing": 1e-7}

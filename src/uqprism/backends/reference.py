@@ -134,8 +134,9 @@ def _points_per_part(flat: EnsemblePrediction) -> int:
     mixed = flat.members.components  # of which each member may have several
     each = 1 if mixed is None else mixed.batch_shape[0]
     pairs = each * each if each * each <= PAIRS else each
-    # A point holds all pairs of members, or the members on a grid of some 256 nodes.
-    return max(1, elements // (flat.n_members * max(flat.n_members * pairs, 256 * each)))
+    nodes = 1024 if flat.members.spans_decades else 256
+    # A point holds all pairs of members, or the members on a grid of some such nodes.
+    return max(1, elements // (flat.n_members * max(flat.n_members * pairs, nodes * each)))
 
 
 def index_like(order: Array, like: Array) -> Array:

@@ -135,7 +135,17 @@ def zones(places: Places) -> list[tuple[Floats, Floats | None, Floats | None]]:
     xp = namespace(places.location)
     low, high = xp.min(places.low, axis=0), xp.max(places.high, axis=0)
     # Also a narrow place near zero is far from the origin of another zone.
-    narrow = places.location[xp.any(places.narrow_within(high - low), axis=1)]
+    flags = places.narrow_within(high - low)
+    rows = [i for i, found in enumerate(xp.any(flags, axis=1)) if bool(found)]
+    rows.sort(key=lambda i: float(xp.min(places.width[i])))
+    kept: list[int] = []
+    for i in rows:
+        # What is not narrow as seen from the origin of another zone needs none of its own.
+        seen = [xp.abs(places.location[i] - places.location[k]) for k in kept]
+        distance = xp.min(xp.stack(seen), axis=0) if seen else high - low
+        if bool(xp.any(flags[i] & (places.width[i] < NARROW * distance))):
+            kept.append(i)
+    narrow = places.location[kept]
     origins = xp.sort(xp.minimum(xp.maximum(narrow, low), high), axis=0)
     half = 0.5 * (origins[1:] - origins[:-1])
     # The outer ends are those of what is seen from the origin, where no bound is rounded.

@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 from uqprism.arrays import LOG_2PI, Array, constant, log_normal_cdf, namespace
 from uqprism.families.base import Family, families, prepare
 from uqprism.families.beta import check_bounds
+from uqprism.families.elementwise import NOWHERE, PointwiseForm, where
 from uqprism.families.functionals import closed_form, overlap
 from uqprism.families.panels import Landmarks
 from uqprism.families.positive import one_bound
@@ -18,8 +19,14 @@ from uqprism.synonyms import named_arguments
 FAR = 1e8  # scales beyond which a bound is none
 
 
-def _log_shape(z: Array) -> Array:
-    return -0.5 * z * z
+def _numbers(d: TruncatedGaussian) -> tuple[Array, ...]:
+    height = -0.5 * LOG_2PI - namespace(d.scale).log(d.scale) - d.log_share
+    return d.low, d.high, d.location, 1.0 / d.scale, height
+
+
+def _log_density(y: Array, low: Array, high: Array, location: Array, inverse: Array, height: Array) -> Array:  # noqa: PLR0917
+    z = (y - location) * inverse
+    return where((y >= low) & (y <= high), height - 0.5 * z * z, NOWHERE)
 
 
 def log_mass(a: Array, b: Array) -> Array:
@@ -155,6 +162,7 @@ class TruncatedGaussian(Bounded):
     """
 
     name = "truncated_gaussian"
+    form = PointwiseForm(_numbers, _log_density)
 
     @cached_property
     def log_share(self) -> Array:
@@ -170,13 +178,6 @@ class TruncatedGaussian(Bounded):
     def variance(self) -> Array:
         """The variance, (*batch)."""
         return self.scale * self.scale * self.moments.variance
-
-    def log_density(self, y: Array) -> Array:
-        """The log density at y."""
-        z = self._between(y)
-        xp = namespace(z)
-        value = _log_shape(z) - 0.5 * LOG_2PI - xp.log(self.scale) - self.log_share
-        return xp.where((y >= self.low) & (y <= self.high), value, xp.full_like(value, -math.inf))
 
     def cdf(self, y: Array) -> Array:
         """The probability of values up to y."""

@@ -35,6 +35,7 @@ LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 INVERSE_SQRT_4PI = 1.0 / math.sqrt(4.0 * math.pi)
 
 BLOCK_PANELS = 20
+P1, P2, P3, P4, P5, P6, P7, P8, P9, P10, P11 = (node * BLOCK_PANELS for node in range(1, PER_PANEL))
 NODES = BLOCK_PANELS * PER_PANEL  # at most, in one block
 CACHED = 2**14  # values of one kind for all members in one block
 
@@ -56,6 +57,9 @@ CACHED = 2**14  # values of one kind for all members in one block
     SCORE_2,
 ) = (row * NODES for row in range(15))
 NODE_ROWS = 15
+LENGTH, HELD, INSIDE = (NODE_ROWS * NODES + row * BLOCK_PANELS for row in range(3))  # numbers of panels, after those of nodes
+SPREAD = NODE_ROWS * NODES + 3 * BLOCK_PANELS  # one member's densities, the nodes of all panels at fixed distances
+ROOM = SPREAD + NODES
 
 CRPS_OWN, CRPS_BETWEEN = ROW["crps.bayes.members"], ROW["crps.excess.mixture.members"]
 QUADRATIC_OWN, QUADRATIC_BETWEEN = ROW["quadratic.bayes.members"], ROW["quadratic.excess.mixture.members"]
@@ -70,7 +74,7 @@ LOG_OF_MEMBERS = ROW["log.excess.members.matched"]
 
 
 class Rule(NamedTuple):
-    """Nodes and weights on (0, 1), and for each node what its value adds to the integrals from either end to all nodes."""
+    """Nodes and weights on (0, 1), and for each node the weights of all nodes in the integrals to it from either end."""
 
     nodes: Floats
     weights: Floats
@@ -80,7 +84,7 @@ class Rule(NamedTuple):
     @staticmethod
     def make() -> Rule:
         """The rule of the panels."""
-        cumulative = np.ascontiguousarray(cumulative_rule(PER_PANEL).T)
+        cumulative = cumulative_rule(PER_PANEL)
         return Rule(*gauss_legendre(PER_PANEL), cumulative, np.ascontiguousarray(cumulative[::-1, ::-1]))
 
 
@@ -173,7 +177,7 @@ def integrate(
         np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1),
     )  # fmt: skip
     room = Room(
-        np.empty(NODE_ROWS * NODES), np.empty(count * NODES), np.empty(count * NODES), np.empty(count * NODES),
+        np.empty(ROOM), np.empty(count * NODES), np.empty(count * NODES), np.empty(count * NODES),
         np.empty(count), np.empty(count),
     )  # fmt: skip
     step = max(1, min(BLOCK_PANELS, CACHED // (count * PER_PANEL)))
@@ -429,11 +433,14 @@ def _block(
 ) -> float:
     """Add what some neighbouring panels hold to all rows; returns the mass of the mixture there."""
     node, size = room.node, (last - first) * PER_PANEL
-    for k in range(first, last):
-        length, at = edges[k + 1] - edges[k], (k - first) * PER_PANEL
-        for q in range(PER_PANEL):
-            node[Y + at + q] = edges[k] + length * rule.nodes[q]
-            node[WEIGHT + at + q] = length * rule.weights[q]
+    # The first nodes of all panels, then the second ones: sums within panels then run along panels.
+    width = last - first
+    for k in range(width):
+        node[LENGTH + k] = edges[first + k + 1] - edges[first + k]
+    for q in range(PER_PANEL):
+        for k in range(width):
+            node[Y + q * width + k] = edges[first + k] + node[LENGTH + k] * rule.nodes[q]
+            node[WEIGHT + q * width + k] = node[LENGTH + k] * rule.weights[q]
     for i in range(len(members.weights)):
         level = rows(room.levels, i, NODES)
         levels_at(members.address, level, node, size, members.numbers[i])  # Y is the first row
@@ -445,7 +452,7 @@ def _block(
         _densities(size, members, room, fits)
     mass = _dot(node, MEAN, size)
     if crps is not None:
-        _accumulate(edges, first, last, upward, members, room, rule)
+        _accumulate(width, upward, members, room, rule)
         _tails(size, members, room)
         total[CRPS_OWN] += _dot(node, TAIL_OWN, size)
         total[CRPS_BETWEEN] += _dot(node, TAIL_SQUARES, size)
@@ -511,27 +518,40 @@ def _densities_by_level(size: int, members: Members, room: Room, fits: Fits) -> 
 
 
 @inlined
-def _accumulate(edges: Floats, first: int, last: int, upward: bool, members: Members, room: Room, rule: Rule) -> None:
-    """The members' probabilities on the outer side of each node."""
-    matrix, reached = (rule.from_left, room.below) if upward else (rule.from_right, room.above)
+def _accumulate(width: int, upward: bool, members: Members, room: Room, rule: Rule) -> None:
+    """The members' probabilities on the outer side of each node of so many panels."""
+    node, (matrix, reached) = room.node, (rule.from_left, room.below) if upward else (rule.from_right, room.above)
     for i in range(len(members.weights)):
         density, probability = rows(room.densities, i, NODES), rows(room.probabilities, i, NODES)
+        values = node[SPREAD : SPREAD + NODES]
+        for q in range(PER_PANEL):
+            row, some = rows(values, q, BLOCK_PANELS), density[q * width : (q + 1) * width]
+            for k in range(width):
+                row[k] = some[k]
+        _sum_over_nodes(values, rule.weights, node[INSIDE : INSIDE + width])
         held = reached[i]
-        for j in range(last - first):
-            k = j if upward else last - first - 1 - j
-            length, at = edges[first + k + 1] - edges[first + k], k * PER_PANEL
-            inside = 0.0
-            for q in range(PER_PANEL):
-                probability[at + q] = 0.0
-            for source in range(PER_PANEL):
-                value = density[at + source]
-                inside += rule.weights[source] * value
-                for q in range(PER_PANEL):
-                    probability[at + q] += matrix[source, q] * value
-            for q in range(PER_PANEL):
-                probability[at + q] = held + length * probability[at + q]
-            held += length * inside
+        for j in range(width):
+            k = j if upward else width - 1 - j
+            node[HELD + k] = held
+            held += node[LENGTH + k] * node[INSIDE + k]
         reached[i] = held
+        for q in range(PER_PANEL):
+            inside = probability[q * width : (q + 1) * width]
+            _sum_over_nodes(values, matrix[q], inside)
+            for k in range(width):
+                inside[k] = node[HELD + k] + node[LENGTH + k] * inside[k]
+
+
+@inlined
+def _sum_over_nodes(values: Floats, weights: Floats, out: Floats) -> None:
+    """The weighted sum over the nodes of each panel, written out so that it runs along the panels."""
+    a, b, c, d, e, f = weights[0], weights[1], weights[2], weights[3], weights[4], weights[5]
+    g, h, i, j, m, n = weights[6], weights[7], weights[8], weights[9], weights[10], weights[11]
+    for k in range(len(out)):
+        low = a * values[k] + b * values[P1 + k] + c * values[P2 + k] + d * values[P3 + k]
+        middle = e * values[P4 + k] + f * values[P5 + k] + g * values[P6 + k] + h * values[P7 + k]
+        high = i * values[P8 + k] + j * values[P9 + k] + m * values[P10 + k] + n * values[P11 + k]
+        out[k] = low + middle + high
 
 
 @inlined
