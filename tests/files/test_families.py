@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +15,7 @@ import pytest
 import uqprism as up
 from tests.files.tables import read_table
 from uqprism.ensemble.columns import Columns
+from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import BadFileError, InvalidValueError
 from uqprism.files import evaluate, score
 from uqprism.files.inspection import inspected
@@ -33,7 +36,7 @@ ENSEMBLES: dict[str, Callable[[], up.EnsemblePrediction]] = {
     "lognormal": lambda: up.EnsemblePrediction.lognormal(log_mean=PLACE, log_scale=SCALE),
     "gamma": lambda: up.EnsemblePrediction.gamma(shape=SCALE, scale=2.0),
     "weibull": lambda: up.EnsemblePrediction.weibull(shape=SCALE + 0.5, scale=SCALE),
-    "beta": lambda: up.EnsemblePrediction.beta(a=SCALE, b=2.0, low=-1.0, high=3.0),
+    "beta": lambda: up.EnsemblePrediction.beta(a=3.0 + SCALE, b=2.0, low=-1.0, high=3.0)[:9],
     "truncated_gaussian": lambda: up.EnsemblePrediction.truncated_gaussian(location=PLACE, scale=SCALE, low=0.0),
     "censored_gaussian": lambda: up.EnsemblePrediction.censored_gaussian(location=PLACE, scale=SCALE, high=0.5),
     "poisson": lambda: up.EnsemblePrediction.poisson(rate=3.0 * SCALE),
@@ -61,12 +64,12 @@ def test_every_family_is_read_from_what_an_ensemble_writes(case: str, suffix: st
     ens, path = ENSEMBLES[case](), tmp_path / f"in{suffix}"
     ens.save(path) if suffix == ".npz" else pq.write_table(ens.to_arrow(), path)
     report = score(path, tmp_path / "out.parquet", measures=FEW)
-    assert (report.rows, report.bad_rows) == (ROWS, 0)
+    assert (report.rows, report.bad_rows) == (ens.n_points, 0)
     scored = pq.read_table(tmp_path / "out.parquet")
     assert scored.column_names == FEW
     assert_measures(scored, ens)
     found = inspected(Span(path, path.name))
-    assert (found.n_rows, found.n_bad, found.layout.family) == (ROWS, 0, ens.members.name)
+    assert (found.n_rows, found.n_bad, found.layout.family) == (ens.n_points, 0, ens.members.name)
     assert f"members: {ens.n_members} {ens.members.name}" in str(found)
     table = Points.of(path).measures(FEW)
     np.testing.assert_allclose(table[FEW[2]], scored.column(FEW[2]).to_numpy(), rtol=1e-12)
@@ -120,6 +123,95 @@ def test_lists_of_other_programs_are_read(tmp_path: Path) -> None:
     pq.write_table(pa.table(uneven), tmp_path / "uneven.parquet")
     with pytest.raises(InvalidValueError, match="lists of 1 to 2 numbers"):
         score(tmp_path / "uneven.parquet", tmp_path / "o.parquet", measures=FEW)
+
+
+def two_members(given: dict[str, Any], rows: int) -> pa.Table:
+    """Two members with these parameters: numbers, or of the first member one for each row."""
+    columns = {}
+    for name, x in given.items():
+        first = np.ravel(x).astype(float)
+        columns |= {f"{name}_0": np.broadcast_to(first, rows), f"{name}_1": np.full(rows, first[0])}
+    return pa.table(columns)
+
+
+BAD = {  # what one row holds, and what is said of it
+    "lognormal": ({"log_mean": [0.0, 0.0, 400.0, 0.0, 0.0], "log_scale": 1.0}, "log_mean_0 must be of lognormal members"),
+    "gamma": ({"shape": [1.0, 1.0, -1.0, 1.0, 1.0], "scale": 1.0}, "shape_0 must be finite and greater than zero, got -1"),
+    "weibull": ({"shape": 2.0, "scale": [1.0, 1.0, 1e-200, 1.0, 1.0]}, "scale_0 must be at least 1e-150"),
+    "beta": ({"a": 2.0, "b": 2.0, "low": [0.0, 0.0, 2.0, 0.0, 0.0], "high": 1.0}, "a_0 must be of beta members .*low"),
+    "truncated_gaussian": (
+        {"location": 0.0, "scale": 1.0, "low": [0.0, -np.inf, np.nan, 0.0, 0.0], "high": np.inf},
+        "low_0 must be a number or infinite, got n",
+    ),
+    "censored_gaussian": (
+        {"location": [0.0, 0.0, np.inf, 0.0, 0.0], "scale": 1.0, "low": 0.0, "high": np.inf},
+        "location_0 must be finite, got inf",
+    ),
+    "laplace": ({"location": 0.0, "scale": [1e80, 1e80, 1e-80, 1e80, 1e80]}, "scale_0 must be wider: a scale is at least 2e-154"),
+    "poisson": ({"rate": [1.0, 1.0, 0.0, 1.0, 1.0]}, "rate_0 must be finite and greater than zero, got 0"),
+    "negative_binomial": (
+        {"rate": 1.0, "size": [1.0, 1.0, 1e13, 1.0, 1.0]},
+        "rate_0 must be of negative_binomial members .*size",
+    ),
+}
+
+
+@pytest.mark.parametrize("family", BAD)
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_a_row_that_is_no_distribution_of_its_family_is_bad(family: str, suffix: str, tmp_path: Path) -> None:
+    given, message = BAD[family]
+    path, out = tmp_path / f"in{suffix}", tmp_path / "out.parquet"
+    table = two_members(given, 5)
+    pq.write_table(table, path) if suffix == ".parquet" else pa.csv.write_csv(table, path)
+    with pytest.raises(BadFileError, match=f"row 2.*: {message}"):
+        score(path, out, measures=FEW, family=family)
+    assert score(path, out, measures=FEW, family=family, on_bad="drop").bad_rows == 1
+    kept = {name: np.delete(x, 2) if np.ndim(x) else x for name, x in given.items()}
+    assert_measures(pq.read_table(out), up.from_frame(two_members(kept, 4), family=family))
+
+
+def test_families_with_the_same_columns_are_told_apart_by_name(tmp_path: Path) -> None:
+    bounded = {f"{n}_0": [1.0, 2.0] for n in ("location", "scale", "low")} | {"high_0": [5.0, 6.0]}
+    for columns, names in (
+        ({"shape_0": [1.0], "scale_0": [1.0]}, "gamma or weibull"),
+        (bounded, "censored_gaussian or truncated_gaussian"),
+    ):
+        pq.write_table(pa.table(columns), tmp_path / "in.parquet")
+        with pytest.raises(BadFileError, match=f"{names}.* members; choose with family="):
+            score(tmp_path / "in.parquet", tmp_path / "out.parquet")
+    assert up.from_frame({"rate_0": [1.0], "size_0": [2.0]}).members.name == "negative_binomial"
+    assert up.from_frame({"rate_0": [1.0], "size": [2.0]}).members.name == "poisson"
+
+
+def test_mixtures_have_no_table_form(tmp_path: Path) -> None:
+    up.EnsemblePrediction.gaussian_mixture(mean=PLACE[:, None], scale=1.0, shares=1.0 + 0.0 * PLACE[:, None]).save(
+        tmp_path / "in.npz"
+    )
+    with pytest.raises(BadFileError, match=r"in\.npz: members given by mixtures have no table form"):
+        score(tmp_path / "in.npz", tmp_path / "out.parquet")
+    with pytest.raises(up.UqprismError, match="no table form"):
+        up.from_frame({"mean_0": [1.0]}, family="mixture")
+
+
+SAID = {"family": "histogram", "options": {"outer": None}, "shared": {"edges": [0.0, 1.0, 2.0]}}
+WRONG = [[], {"family": "x"}, {"family": []}, SAID | {"options": []}, SAID | {"options": {"outer": {}}}]
+WRONG += [SAID | {"options": {"x": 1}}, SAID | {"shared": {"edges": ["a", "b", "c"]}}, SAID | {"shared": {"edges": [1.0]}}]
+WRONG += [SAID | {"shared": {"edges": [0.0, 1.0], "probabilities": [1.0]}}, {"family": "quantiles", "shared": {"values": [1.0]}}]
+
+
+@pytest.mark.parametrize("header", WRONG, ids=range(len(WRONG)))
+def test_a_header_that_describes_no_members_is_an_error(header: object, tmp_path: Path) -> None:
+    right = pa.table({f"probabilities_{i}": [[0.5, 0.5]] * 3 for i in range(2)})
+    for about, fine in ((SAID, True), (header, False)):
+        table = right.replace_schema_metadata({FORMAT: json.dumps(about)})
+        pq.write_table(table, tmp_path / "in.parquet")
+        if fine:
+            assert score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures=FEW).rows == 3
+            continue
+        for read in (lambda: score(tmp_path / "in.parquet", tmp_path / "o.parquet", measures=FEW), lambda: up.from_frame(table)):  # noqa: B023 (called at once)
+            with pytest.raises(up.UqprismError) as caught:
+                read()
+            assert "\n" not in str(caught.value)
 
 
 def test_bad_rows_of_other_families(tmp_path: Path) -> None:

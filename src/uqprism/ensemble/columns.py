@@ -189,7 +189,7 @@ def _recognised(names: Sequence[str], where: object) -> str:
     complete = {name: each for name, each in needed.items() if each and all(_numbered(p, names, where) for p in each)}
     # The most parameters, because the columns of a Student t include those of a Laplace and a logistic.
     most = max(map(len, complete.values()), default=0)
-    fitting = [name for name, each in complete.items() if len(each) == most]
+    fitting = sorted(name for name, each in complete.items() if len(each) == most)
     if len(fitting) > 1:
         raise InvalidValueError(
             f"{where}: columns {_patterns(complete[fitting[0]])} may be those of {' or '.join(fitting)} members; "

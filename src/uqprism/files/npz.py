@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.ensemble.columns import NoMembersError, checked_header
+from uqprism.ensemble.layout import no_columns
 from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import BadFileError, InvalidValueError
 from uqprism.families import families
@@ -63,6 +64,9 @@ class NpzArrays:
             raise InvalidValueError(f"{self.path}: was written by {kind}, not by EnsemblePrediction.save")
         if kind == FORMAT:
             self.header = checked_header(header, self.path)
+            family = families.get(self.header["family"])
+            if not (family.in_lists or family.arguments()):
+                raise no_columns(family.name)
         del self.arrays["header"]
         weights = self.arrays.pop("member_weights", None)
         if "given_variance" in self.arrays:  # the scale beside it was computed from it
