@@ -106,7 +106,7 @@ def test_other_shell_lines_name_targets_and_extras_that_exist(page: str) -> None
     """What is not ours to run is held against the Makefile and the list of extras."""
     import tomllib
 
-    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for line in shell_lines(page):
         program, *words = shlex.split(line)
