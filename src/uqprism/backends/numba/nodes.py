@@ -32,8 +32,9 @@ WIDE_APART = 40.0  # nats above which the smaller of two densities is nothing be
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 INVERSE_SQRT_4PI = 1.0 / math.sqrt(4.0 * math.pi)
 
-BLOCK_PANELS = 20
-P1, P2, P3, P4, P5, P6, P7, P8, P9, P10, P11 = (node * BLOCK_PANELS for node in range(1, PER_PANEL))
+BLOCK_PANELS = 24
+P1, P2, P3, P4, P5, P6, P7, P8, P9, P10, P11 = (np.uint64(node * BLOCK_PANELS) for node in range(1, PER_PANEL))
+PANELS, ONE = np.uint64(BLOCK_PANELS), np.uint64(1)
 NODES = BLOCK_PANELS * PER_PANEL  # at most, in one block
 CACHED = 2**14  # values of one kind for all members in one block
 
@@ -55,9 +56,8 @@ CACHED = 2**14  # values of one kind for all members in one block
     SCORE_2,
 ) = (row * NODES for row in range(15))
 NODE_ROWS = 15
-LENGTH, HELD, INSIDE = (NODE_ROWS * NODES + row * BLOCK_PANELS for row in range(3))  # numbers of panels, after those of nodes
-SPREAD = NODE_ROWS * NODES + 3 * BLOCK_PANELS  # one member's densities, the nodes of all panels at fixed distances
-ROOM = SPREAD + NODES
+LENGTH, HELD = (np.uint64(NODE_ROWS * NODES + row * BLOCK_PANELS) for row in range(2))  # numbers of panels, after those of nodes
+ROOM = NODE_ROWS * NODES + 2 * BLOCK_PANELS
 
 CRPS_OWN, CRPS_BETWEEN = ROW["crps.bayes.members"], ROW["crps.excess.mixture.members"]
 QUADRATIC_OWN, QUADRATIC_BETWEEN = ROW["quadratic.bayes.members"], ROW["quadratic.excess.mixture.members"]
@@ -72,7 +72,7 @@ LOG_OF_MEMBERS = ROW["log.excess.members.matched"]
 
 
 class Rule(NamedTuple):
-    """Nodes and weights on (0, 1), and for each node the weights of all nodes in the integrals to it from either end."""
+    """Nodes and weights on (0, 1), and those of the integrals to both ends (row 0) and from either end to each node."""
 
     nodes: Floats
     weights: Floats
@@ -82,14 +82,20 @@ class Rule(NamedTuple):
     @staticmethod
     def make() -> Rule:
         """The rule of the panels."""
-        cumulative = cumulative_rule(PER_PANEL)
-        return Rule(*gauss_legendre(PER_PANEL), cumulative, np.ascontiguousarray(cumulative[::-1, ::-1]))
+        weights, cumulative = gauss_legendre(PER_PANEL)[1], cumulative_rule(PER_PANEL)
+        whole = [np.concatenate([weights[None], to_nodes]) for to_nodes in (cumulative, cumulative[::-1, ::-1])]
+        return Rule(*gauss_legendre(PER_PANEL), *whole)
 
 
 class Room(NamedTuple):
-    """Working arrays: a row of numbers per node, and the members' levels, densities and probabilities at the nodes."""
+    """Working arrays: a row of numbers per node, and the members' levels, densities and probabilities at the nodes.
+
+    `spread` holds one member's densities, the nodes of all panels at fixed distances, and `sums` their integrals.
+    """
 
     node: Floats
+    spread: Floats
+    sums: Floats
     levels: Floats
     densities: Floats
     probabilities: Floats
@@ -145,7 +151,8 @@ def integrate(
         np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1),
     )  # fmt: skip
     room = Room(
-        np.empty(ROOM), np.empty(count * NODES), np.empty(count * NODES), np.empty(count * NODES),
+        np.empty(ROOM), np.zeros(NODES), np.empty(NODES + BLOCK_PANELS),
+        np.empty(count * NODES), np.empty(count * NODES), np.empty(count * NODES),
         np.empty(count), np.empty(count),
     )  # fmt: skip
     step = max(1, min(BLOCK_PANELS, CACHED // (count * PER_PANEL)))
@@ -268,11 +275,12 @@ def _block(
     # The first nodes of all panels, then the second ones: sums within panels then run along panels.
     width = last - first
     for k in range(width):
-        node[LENGTH + k] = edges[first + k + 1] - edges[first + k]
+        node[LENGTH + np.uint64(k)] = edges[first + k + 1] - edges[first + k]
     for q in range(PER_PANEL):
         for k in range(width):
-            node[Y + q * width + k] = edges[first + k] + node[LENGTH + k] * rule.nodes[q]
-            node[WEIGHT + q * width + k] = node[LENGTH + k] * rule.weights[q]
+            length = edges[first + k + 1] - edges[first + k]
+            node[Y + q * width + k] = edges[first + k] + length * rule.nodes[q]
+            node[WEIGHT + q * width + k] = length * rule.weights[q]
     for i in range(len(members.weights)):
         level = rows(room.levels, i, NODES)
         values_at(members.addresses.log_density, level, node, size, members.numbers[i])  # Y is the first row
@@ -364,37 +372,45 @@ def _probabilities(size: int, width: int, upward: bool, members: Members, room: 
 def _accumulate(width: int, upward: bool, members: Members, room: Room, rule: Rule) -> None:
     """The same for so many panels, as running integrals of the densities."""
     node, (matrix, reached) = room.node, (rule.from_left, room.below) if upward else (rule.from_right, room.above)
+    count = np.uint64(width)
     for i in range(len(members.weights)):
-        density, probability = rows(room.densities, i, NODES), rows(room.probabilities, i, NODES)
-        values = node[SPREAD : SPREAD + NODES]
-        for q in range(PER_PANEL):
-            row, some = rows(values, q, BLOCK_PANELS), density[q * width : (q + 1) * width]
-            for k in range(width):
-                row[k] = some[k]
-        _sum_over_nodes(values, rule.weights, node[INSIDE : INSIDE + width])
+        # Positions that cannot be negative, instead of views, whose making would take longer than the sums.
+        first = np.uint64(i * NODES)
+        for node_of_panel in range(PER_PANEL):
+            q = np.uint64(node_of_panel)
+            for panel in range(width):
+                k = np.uint64(panel)
+                room.spread[q * PANELS + k] = room.densities[first + q * count + k]
+        for row in range(1 + PER_PANEL):
+            _sum_over_nodes(room.spread, matrix, row, room.sums)
         held = reached[i]
         for j in range(width):
-            k = j if upward else width - 1 - j
+            k = np.uint64(j if upward else width - 1 - j)
             node[HELD + k] = held
-            held += node[LENGTH + k] * node[INSIDE + k]
+            held += node[LENGTH + k] * room.sums[k]
         reached[i] = held
-        for q in range(PER_PANEL):
-            inside = probability[q * width : (q + 1) * width]
-            _sum_over_nodes(values, matrix[q], inside)
-            for k in range(width):
-                inside[k] = node[HELD + k] + node[LENGTH + k] * inside[k]
+        for node_of_panel in range(PER_PANEL):
+            q = np.uint64(node_of_panel)
+            for panel in range(width):
+                k = np.uint64(panel)
+                inside = node[LENGTH + k] * room.sums[(q + ONE) * PANELS + k]
+                room.probabilities[first + q * count + k] = node[HELD + k] + inside
 
 
 @inlined
-def _sum_over_nodes(values: Floats, weights: Floats, out: Floats) -> None:
-    """The weighted sum over the nodes of each panel, written out so that it runs along the panels."""
-    a, b, c, d, e, f = weights[0], weights[1], weights[2], weights[3], weights[4], weights[5]
-    g, h, i, j, m, n = weights[6], weights[7], weights[8], weights[9], weights[10], weights[11]
-    for k in range(len(out)):
+def _sum_over_nodes(values: Floats, matrix: Floats, row: int, sums: Floats) -> None:
+    """The weighted sum over the nodes of each panel, with the weights of one row of the matrix.
+
+    Written out, and for as many panels as there is room for: only loops of known length are fast here.
+    """
+    a, b, c, d, e, f = matrix[row, 0], matrix[row, 1], matrix[row, 2], matrix[row, 3], matrix[row, 4], matrix[row, 5]
+    g, h, i, j, m, n = matrix[row, 6], matrix[row, 7], matrix[row, 8], matrix[row, 9], matrix[row, 10], matrix[row, 11]
+    for panel in range(BLOCK_PANELS):
+        k = np.uint64(panel)
         low = a * values[k] + b * values[P1 + k] + c * values[P2 + k] + d * values[P3 + k]
         middle = e * values[P4 + k] + f * values[P5 + k] + g * values[P6 + k] + h * values[P7 + k]
         high = i * values[P8 + k] + j * values[P9 + k] + m * values[P10 + k] + n * values[P11 + k]
-        out[k] = low + middle + high
+        sums[np.uint64(row) * PANELS + k] = low + middle + high
 
 
 @inlined
