@@ -45,7 +45,9 @@ class PointwiseBackend:
         weights = None if ensemble.weights is None else to_numpy(ensemble.weights)
         host = EnsemblePrediction(ensemble.members.map(to_numpy), weights, check=False).counted()
         count, points = host.n_members, host.n_points
-        step = max(1, min(SLICE // count, -(-points // threads())))
+        most = max(1, SLICE // count)
+        slices = threads() * -(-points // (most * threads()))  # as many for each thread
+        step = max(1, -(-points // max(1, slices)))
         starts = range(0, max(points, 1), step)
 
         def one(first: int) -> tuple[Computed, Floats]:
