@@ -99,7 +99,7 @@ def started(folder: Path, attack: Attack) -> Ended:
             stderr=errors,
         )
         if attack.interrupt is not None:
-            while not _ended(process.pid) and not _begun(process.pid):
+            while not has_ended(process.pid) and not _begun(process.pid):
                 time.sleep(0.002)
             time.sleep(attack.interrupt)
             with suppress(ProcessLookupError):
@@ -111,7 +111,7 @@ def started(folder: Path, attack: Attack) -> Ended:
         return Ended(process.returncode, text, time.perf_counter() - begun, usage.ru_maxrss * 1024.0)
 
 
-def _ended(pid: int) -> bool:
+def has_ended(pid: int) -> bool:
     """Whether this child has ended; `wait4` is still to tell how."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 

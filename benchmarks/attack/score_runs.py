@@ -12,6 +12,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+from benchmarks.attack.disk import has_ended
 
 SLOW, LARGE = 5.0, 500e6
 ROWS = 150_000  # of each input: reading takes long enough to be disturbed
@@ -96,7 +98,7 @@ def score(place: Path, *words: str) -> Ended:
 
 def when_writing(place: Path, process: Process, moment: float) -> None:
     """Wait until the run writes its first part, or has ended, and then for some seconds."""
-    while process.process.poll() is None and not any(place.rglob("_uqprism-tmp-*")):
+    while not has_ended(process.process.pid) and not any(place.rglob("_uqprism-tmp-*")):
         time.sleep(0.002)
     time.sleep(moment)
 
@@ -188,7 +190,7 @@ def killed(scene: Scene, rng: random.Random, target: str, wanted: dict[str, pa.T
     for _ in range(rng.randint(1, 3)):
         process = Process(scene.place, "-o", target, *FIRST, again)
         when_writing(scene.place, process, rng.uniform(0, 0.7))
-        process.process.kill()
+        os.kill(process.process.pid, signal.SIGKILL)  # `kill` would take what `wait4` returns of a run that has ended
         process.end()
     ended = score(scene.place, "-o", target, *FIRST, again)
     found = contents(scene.place / target)
