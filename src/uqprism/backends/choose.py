@@ -22,8 +22,10 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, MissingExtraError, install_command, warn
 from uqprism.families.base import Family
 from uqprism.families.draws import Draws
+from uqprism.families.elementwise import PointwiseForm, stated_form
 from uqprism.families.gaussian import Gaussian
 from uqprism.families.histogram import Histogram
+from uqprism.families.mixture import Mixture
 from uqprism.families.quantiles import Quantiles
 from uqprism.measures import Measure
 
@@ -45,6 +47,8 @@ class Backend(Protocol):
 
 def compute(ensemble: EnsemblePrediction, measures: Sequence[Measure], name: BackendName) -> Computed:
     """Compute measures by the backend of this name, and by the reference what that one leaves."""
+    if isinstance(ensemble.members, Mixture) and len(ensemble.members.weights) == 1:  # what such mixtures are has closed forms
+        ensemble = EnsemblePrediction(ensemble.members.components.map(lambda x: x[0]), ensemble.weights, check=False)
     backend, reference = choose(ensemble, name), Reference()
     covered = [m for m in measures if backend.covers(m)]
     done = backend.compute(ensemble, covered) if covered else Computed({}, {})
@@ -148,20 +152,23 @@ def _obstacle(ensemble: EnsemblePrediction) -> str | None:
     members, weights = ensemble.members, ensemble.weights
     if isinstance(members, Histogram):
         return _obstacle_of_bars(ensemble)
-    if "form" not in vars(type(members)) or members.form is None:  # a subclass may have another density
+    form = stated_form(members)
+    if form is None:
         return f"and {type(members).__name__} states no form to compile one from"
     if isinstance(members.centre, np.ndarray):
         return None
     if not is_torch(members.centre):
         return "these are JAX's"
-    return _torch_obstacle(members, weights)
+    return _torch_obstacle(members, weights, form)
 
 
-def _torch_obstacle(members: Family, weights: Array) -> str | None:
+def _torch_obstacle(members: Family, weights: Array, form: PointwiseForm) -> str | None:
     centre, device = members.centre, members.centre.device.type
     if str(centre.dtype) not in ("torch.float32", "torch.float64") or device not in ("cpu", "cuda"):
         return f"these are {centre.dtype} on {centre.device}"
-    parameters = [x for x in (getattr(members, name) for name in members.parameters) if x is not None]
+    if device == "cuda" and not form.on_devices:
+        return f"and that of {type(members).__name__} is for processors"
+    parameters = members.arrays()
     if any(is_transformed(x) for x in (*parameters, weights)):
         return "and these are inside a transformation of PyTorch"
     # On a device the kernel gives the values and the reference the gradients; gradients of weights only the reference has.

@@ -56,15 +56,24 @@ class PointwiseForm:
         log_density: (y, *numbers), for one value of each: arithmetic and the names of this module.
         probability: (y, side, *numbers), of values below y for a side of 1, above y for -1, with all digits on both sides; None
             if that takes longer than integrating the density.
+        mixed: whether members are mixtures, of which each component has this log density and these numbers.
+        on_devices: whether the kernels of devices can integrate it, too.
     """
 
     numbers: Callable[[Any], tuple[Array, ...]]
     log_density: Callable[..., Any]
     probability: Callable[..., Any] | None = None
+    mixed: bool = False
+    on_devices: bool = True
 
     def at(self, family: Family, y: Array) -> Array:
         """The log density of a family at y, which broadcasts against the batch."""
         return self.log_density(y, *self.numbers(family))
+
+
+def stated_form(family: Family) -> PointwiseForm | None:
+    """The form that the class of a family states itself; one that it inherits may be that of another density."""
+    return family.form if "form" in vars(type(family)) else None
 
 
 def rebound(function: Callable[..., Any], names: Mapping[str, Any]) -> FunctionType:

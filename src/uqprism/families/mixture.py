@@ -9,10 +9,17 @@ from typing import Any, ClassVar, Self
 from uqprism.arrays import Array, constant, expand, log_sum_exp, namespace
 from uqprism.errors import ArgumentError, ShapeError
 from uqprism.families.base import Family, bisect, families, mixing_weights
+from uqprism.families.elementwise import PointwiseForm, stated_form
 from uqprism.families.functionals import absolute_gap, closed_form, overlap, smooth
 from uqprism.families.panels import Landmarks, Places
 
 WEIGHTS = "component_weights"  # in files
+
+
+def _numbers_of_components(d: Mixture) -> tuple[Array, ...]:
+    """The components' own, (components, *batch) each."""
+    form = d.components.form
+    return () if form is None else form.numbers(d.components)
 
 
 @families.register("mixture")
@@ -43,6 +50,14 @@ class Mixture(Family):
         clone = object.__new__(cls)
         clone.components, clone.weights = components, weights
         return clone
+
+    @property
+    def form(self) -> PointwiseForm | None:  # type: ignore[override]
+        """That of the components, which mixtures of them are compiled from."""
+        inner = stated_form(self.components)
+        if inner is None or inner.mixed:
+            return None
+        return PointwiseForm(_numbers_of_components, inner.log_density, mixed=True, on_devices=False)
 
     @property
     def batch_shape(self) -> tuple[int, ...]:

@@ -126,7 +126,7 @@ def plan(distributions: list[Family], places: Places, low: Floats | None = None,
     high = xp.maximum(low, xp.max(places.high, axis=0)) if high is None else high
     edges = _march(places, low, high)
     for d in distributions:
-        edges = _resolve_kinks(d, edges, places)
+        edges, places = _resolve_kinks(d, edges, places)
     return edges
 
 
@@ -177,8 +177,11 @@ def _march(places: Places, low: Floats, high: Floats) -> Floats:
     return xp.stack(edges, axis=0) if len(edges) > 1 else xp.stack([low, high], axis=0)
 
 
-def _resolve_kinks(d: Family, edges: Floats, places: Places) -> Floats:
-    """Shorter panels where the leading component of a mixture changes: its log density all but has a corner there."""
+def _resolve_kinks(d: Family, edges: Floats, places: Places) -> tuple[Floats, Places]:
+    """Shorter panels where the leading component of a mixture changes: its log density all but has a corner there.
+
+    The corners are among the places that are returned, so that the next distribution's panels keep them.
+    """
     for _ in range(4):  # a panel may hide more than one: each round finds those that the last one uncovered
         kinks = _kinks(d, edges)
         if kinks is None:
@@ -187,7 +190,7 @@ def _resolve_kinks(d: Family, edges: Floats, places: Places) -> Floats:
         found = Places(kinks[0], KINK * kinks[1], nowhere, -nowhere, (False,) * len(kinks[0]))
         places = Places.join([places, found])
         edges = _march(places, edges[0], edges[-1])
-    return edges
+    return edges, places
 
 
 def _kinks(d: Family, edges: Floats) -> tuple[Floats, Floats] | None:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import carray, types
 from numba.core import cgutils
@@ -20,6 +21,7 @@ from uqprism.backends.numba.base import Floats, inlined
 from uqprism.families.elementwise import PointwiseForm, rebound
 
 LARGEST = 709.0  # whose exponential is the largest
+LOWEST = -1e200  # stands for the logarithm of zero, whose differences are numbers
 SIGNATURE = types.void(types.CPointer(types.float64), types.CPointer(types.float64), types.int64, types.CPointer(types.float64))
 """(out, y, how many of both, numbers): `out` becomes the values at y."""
 
@@ -58,8 +60,12 @@ COMPILED = {"absolute": absolute, "exp": exp, "log": log, "log1p": log1p, "where
 
 
 class Addresses(NamedTuple):
-    """Where the compiled functions of a family lie: its log density, and the probability below and above, zero if it has none."""
+    """Where the compiled functions of a family lie: its log density, and the probability below and above, zero if it has none.
 
+    Of mixtures `part` is the log density of a component; else it is that of the family.
+    """
+
+    part: int
     log_density: int
     below: int
     above: int
@@ -67,10 +73,13 @@ class Addresses(NamedTuple):
 
 @cache
 def addresses_of(form: PointwiseForm, count: int) -> Addresses:
-    """The compiled functions of a family with so many numbers."""
-    log_density = _compiled(inlined(rebound(form.log_density, COMPILED)), count)
+    """The compiled functions of a family with so many numbers, or whose components have so many."""
+    function = inlined(rebound(form.log_density, COMPILED))
+    log_density = _compiled(function, count)
+    if form.mixed:
+        return Addresses(log_density, _compiled_mixture(function, count), 0, 0)
     if form.probability is None:
-        return Addresses(log_density, 0, 0)
+        return Addresses(log_density, log_density, 0, 0)
     probability = inlined(rebound(form.probability, COMPILED))
 
     @inlined
@@ -81,7 +90,7 @@ def addresses_of(form: PointwiseForm, count: int) -> Addresses:
     def above(y: float, *numbers: float) -> float:
         return probability(y, -1.0, *numbers)
 
-    return Addresses(log_density, _compiled(below, count), _compiled(above, count))
+    return Addresses(log_density, log_density, _compiled(below, count), _compiled(above, count))
 
 
 def _compiled(function: Callable[..., float], count: int) -> int:
@@ -93,6 +102,50 @@ def _compiled(function: Callable[..., float], count: int) -> int:
         for q in range(size):
             into[q] = function(at[q], *numbers)
 
+    return _address_of(values)
+
+
+def _compiled_mixture(function: Callable[..., float], count: int) -> int:
+    """The same for the log density of a mixture, whose numbers are those of `mixed_numbers`."""
+    width = 1 + count
+
+    def values(out: Any, y: Any, size: int, given: Any) -> None:
+        into, at = carray(out, (size,)), carray(y, (size,))
+        parts = int(carray(given, (1,))[0])
+        numbers = carray(given, (1 + parts * width,))
+        sums = np.zeros(size)
+        for q in range(size):
+            into[q] = LOWEST
+        for k in range(parts):
+            first = 1 + k * width
+            log_weight, own = numbers[first], to_fixed_tuple(numbers[first + 1 : first + width], count)
+            for q in range(size):
+                level = log_weight + function(at[q], *own)
+                level = level if level > LOWEST else LOWEST
+                # The sum of exponentials relative to the highest so far.
+                gap = level - into[q]
+                smaller = special.exp(-abs(gap), FITS)
+                sums[q] = sums[q] * smaller + 1.0 if gap > 0.0 else sums[q] + smaller
+                into[q] = level if gap > 0.0 else into[q]
+        for q in range(size):
+            into[q] += special.log(sums[q] if sums[q] > 1.0 else 1.0, FITS)
+
+    return _address_of(values)
+
+
+def mixed_numbers(log_weights: Floats, numbers: Floats) -> Floats:
+    """The row of each mixture, (..., numbers): how many components, and of each its log weight and numbers.
+
+    Args:
+        log_weights: (..., components).
+        numbers: (..., components, numbers).
+    """
+    each = np.concatenate([np.maximum(log_weights, LOWEST)[..., None], numbers], axis=-1)
+    lead = each.shape[:-2]
+    return np.concatenate([np.full((*lead, 1), float(each.shape[-2])), each.reshape(*lead, -1)], axis=-1)
+
+
+def _address_of(values: Callable[..., None]) -> int:
     compiled = numba.cfunc(SIGNATURE, fastmath={"contract", "nsz"}, error_model="numpy")(values)
     _kept.append(compiled)  # code that is no longer referenced is unloaded
     return int(compiled.address)

@@ -18,7 +18,16 @@ import numpy as np
 from uqprism.backends.fits import Fits
 from uqprism.backends.numba.base import Floats, inlined, kernel, reduction, rows
 from uqprism.backends.numba.forms import Addresses, values_at
-from uqprism.backends.numba.planning import MAX_KINKS, MAX_PANELS, Members, Plan, fill_edges, least
+from uqprism.backends.numba.planning import (
+    MAX_KINKS,
+    MAX_PANELS,
+    Members,
+    Plan,
+    fill_edges,
+    least,
+    part_log_weight,
+    part_numbers,
+)
 from uqprism.backends.numba.special import exp, exp_parts, log, upper_tail_ratio
 from uqprism.backends.rows import ROW, ROWS, cumulative_rule
 from uqprism.families.base import STEEP
@@ -30,7 +39,6 @@ LOWEST_LEVEL = -1e200  # stands for the logarithm of zero
 NEVER = 1e20  # a relative entropy above this is infinite: one density is zero where the other is not
 WIDE_APART = 40.0  # nats above which the smaller of two densities is nothing beside the larger
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
-INVERSE_SQRT_4PI = 1.0 / math.sqrt(4.0 * math.pi)
 
 BLOCK_PANELS = 24
 P1, P2, P3, P4, P5, P6, P7, P8, P9, P10, P11 = (np.uint64(node * BLOCK_PANELS) for node in range(1, PER_PANEL))
@@ -66,7 +74,7 @@ LOG_OWN, LOG_BETWEEN, LOG_BACK = (
 )
 # Of matched; those of pooled follow each.
 CRPS_SURROGATE, QUADRATIC_SURROGATE = ROW["crps.excess.matched.mixture"], ROW["quadratic.excess.matched.mixture"]
-QUADRATIC_ALONE, QUADRATIC_OVERLAP = ROW["quadratic.bayes.matched"], ROW["quadratic.overlap.matched"]
+QUADRATIC_OVERLAP = ROW["quadratic.overlap.matched"]
 LOG_FORWARD, LOG_BACKWARD = ROW["log.excess.matched.mixture"], ROW["log.excess.mixture.matched"]
 LOG_OF_MEMBERS = ROW["log.excess.members.matched"]
 
@@ -106,49 +114,57 @@ class Room(NamedTuple):
 @kernel
 def integrate(
     out: Floats,
+    mass: Floats,
     status: np.ndarray[Any, np.dtype[np.int8]],
     places: tuple[Floats, Floats, Floats, Floats],
     sharp: np.ndarray[Any, np.dtype[np.bool_]],
     addresses: Addresses,
     numbers: Floats,
+    parts: int,
     tails: Floats,
+    atoms: Floats,
     weights: Floats,
     scales: Floats,
     centres: Floats,
+    ends: tuple[Floats, Floats],
     crps: bool | None,
     quadratic: bool | None,
     logs: bool | None,
     bends: bool,
-    mass: float,
     rule: Rule,
     fits: Fits,
 ) -> None:
-    """Fill the rows of every point that is not declined already.
+    """Add what lies between two ends to the rows of every point that is not declined already.
 
     Args:
         out: (rows, points).
+        mass: (points,), to which the probability of the mixture is added.
         status: in and out, (points,): points may become DECLINED.
         places: locations, widths, lows and highs, (points, places) each, as in `panels.Places`.
         sharp: (places,).
         addresses: of the members' compiled functions.
         numbers: (points, members, numbers), of the log density.
-        tails: (points, members, 3), as in `Members`; with no members if no tail is a power law.
+        parts: how many components each member has.
+        tails: (points, components, 3), as in `Members`; with no components if no tail is a power law.
+        atoms: (points, members, 4), as in `Members`; with no members if there are none.
         weights: (members,), positive.
         scales: (points, 2), of matched and pooled; (points, 0) if they are not wanted.
         centres: (points,), their mean, from which probabilities are counted to both sides.
+        ends: (points,) each, outside which nothing is taken.
         crps: True if rows of CRPS are wanted, else None, and then they are not compiled.
         quadratic: likewise.
         logs: likewise.
         bends: whether the mixture's log density may bend.
-        mass: by which the mixture's may miss one.
         rule: see there.
         fits: coefficients.
     """
-    count, n_places, heavy = numbers.shape[1], len(sharp), tails.shape[1] > 0
+    count, n_places, heavy, held = numbers.shape[1], len(sharp), tails.shape[1] > 0, atoms.shape[1] > 0
+    room_for = n_places + MAX_KINKS + parts * count
     log_weights = np.log(weights)
     plan = Plan(
-        np.empty(n_places + MAX_KINKS), np.empty(n_places + MAX_KINKS), np.empty(n_places),
-        np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1),
+        np.empty(room_for), np.empty(room_for), np.empty(n_places),
+        np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1),
+        np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1),
     )  # fmt: skip
     room = Room(
         np.empty(ROOM), np.zeros(NODES), np.empty(NODES + BLOCK_PANELS),
@@ -160,26 +176,26 @@ def integrate(
     for p in range(len(status)):
         if status[p] != DONE:
             continue
-        members = Members(addresses, numbers[p], tails[p if heavy else 0], weights, log_weights)
+        members = Members(addresses, numbers[p], tails[p if heavy else 0], atoms[p if held else 0], weights, log_weights, parts)
         corners = 0
         for i in range(n_places):
             plan.location[i], plan.width[i] = places[0][p, i], places[1][p, i]
             if sharp[i]:
                 plan.corner[corners] = places[0][p, i]
                 corners += 1
-        low, high = least(places[2][p]), -least(-places[3][p])
+        low, high = max(least(places[2][p]), ends[0][p]), min(-least(-places[3][p]), ends[1][p])
+        if low >= high:
+            continue
         panels = fill_edges(plan, members, n_places, corners, low, high, heavy, logs is not None and bends, room.node)
         if panels < 0:
             status[p] = DECLINED
             continue
         total[:] = 0.0
-        found = _pass(
+        mass[p] += _pass(
             plan.edges, panels, step, members, scales[p], centres[p], heavy, crps, quadratic, logs, total, room, rule, fits
         )
-        if not abs(found - 1.0) <= mass:  # so that NaN is caught, too
-            status[p] = DECLINED
         for row in range(len(ROWS)):
-            out[row, p] = total[row]
+            out[row, p] += total[row]
 
 
 @inlined
@@ -217,8 +233,6 @@ def _pass(
         mass += _block(
             edges, max(last - step, middle), last, False, members, scales, centre, crps, quadratic, logs, total, room, rule, fits
         )
-    for s in range(len(scales)):
-        total[QUADRATIC_ALONE + s] = -INVERSE_SQRT_4PI / scales[s]
     total[QUADRATIC_OWN], total[LOG_OWN] = -total[QUADRATIC_OWN], -total[LOG_OWN]
     for row in range(LOG_BETWEEN, len(total)):
         if total[row] > NEVER:
@@ -232,24 +246,26 @@ def _beyond(
 ) -> float:
     """What power laws hold outside the panels, as in `Family.beyond`; returns its probability."""
     mass = 0.0
-    for i in range(len(members.weights)):
+    for component in range(len(members.weights) * members.parts):
+        i = component // members.parts
         room.node[0], room.node[1] = low, high
-        values_at(members.addresses.log_density, room.node[2:], room.node, 2, members.numbers[i])
+        values_at(members.addresses.part, room.node[2:], room.node, 2, part_numbers(members, component))
+        own = exp(part_log_weight(members, component) - members.log_weights[i], fits)
         for side in range(2):
-            exponent, end = members.tails[i, 1 + side], room.node[side]
+            exponent, end = members.tails[component, 1 + side], room.node[side]
             if exponent >= STEEP:
                 continue
-            distance, sign = abs(end - members.tails[i, 0]), 2.0 * side - 1.0
-            held = exp(room.node[2 + side], fits) * distance / exponent
+            distance, sign = abs(end - members.tails[component, 0]), 2.0 * side - 1.0
+            held = own * exp(room.node[2 + side], fits) * distance / exponent
             share = members.weights[i] * held
             first = distance / (exponent - 1.0) if exponent > 1.0 else math.inf
             second = distance * distance / (exponent - 2.0) if exponent > 2.0 else math.inf
             total[CRPS_OWN] += share * first
             for s in range(len(scales)):
-                squares = (end - centre) ** 2 + 2.0 * second + 2.0 * sign * (members.tails[i, 0] - centre) * first
+                squares = (end - centre) ** 2 + 2.0 * second + 2.0 * sign * (members.tails[component, 0] - centre) * first
                 total[LOG_FORWARD + s] += 0.5 * share * squares / (scales[s] * scales[s])
             mass += share
-            (room.below if side == 0 else room.above)[i] = held
+            (room.below if side == 0 else room.above)[i] += held
     return mass
 
 
@@ -362,10 +378,24 @@ def _probabilities(size: int, width: int, upward: bool, members: Members, room: 
     """The members' probabilities on the outer side of each node."""
     if members.addresses.below == 0:
         _accumulate(width, upward, members, room, rule)
+        if len(members.atoms):
+            _add_atoms(size, upward, members, room)
         return
     address = members.addresses.below if upward else members.addresses.above
     for i in range(len(members.weights)):
         values_at(address, rows(room.probabilities, i, NODES), room.node, size, members.numbers[i])
+
+
+@inlined
+def _add_atoms(size: int, upward: bool, members: Members, room: Room) -> None:
+    """Add the probability of the bound that lies between each node and the outer side."""
+    node, first = room.node, 0 if upward else 2
+    for i in range(len(members.weights)):
+        bound, held = members.atoms[i, first], members.atoms[i, first + 1]
+        probability = rows(room.probabilities, i, NODES)
+        for q in range(size):
+            inside = node[Y + q] > bound if upward else node[Y + q] < bound
+            probability[q] += held if inside else 0.0
 
 
 @inlined

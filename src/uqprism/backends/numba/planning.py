@@ -20,7 +20,10 @@ CROSSING_STEPS, FLAT = 40, 0.02  # to find where two members cross, and the nats
 
 
 class Plan(NamedTuple):
-    """One point's places, corners, panels and, at every edge, the leading member and its level; with room for more."""
+    """One point's places, corners, panels and, at every edge, the leading component and its level; with room for more.
+
+    `own_lead` and `own_level` are those within one member that is a mixture.
+    """
 
     location: Floats
     width: Floats
@@ -28,6 +31,8 @@ class Plan(NamedTuple):
     edges: Floats
     lead: Floats
     level: Floats
+    own_lead: Floats
+    own_level: Floats
     other: Floats
 
 
@@ -37,16 +42,40 @@ class Members(NamedTuple):
     Attributes:
         addresses: of their compiled functions.
         numbers: (members, numbers), of the log density.
-        tails: (members, 3), the centre and the exponents of the tails below and above, infinite for lighter tails.
+        tails: (components, 3), the centre and the exponents of the tails below and above, infinite for lighter tails.
+        atoms: (members, 4), the bounds and the probabilities at them; with no members if there are none.
         weights: (members,).
         log_weights: (members,).
+        parts: how many components each member has; one if members are no mixtures.
     """
 
     addresses: Addresses
     numbers: Floats
     tails: Floats
+    atoms: Floats
     weights: Floats
     log_weights: Floats
+    parts: int
+
+
+@inlined
+def part_numbers(members: Members, component: int) -> Floats:
+    """The numbers of one of the components of all members."""
+    if members.parts == 1:
+        return members.numbers[component]
+    width = (members.numbers.shape[1] - 1) // members.parts
+    first = 1 + width * (component % members.parts)
+    return members.numbers[component // members.parts, first + 1 : first + width]
+
+
+@inlined
+def part_log_weight(members: Members, component: int) -> float:
+    """The logarithm of the weight of one of the components of all members."""
+    if members.parts == 1:
+        return members.log_weights[component]
+    width = (members.numbers.shape[1] - 1) // members.parts
+    own = members.numbers[component // members.parts, 1 + width * (component % members.parts)]
+    return members.log_weights[component // members.parts] + own
 
 
 @reduction
@@ -126,20 +155,53 @@ def _next_corner(corner: Floats, y: float) -> float:
 
 @inlined
 def _add_kinks(plan: Plan, members: Members, panels: int, places: int, scratch: Floats) -> int:
-    """Add the corners of the mixture's log density that no panel resolves; returns the number of places, -1 if too many."""
-    edges = plan.edges
-    for k in range(panels + 1):
-        plan.lead[k], plan.level[k] = 0.0, -math.inf
+    """Add the corners of log densities that no panel resolves; returns the number of places, -1 if too many.
+
+    The log density of the mixture bends where its leading component changes, and so does that of a member which is a mixture.
+    """
+    mixed = members.parts > 1
+    _forget(plan.lead, plan.level, panels)
     for i in range(len(members.weights)):
-        values_at(members.addresses.log_density, plan.other, edges, panels + 1, members.numbers[i])
-        for k in range(panels + 1):
-            level = plan.other[k] + members.log_weights[i]
-            plan.lead[k] = i if level > plan.level[k] else plan.lead[k]
-            plan.level[k] = max(level, plan.level[k])
+        if mixed:
+            _forget(plan.own_lead, plan.own_level, panels)
+        for component in range(i * members.parts, (i + 1) * members.parts):
+            values_at(members.addresses.part, plan.other, plan.edges, panels + 1, part_numbers(members, component))
+            log_weight = part_log_weight(members, component)
+            _compare(plan.lead, plan.level, plan.other, component, log_weight, panels)
+            if mixed:
+                _compare(plan.own_lead, plan.own_level, plan.other, component, log_weight, panels)
+        if mixed:
+            places = _add_changes(plan, plan.own_lead, members, panels, places, False, scratch)
+            if places < 0:
+                return places
+    return _add_changes(plan, plan.lead, members, panels, places, mixed, scratch)
+
+
+@inlined
+def _forget(lead: Floats, level: Floats, panels: int) -> None:
+    for k in range(panels + 1):
+        lead[k], level[k] = 0.0, -math.inf
+
+
+@inlined
+def _compare(lead: Floats, level: Floats, other: Floats, component: int, log_weight: float, panels: int) -> None:
+    """Let a component lead at the edges where it is above all that were there before."""
+    for k in range(panels + 1):
+        found = other[k] + log_weight
+        lead[k] = component if found > level[k] else lead[k]
+        level[k] = max(found, level[k])
+
+
+@inlined
+def _add_changes(plan: Plan, lead: Floats, members: Members, panels: int, places: int, between: bool, scratch: Floats) -> int:
+    """Add the places where the lead changes, perhaps only those `between` members."""
+    edges = plan.edges
     for k in range(panels):
-        if plan.lead[k] == plan.lead[k + 1]:
+        if lead[k] == lead[k + 1]:
             continue
-        first, second = int(plan.lead[k]), int(plan.lead[k + 1])
+        first, second = int(lead[k]), int(lead[k + 1])
+        if between and first // members.parts == second // members.parts:
+            continue
         low, high = edges[k], edges[k + 1]
         ahead, behind = _gap(members, first, second, low, scratch), _gap(members, first, second, high, scratch)
         # A member that is zero at an end begins or stops at a bound there, which is an edge, and bends nothing.
@@ -161,11 +223,11 @@ def _add_kinks(plan: Plan, members: Members, panels: int, places: int, scratch: 
 
 @inlined
 def _gap(members: Members, first: int, second: int, y: float, scratch: Floats) -> float:
-    """By how many nats the first member leads the second, both weighted."""
+    """By how many nats the first component leads the second, both weighted."""
     scratch[0] = y
-    values_at(members.addresses.log_density, scratch[1:], scratch, 1, members.numbers[first])
-    values_at(members.addresses.log_density, scratch[2:], scratch, 1, members.numbers[second])
-    return (scratch[1] + members.log_weights[first]) - (scratch[2] + members.log_weights[second])
+    values_at(members.addresses.part, scratch[1:], scratch, 1, part_numbers(members, first))
+    values_at(members.addresses.part, scratch[2:], scratch, 1, part_numbers(members, second))
+    return (scratch[1] + part_log_weight(members, first)) - (scratch[2] + part_log_weight(members, second))
 
 
 @inlined

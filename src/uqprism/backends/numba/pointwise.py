@@ -9,17 +9,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from uqprism.arrays import from_numpy, to_numpy
+from uqprism.arrays import SQRT_PI, from_numpy, to_numpy
 from uqprism.backends.fits import FITS
-from uqprism.backends.numba.forms import addresses_of
+from uqprism.backends.numba.forms import addresses_of, mixed_numbers
 from uqprism.backends.numba.nodes import Rule, integrate
 from uqprism.backends.program import covers
 from uqprism.backends.reference import Computed, compute_part
-from uqprism.backends.rows import ROWS, Rows, Wanted, near_agreement, seen_from_bound
+from uqprism.backends.rows import ROW, ROWS, SURROGATES, Rows, Wanted, near_agreement, seen_from_bound
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
+from uqprism.families.base import Family
 from uqprism.families.elementwise import PointwiseForm
 from uqprism.families.functionals import SLOW
+from uqprism.families.gaussian import Surrogate
 from uqprism.families.mixture import Mixture
 from uqprism.families.panels import Places
 from uqprism.families.quadrature import MASS
@@ -45,7 +47,8 @@ class PointwiseBackend:
         weights = None if ensemble.weights is None else to_numpy(ensemble.weights)
         host = EnsemblePrediction(ensemble.members.map(to_numpy), weights, check=False).counted()
         count, points = host.n_members, host.n_points
-        most = max(1, SLICE // count)
+        inner = host.members.components
+        most = max(1, SLICE // (count * (1 if inner is None else inner.batch_shape[0])))
         slices = threads() * -(-points // (most * threads()))  # as many for each thread
         step = max(1, -(-points // max(1, slices)))
         starts = range(0, max(points, 1), step)
@@ -88,44 +91,81 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
         status: (points,), of all of them or of more, among which those of the ensemble are `at`.
         at: positions.
     """
-    form = cast("PointwiseForm", centred.members.form)  # the backend was chosen by it
-    members, surrogates, origin = seen_from_bound(centred, surrogates=wanted.surrogates)
-    places = Places.join([Mixture._of(members, centred.weights).places(), *[s.places() for s in surrogates]])
-    numbers = np.stack([np.broadcast_to(x, members.batch_shape) for x in form.numbers(members)], axis=-1).swapaxes(0, 1)
-    own = np.any(places.narrow, axis=0)
+    members = centred.members
+    points = members.batch_shape[1]
+    out, mass, own = np.zeros((len(ROWS), points)), np.zeros(points), np.zeros(points, dtype=np.int8)
+    seen, surrogates, origin = seen_from_bound(centred, surrogates=wanted.surrogates)
+    ends = np.full(points, -np.inf), np.full(points, np.inf)
+    _integrate(out, mass, own, centred, wanted, seen, surrogates, origin, ends)
+    for surrogate, name in zip(surrogates, SURROGATES, strict=False):
+        out[ROW[f"quadratic.bayes.{name}"]] = -0.5 / (SQRT_PI * surrogate.scale)
     if members.square_power is not None:  # a square without an integral, or with one that doubles do not reach
         own |= np.any(members.square_power < SLOW, axis=0)
-    own = own.astype(np.int8)
-    points = len(own)
-    tails = np.empty((1, 0, 3))
-    if places.heavy:
-        ends = [members.centre, *(np.inf if tail is None else tail for tail in members.tails)]
-        tails = np.stack([np.broadcast_to(x, members.batch_shape) for x in ends], axis=-1).swapaxes(0, 1)
-    out = np.zeros((len(ROWS), points))
-    integrate(
-        out,
-        own,
-        (_by_point(places.location), _by_point(places.width), _by_point(places.low), _by_point(places.high)),
-        np.array(places.sharp),
-        addresses_of(form, numbers.shape[-1]),
-        np.ascontiguousarray(numbers),
-        np.ascontiguousarray(tails),
-        np.ascontiguousarray(centred.weights[:, 0]) if points else np.empty(members.batch_shape[0]),
-        np.stack([s.scale for s in surrogates], axis=-1) if surrogates else np.empty((points, 0)),
-        np.ascontiguousarray(-origin),
-        wanted.crps or None,
-        wanted.quadratic or None,
-        wanted.log or None,
-        members.bends,
-        max(members.tolerance / 10.0, MASS),
-        RULE,
-        FITS,
-    )
+    own |= ~(np.abs(mass - 1.0) <= max(members.tolerance / 10.0, MASS))  # so that NaN is caught, too
     if at is None:
         status |= own
     else:
         status[at] |= own
     return out
+
+
+def _integrate(
+    out: Floats,
+    mass: Floats,
+    own: Floats,
+    centred: CentredEnsemble,
+    wanted: Wanted,
+    members: Family,
+    surrogates: Sequence[Surrogate],
+    origin: Floats,
+    ends: tuple[Floats, Floats],
+) -> None:
+    """Add what lies between two ends, of members and surrogates as seen from an origin."""
+    places = Places.join([Mixture._of(members, centred.weights).places(), *[s.places() for s in surrogates]])
+    own |= np.any(places.narrow, axis=0)
+    form, numbers, parts = _numbers(members)
+    points = len(own)
+    tails = np.empty((1, 0, 3))
+    if places.heavy:
+        each = members.components or members
+        found = [each.centre, *(np.inf if tail is None else tail for tail in each.tails)]
+        found = [np.broadcast_to(x, each.batch_shape) for x in found]
+        # Components of one member side by side.
+        tails = np.stack([np.moveaxis(x, -1, 0).swapaxes(1, -1).reshape(points, -1) for x in found], axis=-1)
+    integrate(
+        out,
+        mass,
+        own,
+        (_by_point(places.location), _by_point(places.width), _by_point(places.low), _by_point(places.high)),
+        np.array(places.sharp),
+        addresses_of(form, (numbers.shape[-1] - 1) // parts - 1 if form.mixed else numbers.shape[-1]),
+        numbers,
+        parts,
+        np.ascontiguousarray(tails),
+        np.empty((1, 0, 4)),
+        np.ascontiguousarray(centred.weights[:, 0]) if points else np.empty(members.batch_shape[0]),
+        np.stack([s.scale for s in surrogates], axis=-1) if surrogates else np.empty((points, 0)),
+        np.ascontiguousarray(-origin),
+        ends,
+        wanted.crps or None,
+        wanted.quadratic or None,
+        wanted.log or None,
+        members.bends,
+        RULE,
+        FITS,
+    )
+
+
+def _numbers(members: Family) -> tuple[PointwiseForm, Floats, int]:
+    """The form of members, their numbers (points, members, numbers), and how many components each has."""
+    form = cast("PointwiseForm", members.form)  # the backend was chosen by it
+    shape = (members.components or members).batch_shape
+    numbers = np.moveaxis(np.stack([np.broadcast_to(x, shape) for x in form.numbers(members)], axis=-1), -2, 0)
+    if not form.mixed:
+        return form, np.ascontiguousarray(numbers), 1
+    with np.errstate(divide="ignore"):
+        log_weights = np.moveaxis(np.log(members.weights), -1, 0)
+    return form, mixed_numbers(log_weights.swapaxes(1, 2), numbers.swapaxes(1, 2)), len(members.weights)
 
 
 def _by_point(x: Floats) -> Floats:
