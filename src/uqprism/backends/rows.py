@@ -24,6 +24,7 @@ negative, so nothing cancels.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -167,23 +168,39 @@ class Rows:
         record(self._tolerance)
         if self._bounds and name == "log" and primitive[0] == "excess" and {"members", "mixture"}.issuperset(primitive[1:]):
             record(AT_BOUNDS)
-        return sum((factor * self._values[ROW[row]] for row, factor in parts.items()), start=0.0)
+        each = [factor * self._values[ROW[row]] for row, factor in parts.items()]
+        value = sum(each, start=0.0)
+        if primitive[0] == "bayes" and len(each) > 1:  # to squares without an integral no disagreement adds
+            value = namespace(value).where(each[0] == -math.inf, each[0], value)
+        return value
 
 
-def seen_from_bound(centred: CentredEnsemble, *, surrogates: bool) -> tuple[Family, list[Surrogate], Array]:
+def seen_from_bound(centred: CentredEnsemble, *, surrogates: bool, upper: bool = False) -> tuple[Family, list[Surrogate], Array]:
     """Members and surrogates as seen from the members' common bound, and where it lies; without one, as they are, and zero.
 
     Next to a bound densities may vary over lengths that a distance from the centre would round away.
     """
     members, found = centred.members, [centred.matched, centred.pooled] if surrogates else []
-    origin, (low, _) = 0.0 * members.centre[0], members.support
-    if low is not None:
-        xp = namespace(low)
-        low = low + 0.0 * members.centre
-        origin = xp.where(xp.all((low == low[0]) & xp.isfinite(low), axis=0), low[0], origin)
+    origin = common_bound(members, upper=upper)
+    if origin is None:
+        origin = 0.0 * members.centre[0]
+    else:
+        xp = namespace(origin)
+        origin = xp.where(xp.isfinite(origin), origin, xp.zeros_like(origin))
         unit = xp.ones_like(origin)
         members, found = members.relative_to(origin, unit), [s.relative_to(origin, unit) for s in found]
     return members, found, origin
+
+
+def common_bound(members: Family, *, upper: bool) -> Array | None:
+    """The bound (points,) that all members share, infinite where there is no such; None if they have no bounds."""
+    each = members.components or members
+    bound = each.support[1 if upper else 0]
+    if bound is None:
+        return None
+    xp = namespace(bound)
+    bound = xp.reshape(bound + 0.0 * each.centre, (-1, members.batch_shape[-1]))
+    return xp.where(xp.all(bound == bound[0], axis=0), bound[0], xp.full_like(bound[0], math.inf))
 
 
 def near_agreement(centred: CentredEnsemble, rows: Array, one_pass: Callable[[CentredEnsemble, Array], Array]) -> Array:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from uqprism.arrays import Array, constant, from_numpy, is_jax, is_torch, is_traced, namespace, on_device, to_numpy
 from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family, families, prepare, with_gradient
-from uqprism.families.elementwise import log
+from uqprism.families.elementwise import NOWHERE, PointwiseForm, log, where
 from uqprism.families.functionals import absolute_gap, closed_form, cross_entropy, overlap, relative_entropy
 from uqprism.families.gamma import excess_trigamma
 from uqprism.families.incomplete import beta_cdf, digamma, log_beta
@@ -24,6 +24,16 @@ def _log_density(x: Array, rest: Array, a: Array, b: Array) -> Array:
     return (a - 1.0) * log(x) + (b - 1.0) * log(rest)
 
 
+def _numbers(d: Beta) -> tuple[Array, ...]:
+    xp = namespace(d.a)
+    return d.low, d.high, d.a - 1.0, d.b - 1.0, -log_beta(d.a, d.b) - (d.a + d.b - 1.0) * xp.log(d.width)
+
+
+def _log_density_of_distances(y: Array, low: Array, high: Array, below: Array, above: Array, height: Array) -> Array:  # noqa: PLR0917
+    inside = (y > low) & (y < high)
+    return where(inside, height + below * log(where(inside, y - low, 1.0)) + above * log(where(inside, high - y, 1.0)), NOWHERE)
+
+
 @families.register("beta")
 class Beta(Family):
     """Beta distributions between two bounds: on [0, 1], proportional to y**(a - 1) * (1 - y)**(b - 1).
@@ -33,6 +43,7 @@ class Beta(Family):
     """
 
     name = "beta"
+    form = PointwiseForm(_numbers, _log_density_of_distances, on_devices=False)
     parameters: ClassVar[dict[str, str]] = {"a": "shape", "b": "shape", "low": "location", "high": "location"}
     a: Array
     b: Array

@@ -15,12 +15,12 @@ from uqprism.backends.numba.forms import addresses_of, mixed_numbers
 from uqprism.backends.numba.nodes import Rule, integrate
 from uqprism.backends.program import covers
 from uqprism.backends.reference import Computed, compute_part
-from uqprism.backends.rows import ROW, ROWS, SURROGATES, Rows, Wanted, near_agreement, seen_from_bound
+from uqprism.backends.rows import ROW, ROWS, SURROGATES, Rows, Wanted, common_bound, near_agreement, seen_from_bound
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.families.base import Family
 from uqprism.families.elementwise import PointwiseForm
-from uqprism.families.functionals import SLOW
+from uqprism.families.functionals import SLOW, overlap
 from uqprism.families.gaussian import Surrogate
 from uqprism.families.mixture import Mixture
 from uqprism.families.panels import Places
@@ -91,16 +91,27 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
         status: (points,), of all of them or of more, among which those of the ensemble are `at`.
         at: positions.
     """
-    members = centred.members
-    points = members.batch_shape[1]
+    members, points = centred.members, centred.members.batch_shape[1]
     out, mass, own = np.zeros((len(ROWS), points)), np.zeros(points), np.zeros(points, dtype=np.int8)
-    seen, surrogates, origin = seen_from_bound(centred, surrogates=wanted.surrogates)
-    ends = np.full(points, -np.inf), np.full(points, np.inf)
-    _integrate(out, mass, own, centred, wanted, seen, surrogates, origin, ends)
-    for surrogate, name in zip(surrogates, SURROGATES, strict=False):
+    seen = seen_from_bound(centred, surrogates=wanted.surrogates)
+    everywhere = np.full(points, -np.inf), np.full(points, np.inf)
+    if not _has_two_ends(members):
+        _integrate(out, mass, own, centred, wanted, seen, everywhere)
+    else:
+        # Each half as seen from its own bound; where members have other bounds, all from one.
+        other = seen_from_bound(centred, surrogates=wanted.surrogates, upper=True)
+        halved = np.isfinite(common_bound(members, upper=False)) & np.isfinite(common_bound(members, upper=True))
+        _integrate(out, mass, own, centred, wanted, seen, (everywhere[0], np.where(halved, -seen[2], np.inf)))
+        _integrate(out, mass, own, centred, wanted, other, (np.where(halved, -other[2], np.inf), everywhere[1]))
+    for surrogate, name in zip(seen[1], SURROGATES, strict=False):
         out[ROW[f"quadratic.bayes.{name}"]] = -0.5 / (SQRT_PI * surrogate.scale)
-    if members.square_power is not None:  # a square without an integral, or with one that doubles do not reach
-        own |= np.any(members.square_power < SLOW, axis=0)
+    if members.square_power is not None and wanted.quadratic:
+        # A square without an integral, or with one that doubles do not reach.
+        slow = np.flatnonzero(np.any(members.square_power < SLOW, axis=0))
+        if len(slow) and overlap.is_closed(type(members), type(members)):
+            squares_by_pairs(out, slow, centred.at(slow))
+        else:
+            own[slow] = True
     own |= ~(np.abs(mass - 1.0) <= max(members.tolerance / 10.0, MASS))  # so that NaN is caught, too
     if at is None:
         status |= own
@@ -109,21 +120,39 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
     return out
 
 
+def _has_two_ends(members: Family) -> bool:
+    """Whether densities may vary over very short lengths next to two bounds."""
+    return members.spans_decades and all(bound is not None for bound in members.support)
+
+
+def squares_by_pairs(out: Floats, at: Floats, centred: CentredEnsemble) -> None:
+    """Set the rows of squared densities at some points from the closed forms of pairs of members."""
+    members, weights = centred.members, centred.weights
+    between = overlap(members.map(lambda x: x[:, None]), members.map(lambda x: x[None]))
+    own = np.sum(weights * np.einsum("iip->ip", between), axis=0)
+    mixed = np.sum(weights[:, None] * weights[None] * between, axis=(0, 1))
+    infinite = np.any(members.square_power <= 0.0, axis=0)
+    out[ROW["quadratic.bayes.members"], at] = -own
+    out[ROW["quadratic.excess.mixture.members"], at] = np.where(infinite, np.inf, np.maximum(own - mixed, 0.0))
+    for name in SURROGATES:
+        alone, overlapping = (out[ROW[f"quadratic.{what}.{name}"], at] for what in ("bayes", "overlap"))
+        out[ROW[f"quadratic.excess.{name}.mixture"], at] = np.where(infinite, np.inf, mixed - 2.0 * overlapping - alone)
+
+
 def _integrate(
     out: Floats,
     mass: Floats,
     own: Floats,
     centred: CentredEnsemble,
     wanted: Wanted,
-    members: Family,
-    surrogates: Sequence[Surrogate],
-    origin: Floats,
+    seen: tuple[Family, Sequence[Surrogate], Floats],
     ends: tuple[Floats, Floats],
 ) -> None:
     """Add what lies between two ends, of members and surrogates as seen from an origin."""
+    members, surrogates, origin = seen
     places = Places.join([Mixture._of(members, centred.weights).places(), *[s.places() for s in surrogates]])
-    own |= np.any(places.narrow, axis=0)
-    form, numbers, parts = _numbers(members)
+    own |= np.any(places.narrow & (places.location >= ends[0]) & (places.location <= ends[1]), axis=0)
+    form, numbers, parts = numbers_of(members)
     points = len(own)
     tails = np.empty((1, 0, 3))
     if places.heavy:
@@ -156,12 +185,12 @@ def _integrate(
     )
 
 
-def _numbers(members: Family) -> tuple[PointwiseForm, Floats, int]:
+def numbers_of(members: Family) -> tuple[PointwiseForm, Floats, int]:
     """The form of members, their numbers (points, members, numbers), and how many components each has."""
     form = cast("PointwiseForm", members.form)  # the backend was chosen by it
     shape = (members.components or members).batch_shape
     numbers = np.moveaxis(np.stack([np.broadcast_to(x, shape) for x in form.numbers(members)], axis=-1), -2, 0)
-    if not form.mixed:
+    if not isinstance(members, Mixture):
         return form, np.ascontiguousarray(numbers), 1
     with np.errstate(divide="ignore"):
         log_weights = np.moveaxis(np.log(members.weights), -1, 0)
