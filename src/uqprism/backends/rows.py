@@ -157,22 +157,36 @@ class Rows:
     """The integrals of one pass, and every risk that follows from them."""
 
     def __init__(self, values: Array, members: Family) -> None:
-        self._values, self._tolerance, self._bounds = values, members.tolerance, members.has_bounds
+        self._values, self._members = values, members
 
     def risk(self, rule: Rule, primitive: Primitive) -> Array | None:
         """The risk in centred units, without the logarithm of the unit; None if it is no sum of rows."""
         name = RULES.get(type(rule))
         parts = None if name is None else SUMS.get((name, primitive))
-        if parts is None:
+        if parts is None or self._makes_no_sense(name, primitive):
             return None
-        record(self._tolerance)
-        if self._bounds and name == "log" and primitive[0] == "excess" and {"members", "mixture"}.issuperset(primitive[1:]):
+        record(self._members.tolerance)
+        if (
+            self._members.has_bounds
+            and name == "log"
+            and primitive[0] == "excess"
+            and {"members", "mixture"}.issuperset(primitive[1:])
+        ):
             record(AT_BOUNDS)
         each = [factor * self._values[ROW[row]] for row, factor in parts.items()]
         value = sum(each, start=0.0)
         if primitive[0] == "bayes" and len(each) > 1:  # to squares without an integral no disagreement adds
             value = namespace(value).where(each[0] == -math.inf, each[0], value)
         return value
+
+    def _makes_no_sense(self, rule: str | None, primitive: Primitive) -> bool:
+        """True for what the functionals refuse: log and quadratic where probabilities and densities meet."""
+        kind = self._members.has_probabilities
+        if not kind or rule == "crps":
+            return False
+        if any(name in primitive for name in SURROGATES) or (kind == "atoms" and rule == "quadratic"):
+            return True
+        return kind == "atoms" and any(bool((place != place[0]).any()) for place, _ in self._members.atoms or [])
 
 
 def seen_from_bound(centred: CentredEnsemble, *, surrogates: bool, upper: bool = False) -> tuple[Family, list[Surrogate], Array]:

@@ -49,6 +49,7 @@ class Family(Stored, ABC):
         form: what fused kernels are compiled from; None for a family that only the reference computes.
         constants: names of attributes that are no arrays and stay as they are when parameters change.
         bends: whether the log density of a mixture may bend where its leading component changes, other than at landmarks.
+        smooth_to_bounds: whether the density is smooth up to its bounds; else panels shrink towards them.
         given: the arguments from which it is made, with their kinds, where these are not the parameters themselves.
     """
 
@@ -58,6 +59,7 @@ class Family(Stored, ABC):
     form: ClassVar[PointwiseForm | None] = None
     constants: ClassVar[tuple[str, ...]] = ()
     bends: ClassVar[bool] = True
+    smooth_to_bounds: ClassVar[bool] = False
     given: ClassVar[dict[str, str] | None] = None
     components: Family | None = None  # only mixtures have some
     shared_grid: SharedGrid | None = None  # the ensemble whose grid resolves this distribution, if it came from one
@@ -272,7 +274,7 @@ class Family(Stored, ABC):
 
     def places(self) -> Places:
         """Landmarks and bounds, for a distribution of shape (points,) in double precision, on NumPy or a device."""
-        return Places.of(self.landmarks(), self.support, heavy=self.spans_decades)
+        return Places.of(self.landmarks(), self.support, heavy=self.spans_decades, graded=not self.smooth_to_bounds)
 
     def beyond(self, low: Array, high: Array, about: Array = None) -> Array:
         """What power laws hold outside low and high: the mean distance to them, or with `about` the mean of (Y - about)**2.

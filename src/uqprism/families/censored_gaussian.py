@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import ClassVar
 
 from uqprism.arrays import LOG_2PI, Array, constant, log_normal_cdf, namespace, normal_cdf, normal_quantile
 from uqprism.families.base import families
-from uqprism.families.truncated_gaussian import FAR, Bounded, log_mass
+from uqprism.families.elementwise import PointwiseForm
+from uqprism.families.truncated_gaussian import FAR, Bounded, log_density_between, log_mass
 
 
 def _log_shape(z: Array) -> Array:
     return -0.5 * z * z
+
+
+def _numbers(d: CensoredGaussian) -> tuple[Array, ...]:
+    """Of the density between the bounds; `atoms` holds the rest."""
+    return d.low, d.high, d.location, 1.0 / d.scale, -0.5 * LOG_2PI - namespace(d.scale).log(d.scale)
 
 
 @families.register("censored_gaussian")
@@ -28,6 +35,7 @@ class CensoredGaussian(Bounded):
     """
 
     name = "censored_gaussian"
+    form = PointwiseForm(_numbers, log_density_between, on_devices=False)
     given: ClassVar[dict[str, str]] = dict(Bounded.parameters)
     # A probability counts as a density over one unit of y, whatever the unit in which y is expressed.
     parameters: ClassVar[dict[str, str]] = {**Bounded.parameters, "atom": "scale"}
@@ -39,8 +47,8 @@ class CensoredGaussian(Bounded):
         super().__init__(location=location, scale=scale, low=low, high=high, check=check)
         self.atom = namespace(self.scale).ones_like(self.scale)
 
-    @property
-    def atoms(self) -> list[tuple[Array, Array]]:
+    @cached_property
+    def atoms(self) -> list[tuple[Array, Array]]:  # type: ignore[override]
         """The bounds and the logarithms of their probabilities."""
         a, b = self.ends
         xp = namespace(a)
@@ -62,6 +70,7 @@ class CensoredGaussian(Bounded):
     def _pivot(self) -> Array:
         return self.location + self.scale * self.moments.top
 
+    @cached_property
     def _parts(self) -> list[tuple[Array, Array, Array]]:
         """Probability, offset from the pivot and variance of what lies at the bounds and between them."""
         xp = namespace(self.scale)
@@ -73,15 +82,15 @@ class CensoredGaussian(Bounded):
         inside = xp.exp(log_mass(*self.ends))
         return [*parts, (inside, self.scale * self.moments.mean, self.scale * self.scale * self.moments.variance)]
 
-    @property
+    @cached_property
     def _offset(self) -> Array:
-        return sum(p * offset for p, offset, _ in self._parts())
+        return sum(p * offset for p, offset, _ in self._parts)
 
-    @property
+    @cached_property
     def variance(self) -> Array:
         """The variance, (*batch)."""
         mean = self._offset
-        return sum(p * (variance + (offset - mean) ** 2) for p, offset, variance in self._parts())
+        return sum(p * (variance + (offset - mean) ** 2) for p, offset, variance in self._parts)
 
     def log_density(self, y: Array) -> Array:
         """The log density at y; at a bound, the logarithm of its probability over a length of one."""

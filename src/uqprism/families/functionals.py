@@ -204,14 +204,20 @@ def _relative_entropy(truth: Family, prediction: Family) -> Array:
 def _common_atoms(truth: Family, prediction: Family) -> list[tuple[Array, Array, Array]]:
     """Values that have a probability of their own, with the logarithms of those of both."""
     found = []
+    for distribution in (truth, prediction):
+        if distribution.components is not None:
+            for place, _ in distribution.components.atoms or []:
+                _refuse_different(place != place[0])
     for (place, log_p), (other, log_q) in zip(truth.atoms or [], prediction.atoms or [], strict=True):
-        differ = place != other
-        if not is_traced(differ) and bool(namespace(differ).any(differ)):
-            raise UnsupportedError(
-                "log compares censored members with the same bounds only; give all members one low and one high"
-            )
+        _refuse_different(place != other)
         found.append((place, log_p, log_q))
     return found
+
+
+def _refuse_different(differ: Array) -> None:
+    """Refuse probabilities at values that differ."""
+    if not is_traced(differ) and bool(namespace(differ).any(differ)):
+        raise UnsupportedError("log compares censored members with the same bounds only; give all members one low and one high")
 
 
 LOG_ZERO = -1e200  # stands for minus infinity: differences of these are numbers

@@ -79,8 +79,11 @@ class Places:
     heavy: bool = False
 
     @staticmethod
-    def of(landmarks: Landmarks, support: tuple[Array, Array], *, heavy: bool) -> Places:
-        """Landmarks, with the range that counts cut off at the bounds, and the bounds, each an edge; None for no bound."""
+    def of(landmarks: Landmarks, support: tuple[Array, Array], *, heavy: bool, graded: bool = True) -> Places:
+        """Landmarks, with the range that counts cut off at the bounds, and the bounds, each an edge; None for no bound.
+
+        With `graded`, panels shrink towards the bounds.
+        """
         below = landmarks.reach if landmarks.reach_below is None else landmarks.reach_below
         xp = namespace(landmarks.location)
         low, high = landmarks.location - below, landmarks.location + landmarks.reach
@@ -90,6 +93,7 @@ class Places:
         inner = Places(landmarks.location, landmarks.width, low, high, landmarks.sharp, heavy)
         width = landmarks.width
         grade = GRADE * xp.max(xp.where(xp.isfinite(width), width, xp.zeros_like(width)), axis=0)
+        grade = grade if graded else xp.full_like(grade, math.inf)
         return Places.join([inner, *[Places.bound(b, grade) for b in (lower, upper) if b is not None]])
 
     @staticmethod

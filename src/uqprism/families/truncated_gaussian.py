@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from uqprism.arrays import LOG_2PI, Array, constant, log_normal_cdf, namespace
 from uqprism.families.base import Family, families, prepare
@@ -24,7 +24,8 @@ def _numbers(d: TruncatedGaussian) -> tuple[Array, ...]:
     return d.low, d.high, d.location, 1.0 / d.scale, height
 
 
-def _log_density(y: Array, low: Array, high: Array, location: Array, inverse: Array, height: Array) -> Array:  # noqa: PLR0917
+def log_density_between(y: Array, low: Array, high: Array, location: Array, inverse: Array, height: Array) -> Array:  # noqa: PLR0917
+    """The log density at y, between two bounds."""
     z = (y - location) * inverse
     return where((y >= low) & (y <= high), height - 0.5 * z * z, NOWHERE)
 
@@ -69,16 +70,19 @@ def moments_between(a: Array, b: Array) -> Moments:
     low, high = xp.maximum(a - top, -reach), xp.minimum(b - top, reach)
     nodes, weights = gauss_legendre(12)
     sums = [0.0 * top] * 3
-    for pass_ in range(2):
-        mean = sums[1] / sums[0] if pass_ else 0.0 * top
+    mean = 0.0 * top
+    for last in (False, True):
         sums = [0.0 * top] * 3
         for end, sign in ((low, -1.0), (high, 1.0)):
             for part in range(PARTS):
                 for node, weight in zip(nodes, weights, strict=True):
                     t = end * ((part + float(node)) / PARTS)
                     density = sign * end * float(weight) * xp.exp(-t * (top + 0.5 * t))
-                    for power in range(3):
-                        sums[power] = sums[power] + density * (t - mean) ** power
+                    first = density * (t - mean)
+                    sums[0], sums[1] = sums[0] + density, sums[1] + first
+                    if last:
+                        sums[2] = sums[2] + first * (t - mean)
+        mean = mean if last else sums[1] / sums[0]
     return Moments(top, mean + sums[1] / sums[0], sums[2] / sums[0] - (sums[1] / sums[0]) ** 2)
 
 
@@ -88,6 +92,7 @@ PARTS = 6
 class Bounded(Family):
     """A Gaussian with bounds on Y, either of which may be infinite."""
 
+    smooth_to_bounds = True
     parameters: ClassVar[dict[str, str]] = {"location": "location", "scale": "scale", "low": "bound", "high": "bound"}
     location: Array
     scale: Array
@@ -102,6 +107,12 @@ class Bounded(Family):
             setattr(self, name, x)
         if check:
             check_bounds(self.low, self.high)
+
+    def _moved(self, *how: Any) -> Self:
+        """What depends on the bounds in scales alone stays as it is."""
+        clone = super()._moved(*how)
+        vars(clone).update({name: x for name, x in vars(self).items() if name in ("ends", "moments", "log_share")})
+        return clone
 
     def _z(self, y: Array) -> Array:
         """y in scales from the location; what is infinite is only far."""
@@ -162,7 +173,7 @@ class TruncatedGaussian(Bounded):
     """
 
     name = "truncated_gaussian"
-    form = PointwiseForm(_numbers, _log_density)
+    form = PointwiseForm(_numbers, log_density_between)
 
     @cached_property
     def log_share(self) -> Array:

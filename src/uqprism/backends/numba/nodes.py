@@ -388,14 +388,15 @@ def _probabilities(size: int, width: int, upward: bool, members: Members, room: 
 
 @inlined
 def _add_atoms(size: int, upward: bool, members: Members, room: Room) -> None:
-    """Add the probability of the bound that lies between each node and the outer side."""
-    node, first = room.node, 0 if upward else 2
+    """Add the probabilities of the bounds on the outer side of each node."""
+    node = room.node
     for i in range(len(members.weights)):
-        bound, held = members.atoms[i, first], members.atoms[i, first + 1]
         probability = rows(room.probabilities, i, NODES)
-        for q in range(size):
-            inside = node[Y + q] > bound if upward else node[Y + q] < bound
-            probability[q] += held if inside else 0.0
+        for side in range(2):
+            bound, held = members.atoms[i, 2 * side], members.atoms[i, 2 * side + 1]
+            for q in range(size):
+                passed = node[Y + q] > bound if upward else node[Y + q] < bound
+                probability[q] += held if passed else 0.0
 
 
 @inlined

@@ -20,7 +20,7 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.families.base import Family
 from uqprism.families.elementwise import PointwiseForm
-from uqprism.families.functionals import SLOW, overlap
+from uqprism.families.functionals import LOG_ZERO, SLOW, overlap, relative_entropy_density
 from uqprism.families.gaussian import Surrogate
 from uqprism.families.mixture import Mixture
 from uqprism.families.panels import Places
@@ -100,7 +100,7 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
     else:
         # Each half as seen from its own bound; where members have other bounds, all from one.
         other = seen_from_bound(centred, surrogates=wanted.surrogates, upper=True)
-        halved = np.isfinite(common_bound(members, upper=False)) & np.isfinite(common_bound(members, upper=True))
+        halved = np.all([np.isfinite(common_bound(members, upper=side)) for side in (False, True)], axis=0)
         _integrate(out, mass, own, centred, wanted, seen, (everywhere[0], np.where(halved, -seen[2], np.inf)))
         _integrate(out, mass, own, centred, wanted, other, (np.where(halved, -other[2], np.inf), everywhere[1]))
     for surrogate, name in zip(seen[1], SURROGATES, strict=False):
@@ -112,6 +112,8 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
             squares_by_pairs(out, slow, centred.at(slow))
         else:
             own[slow] = True
+    if members.atoms is not None:
+        add_atoms(out, mass, centred)
     own |= ~(np.abs(mass - 1.0) <= max(members.tolerance / 10.0, MASS))  # so that NaN is caught, too
     if at is None:
         status |= own
@@ -123,6 +125,29 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
 def _has_two_ends(members: Family) -> bool:
     """Whether densities may vary over very short lengths next to two bounds."""
     return members.spans_decades and all(bound is not None for bound in members.support)
+
+
+def add_atoms(out: Floats, mass: Floats, centred: CentredEnsemble) -> None:
+    """Add what the values that have a probability of their own hold of the mass, and of the rows of log."""
+    members, weights, mixture = centred.members, centred.weights, centred.mixture
+    for (_, log_p), (_, log_all) in zip(members.atoms or [], mixture.atoms or [], strict=True):
+        log_p, log_all = np.maximum(log_p, LOG_ZERO), np.maximum(log_all, LOG_ZERO)
+        unit = np.log(members.atom)  # the length over which a probability counts as a density
+        mass += np.exp(log_all)
+        for row, values in (
+            ("bayes.members", -np.exp(log_p) * (log_p - unit)),
+            ("excess.mixture.members", relative_entropy_density(log_p, log_all)),
+            ("excess.members.mixture", relative_entropy_density(log_all, log_p)),
+        ):
+            out[ROW[f"log.{row}"]] += np.sum(weights * values, axis=0)
+
+
+def _atoms(members: Family) -> Floats:
+    """Bounds and the probabilities at them, (points, members, 4); without members if there are none."""
+    if members.atoms is None:
+        return np.empty((1, 0, 4))
+    found = [x for place, log_p in members.atoms for x in (place, np.exp(log_p))]
+    return np.ascontiguousarray(np.stack(found, axis=-1).swapaxes(0, 1))
 
 
 def squares_by_pairs(out: Floats, at: Floats, centred: CentredEnsemble) -> None:
@@ -171,7 +196,7 @@ def _integrate(
         numbers,
         parts,
         np.ascontiguousarray(tails),
-        np.empty((1, 0, 4)),
+        _atoms(members),
         np.ascontiguousarray(centred.weights[:, 0]) if points else np.empty(members.batch_shape[0]),
         np.stack([s.scale for s in surrogates], axis=-1) if surrogates else np.empty((points, 0)),
         np.ascontiguousarray(-origin),
