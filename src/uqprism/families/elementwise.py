@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from uqprism.arrays import Array, namespace
+from uqprism.arrays import log_gap as gap_to_log
 
 if TYPE_CHECKING:
     from uqprism.families.base import Family
@@ -38,13 +39,17 @@ def log1p(x: Array) -> Array:
     return namespace(x).log1p(x)
 
 
+def log_gap(x: Array, ratio: Array) -> Array:
+    """x - log(ratio) for ratio = 1 + x formed without adding; not on devices."""
+    return gap_to_log(x, ratio)
+
+
 def where(condition: Array, x: Array, y: Array) -> Array:
     """x where the condition holds, else y, of which one may be a number; both are computed."""
     return namespace(condition).where(condition, x, y)
 
 
 NOWHERE = -math.inf  # the logarithm of zero
-NAMES = ("absolute", "exp", "log", "log1p", "where")
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import cache
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numba
@@ -56,7 +58,20 @@ def where(condition: bool, x: float, y: float) -> float:
     return x if condition else y
 
 
-COMPILED = {"absolute": absolute, "exp": exp, "log": log, "log1p": log1p, "where": where}
+@inlined
+def log_gap(x: float, ratio: float) -> float:
+    """x - log(ratio) for ratio = 1 + x."""
+    return special.log_gap(x, ratio, FITS)
+
+
+COMPILED = {"absolute": absolute, "exp": exp, "log": log, "log1p": log1p, "log_gap": log_gap, "where": where}
+
+
+def compilable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a form as a piece of a kernel, with the functions of its module that it calls."""
+    own = {name: f for name, f in vars(sys.modules[function.__module__]).items() if isinstance(f, FunctionType)}
+    called = [name for name in function.__code__.co_names if name in own and name not in COMPILED]
+    return inlined(rebound(function, {**COMPILED, **{name: compilable(own[name]) for name in called}}))
 
 
 class Addresses(NamedTuple):
@@ -74,13 +89,13 @@ class Addresses(NamedTuple):
 @cache
 def addresses_of(form: PointwiseForm, count: int) -> Addresses:
     """The compiled functions of a family with so many numbers, or whose components have so many."""
-    function = inlined(rebound(form.log_density, COMPILED))
+    function = compilable(form.log_density)
     log_density = _compiled(function, count)
     if form.mixed:
         return Addresses(log_density, _compiled_mixture(function, count), 0, 0)
     if form.probability is None:
         return Addresses(log_density, log_density, 0, 0)
-    probability = inlined(rebound(form.probability, COMPILED))
+    probability = compilable(form.probability)
 
     @inlined
     def below(y: float, *numbers: float) -> float:

@@ -29,6 +29,7 @@ from uqprism.backends.numba.planning import (
     part_numbers,
 )
 from uqprism.backends.numba.special import exp, exp_parts, log, upper_tail_ratio
+from uqprism.backends.numba.sums import Sums, size_below
 from uqprism.backends.rows import ROW, ROWS, cumulative_rule
 from uqprism.families.base import STEEP
 from uqprism.families.lattice import PER_PANEL
@@ -38,6 +39,8 @@ DONE, DECLINED = 0, 1
 LOWEST_LEVEL = -1e200  # stands for the logarithm of zero
 NEVER = 1e20  # a relative entropy above this is infinite: one density is zero where the other is not
 WIDE_APART = 40.0  # nats above which the smaller of two densities is nothing beside the larger
+NARROW_SURROGATE = 2.0  # steps
+SQRT_PI, INVERSE_SQRT_2PI = math.sqrt(math.pi), 1.0 / math.sqrt(2.0 * math.pi)
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 BLOCK_PANELS = 24
@@ -132,6 +135,7 @@ def integrate(
     logs: bool | None,
     bends: bool,
     rule: Rule,
+    sums: Sums | None,
     fits: Fits,
 ) -> None:
     """Add what lies between two ends to the rows of every point that is not declined already.
@@ -156,6 +160,7 @@ def integrate(
         logs: likewise.
         bends: whether the mixture's log density may bend.
         rule: see there.
+        sums: what takes its place where members are counts 0, 1 ... and integrals are sums.
         fits: coefficients.
     """
     count, n_places, heavy, held = numbers.shape[1], len(sharp), tails.shape[1] > 0, atoms.shape[1] > 0
@@ -184,15 +189,17 @@ def integrate(
                 plan.corner[corners] = places[0][p, i]
                 corners += 1
         low, high = max(least(places[2][p]), ends[0][p]), min(-least(-places[3][p]), ends[1][p])
+        if sums is not None:
+            low = 0.0
         if low >= high:
             continue
-        panels = fill_edges(plan, members, n_places, corners, low, high, heavy, logs is not None and bends, room.node)
+        panels = fill_edges(plan, members, n_places, corners, low, high, heavy, logs is not None and bends, sums, room.node)
         if panels < 0:
             status[p] = DECLINED
             continue
         total[:] = 0.0
         mass[p] += _pass(
-            plan.edges, panels, step, members, scales[p], centres[p], heavy, crps, quadratic, logs, total, room, rule, fits
+            plan.edges, panels, step, members, scales[p], centres[p], heavy, crps, quadratic, logs, total, room, rule, sums, fits
         )
         for row in range(len(ROWS)):
             out[row, p] += total[row]
@@ -213,6 +220,7 @@ def _pass(
     total: Floats,
     room: Room,
     rule: Rule,
+    sums: Sums | None,
     fits: Fits,
 ) -> float:
     """Add up all rows of a point; returns the mass of the mixture."""
@@ -227,12 +235,43 @@ def _pass(
         middle += 1
     for first in range(0, middle, step):
         mass += _block(
-            edges, first, min(first + step, middle), True, members, scales, centre, crps, quadratic, logs, total, room, rule, fits
+            edges,
+            first,
+            min(first + step, middle),
+            True,
+            members,
+            scales,
+            centre,
+            crps,
+            quadratic,
+            logs,
+            total,
+            room,
+            rule,
+            sums,
+            fits,
         )
     for last in range(panels, middle, -step):
         mass += _block(
-            edges, max(last - step, middle), last, False, members, scales, centre, crps, quadratic, logs, total, room, rule, fits
+            edges,
+            max(last - step, middle),
+            last,
+            False,
+            members,
+            scales,
+            centre,
+            crps,
+            quadratic,
+            logs,
+            total,
+            room,
+            rule,
+            sums,
+            fits,
         )
+    if sums is not None and crps is not None:
+        for s in range(len(scales)):
+            total[CRPS_SURROGATE + s] += _outside_counts(scales[s], centre, total, fits)
     total[QUADRATIC_OWN], total[LOG_OWN] = -total[QUADRATIC_OWN], -total[LOG_OWN]
     for row in range(LOG_BETWEEN, len(total)):
         if total[row] > NEVER:
@@ -284,6 +323,7 @@ def _block(
     total: Floats,
     room: Room,
     rule: Rule,
+    sums: Sums | None,
     fits: Fits,
 ) -> float:
     """Add what some neighbouring panels hold to all rows; returns the mass of the mixture there."""
@@ -292,11 +332,19 @@ def _block(
     width = last - first
     for k in range(width):
         node[LENGTH + np.uint64(k)] = edges[first + k + 1] - edges[first + k]
-    for q in range(PER_PANEL):
+    if sums is not None:
         for k in range(width):
-            length = edges[first + k + 1] - edges[first + k]
-            node[Y + q * width + k] = edges[first + k] + length * rule.nodes[q]
-            node[WEIGHT + q * width + k] = length * rule.weights[q]
+            size_index = size_below(sums.sizes, node[LENGTH + np.uint64(k)])
+            node[HELD + np.uint64(k)] = size_index
+            for q in range(PER_PANEL):
+                node[Y + q * width + k] = edges[first + k] + sums.nodes[size_index, q]
+                node[WEIGHT + q * width + k] = sums.weights[size_index, q]
+    else:
+        for q in range(PER_PANEL):
+            for k in range(width):
+                length = edges[first + k + 1] - edges[first + k]
+                node[Y + q * width + k] = edges[first + k] + length * rule.nodes[q]
+                node[WEIGHT + q * width + k] = length * rule.weights[q]
     for i in range(len(members.weights)):
         level = rows(room.levels, i, NODES)
         values_at(members.addresses.log_density, level, node, size, members.numbers[i])  # Y is the first row
@@ -308,7 +356,10 @@ def _block(
         _densities(size, members, room, fits)
     mass = _dot(node, MEAN, size)
     if crps is not None:
-        _probabilities(size, width, upward, members, room, rule)
+        if sums is not None:
+            _add_up(width, upward, members, room, sums)
+        else:
+            _probabilities(size, width, upward, members, room, rule)
         _tails(size, members, room)
         total[CRPS_OWN] += _dot(node, TAIL_OWN, size)
         total[CRPS_BETWEEN] += _dot(node, TAIL_SQUARES, size)
@@ -322,6 +373,10 @@ def _block(
         total[LOG_BETWEEN] += _dot(node, TO_MEMBERS, size)
         total[LOG_BACK] += _dot(node, TO_MIXTURE, size)
     for s in range(len(scales)):
+        if sums is not None:
+            if crps is not None:
+                _surrogate_of_counts(size, upward, scales[s], centre, s, total, room, rule, fits)
+            continue
         _surrogate(size, upward, scales[s], centre, s, members, crps, quadratic, logs, total, room, fits)
     return mass
 
@@ -426,6 +481,74 @@ def _accumulate(width: int, upward: bool, members: Members, room: Room, rule: Ru
                 k = np.uint64(panel)
                 inside = node[LENGTH + k] * room.sums[(q + ONE) * PANELS + k]
                 room.probabilities[first + q * count + k] = node[HELD + k] + inside
+
+
+@inlined
+def _add_up(width: int, upward: bool, members: Members, room: Room, sums: Sums) -> None:
+    """The probabilities of counts up to each node, or of those beyond it, in so many panels of the sizes in HELD."""
+    node, (matrices, reached) = room.node, (sums.from_left, room.below) if upward else (sums.from_right, room.above)
+    for i in range(len(members.weights)):
+        density, probability = rows(room.densities, i, NODES), rows(room.probabilities, i, NODES)
+        held = reached[i]
+        for j in range(width):
+            k = j if upward else width - 1 - j
+            index = int(node[HELD + np.uint64(k)])
+            if index == 0:  # one by one
+                for step in range(PER_PANEL):
+                    q = (step if upward else PER_PANEL - 1 - step) * width + k
+                    before = held
+                    held += density[q]
+                    probability[q] = held if upward else before
+                continue
+            for row in range(1 + PER_PANEL):
+                found = 0.0
+                for q in range(PER_PANEL):
+                    found += matrices[index, row, q] * density[q * width + k]
+                room.sums[row] = found
+            for q in range(PER_PANEL):
+                probability[q * width + k] = held + room.sums[1 + q]
+            held += room.sums[0]
+        reached[i] = held
+
+
+@inlined
+def _surrogate_of_counts(
+    size: int, upward: bool, scale: float, centre: float, which: int, total: Floats, room: Room, rule: Rule, fits: Fits
+) -> None:
+    """Add the squared distance of a surrogate's distribution function from the mixture's steps, each from its count to the next.
+
+    For surrogates that are hardly wider than a step it is a mean distance less two others; see `_outside_counts` for these.
+    """
+    node, inverse = room.node, 1.0 / scale
+    if scale < NARROW_SURROGATE:
+        for q in range(size):
+            z = abs(node[Y + q] - centre) * inverse
+            decay = exp(-0.5 * z * z, fits)
+            beyond = decay * (INVERSE_SQRT_2PI - z * upper_tail_ratio(z, fits))
+            node[SCORE + q] = node[MEAN + q] * scale * (z + 2.0 * beyond)
+        total[CRPS_SURROGATE + which] += _dot(node, SCORE, size)
+        return
+    for q in range(size):
+        node[SCORE + q] = 0.0
+    for part in range(PER_PANEL):
+        for q in range(size):
+            z = (node[Y + q] + rule.nodes[part] - centre) * inverse
+            tail = exp(-0.5 * z * z, fits) * upper_tail_ratio(abs(z), fits)
+            outside = (z > 0.0) == upward
+            gap = (1.0 - tail if outside else tail) - node[MEAN_TAIL + q]
+            node[SCORE + q] += rule.weights[part] * gap * gap
+    total[CRPS_SURROGATE + which] += _dot(node, SCORE, size)
+
+
+@inlined
+def _outside_counts(scale: float, centre: float, total: Floats, fits: Fits) -> float:
+    """What is left to add to a surrogate's distance from counts: what lies below zero, or the distances within each."""
+    if scale < NARROW_SURROGATE:
+        return -(total[CRPS_OWN] + total[CRPS_BETWEEN]) - scale / SQRT_PI
+    z = centre / scale
+    ratio = upper_tail_ratio(z, fits)
+    rest = ratio * (2.0 * INVERSE_SQRT_2PI - z * ratio) - upper_tail_ratio(math.sqrt(2.0) * z, fits) / SQRT_PI
+    return scale * exp(-z * z, fits) * rest
 
 
 @inlined

@@ -13,6 +13,7 @@ import numpy as np
 
 from uqprism.backends.numba.base import Floats, inlined, reduction
 from uqprism.backends.numba.forms import Addresses, values_at
+from uqprism.backends.numba.sums import Sums, size_below
 from uqprism.families.panels import FAR, KINK
 
 MAX_PANELS, MAX_KINKS, ROUNDS = 2047, 256, 4
@@ -89,10 +90,19 @@ def least(values: Floats) -> float:
 
 @inlined
 def fill_edges(
-    plan: Plan, members: Members, places: int, corners: int, low: float, high: float, heavy: bool, bends: bool, scratch: Floats
+    plan: Plan,
+    members: Members,
+    places: int,
+    corners: int,
+    low: float,
+    high: float,
+    heavy: bool,
+    bends: bool,
+    sums: Sums | None,
+    scratch: Floats,
 ) -> int:
     """Fill the edges and return the number of panels, or -1 if the point needs more than there is room for."""
-    panels = _march(plan, places, corners, low, high, heavy)
+    panels = _march(plan, places, corners, low, high, heavy, sums)
     if not bends:
         return panels
     for _ in range(ROUNDS):  # a panel may hide more than one corner: each round finds the ones that the last uncovered
@@ -102,13 +112,16 @@ def fill_edges(
         if found == places:
             break
         places = found
-        panels = -1 if places < 0 else _march(plan, places, corners, low, high, heavy)
+        panels = -1 if places < 0 else _march(plan, places, corners, low, high, heavy, sums)
     return panels
 
 
 @inlined
-def _march(plan: Plan, places: int, corners: int, low: float, high: float, heavy: bool) -> int:
-    """Panel edges from low to high: no panel longer than two widths near a place, nor half the distance from it."""
+def _march(plan: Plan, places: int, corners: int, low: float, high: float, heavy: bool, sums: Sums | None) -> int:
+    """Panel edges from low to high: no panel longer than two widths near a place, nor half the distance from it.
+
+    With `sums`, panels have one of its numbers of counts.
+    """
     y, panels = low, 0
     plan.edges[0] = low
     while y < high:
@@ -116,8 +129,11 @@ def _march(plan: Plan, places: int, corners: int, low: float, high: float, heavy
             return -1
         location, width = plan.location[:places], plan.width[:places]
         step = _heavy_step(location, width, y) if heavy else _step(location, width, y)
-        stop = min(y + step, high, _next_corner(plan.corner[:corners], y))
-        y = max(stop, np.nextafter(y, math.inf))
+        if sums is not None:
+            y += sums.sizes[size_below(sums.sizes, step)]
+        else:
+            stop = min(y + step, high, _next_corner(plan.corner[:corners], y))
+            y = max(stop, np.nextafter(y, math.inf))
         panels += 1
         plan.edges[panels] = y
     return panels

@@ -13,6 +13,7 @@ from uqprism.arrays import SQRT_PI, from_numpy, to_numpy
 from uqprism.backends.fits import FITS
 from uqprism.backends.numba.forms import addresses_of, mixed_numbers
 from uqprism.backends.numba.nodes import Rule, integrate
+from uqprism.backends.numba.sums import sums
 from uqprism.backends.program import covers
 from uqprism.backends.reference import Computed, compute_part
 from uqprism.backends.rows import ROW, ROWS, SURROGATES, Rows, Wanted, common_bound, near_agreement, seen_from_bound
@@ -95,7 +96,14 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
     out, mass, own = np.zeros((len(ROWS), points)), np.zeros(points), np.zeros(points, dtype=np.int8)
     seen = seen_from_bound(centred, surrogates=wanted.surrogates)
     everywhere = np.full(points, -np.inf), np.full(points, np.inf)
-    if not _has_two_ends(members):
+    if members.lattice is not None:
+        first, step = (x[0] for x in members.lattice)
+        counts = members.relative_to(first, step), [s.relative_to(first, step) for s in seen[1]], first / step
+        _integrate(out, mass, own, centred, wanted, counts, everywhere)
+        for name, row in ROW.items():
+            out[row] *= step if name.startswith("crps") else 1.0 / step if name.startswith("quadratic") else 1.0
+        out[ROW["log.bayes.members"]] += np.log(step)
+    elif not _has_two_ends(members):
         _integrate(out, mass, own, centred, wanted, seen, everywhere)
     else:
         # Each half as seen from its own bound; where members have other bounds, all from one.
@@ -206,6 +214,7 @@ def _integrate(
         wanted.log or None,
         members.bends,
         RULE,
+        None if members.lattice is None else sums(),
         FITS,
     )
 
