@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
+from scipy.stats import norm
 
 import uqprism as up
 from tests.backends.test_conformance import disagreement
@@ -31,6 +33,12 @@ BUILD: dict[str, Callable[[np.ndarray, float], up.EnsemblePrediction]] = {
     "truncated_gaussian": lambda z, s: up.EnsemblePrediction.truncated_gaussian(
         location=0.5 + s * z[0], scale=np.exp(0.3 * s * z[1]), low=0.0, high=3.0
     ),
+    "beta": lambda z, s: up.EnsemblePrediction.beta(a=1.5 * np.exp(0.3 * s * z[0]), b=2.5 * np.exp(0.3 * s * z[1])),
+    "mixture": lambda z, s: up.EnsemblePrediction.gaussian_mixture(
+        mean=np.stack([1.0 + s * z[0], 4.0 + s * z[1]], axis=1),
+        scale=np.exp(0.3 * s * np.stack([z[1], z[2]], axis=1)),
+        shares=np.stack([0.5 + 0.4 * np.tanh(s * z[2]), 0.5 - 0.4 * np.tanh(s * z[2])], axis=1),
+    ),
     "weibull": lambda z, s: up.EnsemblePrediction.weibull(shape=1.5 * np.exp(0.2 * s * z[0]), scale=np.exp(0.3 * s * z[1])),
 }
 SPREADS = {"ordinary": 1.0, "apart": 6.0, "near": 1e-3, "nearly agreeing": 1e-7}
@@ -46,7 +54,8 @@ def both(ensemble: up.EnsemblePrediction, **options: object) -> dict[str, float]
 @pytest.mark.parametrize("spread", SPREADS)
 def test_fused_is_reference(family: str, spread: str, rng: np.random.Generator) -> None:
     ensemble = BUILD[family](
-        rng.normal(size=(3, MEMBERS, POINTS)), min(SPREADS[spread], 1.5 if family in ("gamma", "weibull") else 6.0)
+        rng.normal(size=(3, MEMBERS, POINTS if family != "beta" else 2)),
+        min(SPREADS[spread], 1.5 if family in ("beta", "gamma", "weibull") else 6.0),
     )
     assert both(ensemble) == {}
 
@@ -63,7 +72,7 @@ def test_equal_members(family: str, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("family", BUILD)
 def test_weights_and_estimators(family: str, rng: np.random.Generator) -> None:
     """Members may weigh nothing, and pairs with themselves be left out."""
-    ensemble = BUILD[family](rng.normal(size=(3, MEMBERS, POINTS)), 0.5)
+    ensemble = BUILD[family](rng.normal(size=(3, MEMBERS, POINTS if family != "beta" else 2)), 0.5)
     for weights in ([0.2, 0.5, 0.0, 0.3], [1e-9, 0.5, 0.25, 0.25 - 1e-9]):
         assert both(up.EnsemblePrediction(ensemble.members, weights)) == {}
     names = ["crps.excess.members.members", "quadratic.excess.members.members", "squared_error.excess.members.members"]
@@ -86,6 +95,51 @@ def test_torch_and_single_precision(dtype: str, rng: np.random.Generator) -> Non
     for name in expected:
         assert expected[name].dtype == dtype
         np.testing.assert_array_equal(to_numpy(found[name]), expected[name])
+
+
+@pytest.mark.parametrize("components", [2, 4])
+def test_members_that_are_mixtures(components: int, rng: np.random.Generator) -> None:
+    """Log risks against sums over a fine grid: the log density of every member bends where its leading component changes."""
+    z = rng.normal(size=(3, components, 3, 4))
+    mean, scale = 8.0 * z[0], np.exp(0.5 * z[1])
+    share = np.exp(3.0 * z[2]) / np.exp(3.0 * z[2]).sum(axis=0)
+    ens = up.EnsemblePrediction(up.families.Mixture(up.Gaussian(mean=mean, scale=scale), share))
+    names = ["log.excess.members.members", "log.excess.members.pooled", "log.excess.pooled.mixture"]
+    tables = [up.evaluate(ens, names, backend=backend) for backend in ("fused", "reference")]
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    edges = np.linspace(-60.0, 60.0, 6001)
+    y = (edges[:-1, None] + 0.01 * (1.0 + nodes)).ravel()
+    w = np.tile(0.01 * weights, 6000)
+    for point in range(4):
+        m, s, v = (x[..., point, None] for x in (mean, scale, share))
+        each = logsumexp(norm.logpdf(y, m, s) + np.log(v), axis=0)
+        mixture = logsumexp(each, axis=0) - np.log(3.0)
+        means = np.sum(v * m, axis=0)
+        variance = np.mean(np.sum(v * (s**2 + (m - means) ** 2), axis=0))
+        pooled = norm.logpdf(y, np.mean(means), np.sqrt(variance))
+        truth = (
+            sum(w @ (np.exp(q) * (q - p)) for p in each for q in each) / 9.0,
+            sum(w @ (np.exp(pooled) * (pooled - p)) for p in each) / 3.0,
+            w @ (np.exp(mixture) * (mixture - pooled)),
+        )
+        for table in tables:
+            np.testing.assert_allclose([table[name][point] for name in names], truth, rtol=1e-8)
+
+
+def test_mixtures_of_one_component_are_that_component(rng: np.random.Generator) -> None:
+    z = 1e-5 * rng.normal(size=(2, MEMBERS, 30))
+    mixed = up.Gaussian(mean=z[:1], scale=np.exp(z[1:]))
+    ens = up.EnsemblePrediction.gaussian(mean=z[0], scale=np.exp(z[1]))
+    expected, found = up.evaluate(ens), up.evaluate(up.EnsemblePrediction(up.families.Mixture(mixed)))
+    for name in expected:
+        np.testing.assert_array_equal(found[name], expected[name])
+
+
+@pytest.mark.parametrize("shapes", [(0.2, 0.3), (0.4, 3.0), (0.52, 0.8)])
+def test_betas_with_poles(shapes: tuple[float, float], rng: np.random.Generator) -> None:
+    """Also those whose squares have no integral, or one closer to the bounds than any double."""
+    a, b = (x * np.exp(0.1 * rng.normal(size=(3, 1))) for x in shapes)
+    assert both(up.EnsemblePrediction.beta(a=a, b=b, low=-1.0, high=2.0)) == {}
 
 
 def test_slices_change_nothing(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -97,9 +98,10 @@ def definition(kind: str, unit: float = 1.0) -> dict[str, float]:
 @pytest.mark.parametrize("kind", BOUNDS)
 def test_risks_are_integrals_and_probabilities(kind: str, unit: float) -> None:
     truth = definition(kind, unit)
-    table = up.evaluate(members(kind, unit=unit), list(truth))
-    for name, value in truth.items():
-        assert_allclose(table[name][0], value, rtol=2e-8, err_msg=name)
+    for backend in ("reference", "fused") if find_spec("numba") else ("reference",):
+        table = up.evaluate(members(kind, unit=unit), list(truth), backend=backend)
+        for name, value in truth.items():
+            assert_allclose(table[name][0], value, rtol=2e-8, err_msg=f"{name} {backend}")
 
 
 @pytest.mark.parametrize("library", ["torch", pytest.param("jax", marks=pytest.mark.slow)])
@@ -124,10 +126,11 @@ def test_scores_at_bounds_and_between() -> None:
         assert_allclose(up.rules.CRPS().score(wide, y), up.rules.CRPS().score(up.Gaussian(mean=0.4, scale=1.0), y), rtol=1e-8)
 
 
-def test_members_that_nearly_agree() -> None:
-    gap = 1e-7
+@pytest.mark.parametrize("backend", ["reference", "fused"])
+def test_members_that_nearly_agree(backend: str) -> None:
+    gap, names = 1e-7, ["log.excess.members.members", "crps.excess.members.members"]
     given = {"location": np.array([[0.4], [0.4 + gap]]), "scale": 1.0, "low": 0.0}
-    table = up.evaluate(MAKE.censored_gaussian(**given), ["log.excess.members.members", "crps.excess.members.members"])
+    table = up.evaluate(MAKE.censored_gaussian(**given), names, backend=backend)
     z = -0.4
     information = norm.sf(z) + z * norm.pdf(z) + norm.pdf(z) ** 2 / norm.cdf(z)  # of the location
     assert_allclose(table["log.excess.members.members"][0], 0.25 * gap**2 * information, rtol=1e-5)
@@ -143,10 +146,11 @@ def test_what_makes_no_sense_is_refused_with_its_reason(tmp_path: Path) -> None:
         up.evaluate(ens, "log.excess.matched.mixture")
     with pytest.raises(UqprismError, match="low must be less than high"):
         MAKE.censored_gaussian(location=[[0.0]], scale=1.0, low=2.0, high=1.0)
-    with pytest.raises(UqprismError, match="the same bounds"):
-        up.evaluate(
-            MAKE.censored_gaussian(location=np.zeros((2, 1)), scale=1.0, low=[[0.0], [0.1]]), "log.excess.members.members"
-        )
+    other = MAKE.censored_gaussian(location=np.zeros((2, 1)), scale=1.0, low=[[0.0], [0.1]])
+    for name in ("log.excess.members.members", "log.bayes.mixture"):
+        for backend in ("reference", "fused"):
+            with pytest.raises(UqprismError, match="the same bounds"):
+                up.evaluate(other, name, backend=backend)
     ens.save(tmp_path / "censored.npz")
     back = up.EnsemblePrediction.load(tmp_path / "censored.npz")
     assert_array_equal(up.decompose(back).total, up.decompose(ens).total)

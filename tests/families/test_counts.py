@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from uqprism.errors import UqprismError
 from uqprism.families import NegativeBinomial, Poisson
 
 WEIGHTS = np.array([0.5, 0.3, 0.2])
+BACKENDS = ("reference", "fused") if find_spec("numba") else ("reference",)
 MAKE = up.EnsemblePrediction
 
 
@@ -90,15 +92,18 @@ def sums(members: list, end: int) -> dict[str, float]:
 def test_risks_are_sums_over_counts(name: str, level: float) -> None:
     given, members = example(name, level)
     truth = sums(members, int((60 if name == "poisson" else 400) + (5 if name == "poisson" else 80) * level))
-    table = up.evaluate(getattr(MAKE, name)(**given, weights=WEIGHTS), list(truth))
-    for measure, value in truth.items():
-        assert_allclose(table[measure][0], value, rtol=table.exactness[measure].tolerance, err_msg=measure)
+    for backend in BACKENDS:
+        table = up.evaluate(getattr(MAKE, name)(**given, weights=WEIGHTS), list(truth), backend=backend)
+        for measure, value in truth.items():
+            message = f"{measure} {backend}"
+            assert_allclose(table[measure][0], value, rtol=table.exactness[measure].tolerance, err_msg=message)
 
 
-def test_rates_of_very_different_sizes() -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_rates_of_very_different_sizes(backend: str) -> None:
     """Panels of many counts: the mixture of a few and of a million."""
-    rate = np.array([3.0, 1e6])
-    table = up.evaluate(MAKE.poisson(rate=rate[:, None]), ["crps.excess.mixture.members", "log.excess.mixture.members"])
+    rate, names = np.array([3.0, 1e6]), ["crps.excess.mixture.members", "log.excess.mixture.members"]
+    table = up.evaluate(MAKE.poisson(rate=rate[:, None]), names, backend=backend)
     # The two never coincide: their distribution functions differ by one between them, and a draw tells which it is from.
     own = up.rules.CRPS().entropy(Poisson(rate=rate))
     gap = 1e6 - 3.0
@@ -106,11 +111,14 @@ def test_rates_of_very_different_sizes() -> None:
     assert_allclose(table["log.excess.mixture.members"][0], np.log(2.0), rtol=1e-8)
 
 
-def test_members_that_nearly_agree() -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("rate", [0.03, 5.0])
+def test_members_that_nearly_agree(rate: float, backend: str) -> None:
     import mpmath as mp
 
-    ens = MAKE.poisson(rate=np.array([[5.0], [5.0 * (1.0 + 1e-6)]]))
-    table = up.evaluate(ens, ["crps.excess.members.members", "log.excess.members.members", "quadratic.excess.members.members"])
+    ens = MAKE.poisson(rate=np.array([[rate], [rate * (1.0 + 1e-6)]]))
+    names = ["crps.excess.members.members", "log.excess.members.members", "quadratic.excess.members.members"]
+    table = up.evaluate(ens, names, backend=backend)
     with mp.workdps(50):
         a, b = (mp.mpf(float(x)) for x in ens.members.rate[:, 0])
         p, q = ([mp.exp(-r) * r**k / mp.factorial(k) for k in range(80)] for r in (a, b))

@@ -48,7 +48,7 @@ class CensoredGaussian(Bounded):
         self.atom = namespace(self.scale).ones_like(self.scale)
 
     @cached_property
-    def atoms(self) -> list[tuple[Array, Array]]:  # type: ignore[override]
+    def atoms(self) -> list[tuple[Array, Array]]:
         """The bounds and the logarithms of their probabilities."""
         a, b = self.ends
         xp = namespace(a)

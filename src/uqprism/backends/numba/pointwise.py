@@ -108,7 +108,8 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
     else:
         # Each half as seen from its own bound; where members have other bounds, all from one.
         other = seen_from_bound(centred, surrogates=wanted.surrogates, upper=True)
-        halved = np.all([np.isfinite(common_bound(members, upper=side)) for side in (False, True)], axis=0)
+        bounds = [cast("Floats", common_bound(members, upper=side)) for side in (False, True)]
+        halved = np.isfinite(bounds[0]) & np.isfinite(bounds[1])
         _integrate(out, mass, own, centred, wanted, seen, (everywhere[0], np.where(halved, -seen[2], np.inf)))
         _integrate(out, mass, own, centred, wanted, other, (np.where(halved, -other[2], np.inf), everywhere[1]))
     for surrogate, name in zip(seen[1], SURROGATES, strict=False):
@@ -138,12 +139,13 @@ def _has_two_ends(members: Family) -> bool:
 def add_atoms(out: Floats, mass: Floats, centred: CentredEnsemble) -> None:
     """Add what the values that have a probability of their own hold of the mass, and of the rows of log."""
     members, weights, mixture = centred.members, centred.weights, centred.mixture
-    for (_, log_p), (_, log_all) in zip(members.atoms or [], mixture.atoms or [], strict=True):
-        log_p, log_all = np.maximum(log_p, LOG_ZERO), np.maximum(log_all, LOG_ZERO)
-        unit = np.log(members.atom)  # the length over which a probability counts as a density
+    for (place, own), (_, mixed) in zip(members.atoms or [], mixture.atoms or [], strict=True):
+        log_p, log_all = np.maximum(own, LOG_ZERO), np.maximum(mixed, LOG_ZERO)
+        there = own > -np.inf
+        level = np.where(there, members.log_density(np.where(there, place, members.centre)), 0.0)
         mass += np.exp(log_all)
         for row, values in (
-            ("bayes.members", -np.exp(log_p) * (log_p - unit)),
+            ("bayes.members", -np.exp(log_p) * level),
             ("excess.mixture.members", relative_entropy_density(log_p, log_all)),
             ("excess.members.mixture", relative_entropy_density(log_all, log_p)),
         ):
@@ -164,7 +166,7 @@ def squares_by_pairs(out: Floats, at: Floats, centred: CentredEnsemble) -> None:
     between = overlap(members.map(lambda x: x[:, None]), members.map(lambda x: x[None]))
     own = np.sum(weights * np.einsum("iip->ip", between), axis=0)
     mixed = np.sum(weights[:, None] * weights[None] * between, axis=(0, 1))
-    infinite = np.any(members.square_power <= 0.0, axis=0)
+    infinite = np.any(cast("Floats", members.square_power) <= 0.0, axis=0)
     out[ROW["quadratic.bayes.members"], at] = -own
     out[ROW["quadratic.excess.mixture.members"], at] = np.where(infinite, np.inf, np.maximum(own - mixed, 0.0))
     for name in SURROGATES:
