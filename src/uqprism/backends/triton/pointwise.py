@@ -13,8 +13,8 @@ import torch
 from uqprism.backends.program import covers
 from uqprism.backends.reference import Computed, compute_part
 from uqprism.backends.rows import ROWS, Rows, Wanted, near_agreement, seen_from_bound
-from uqprism.backends.triton.gradients import differentiable
 from uqprism.backends.triton.forms import compiled
+from uqprism.backends.triton.gradients import differentiable
 from uqprism.backends.triton.nodes import CLOSE, NODES, integrate_densities, integrate_probabilities
 from uqprism.backends.triton.planning import MAX_KINKS, MAX_PANELS, plan
 from uqprism.ensemble import EnsemblePrediction
