@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uqprism.backends.fits import Fits
-from uqprism.backends.numba.base import Floats, inlined, kernel, reduction, rows
+from uqprism.backends.numba.base import Floats, borrowing, kernel, reduction, rows
 from uqprism.backends.numba.forms import Addresses, values_at
 from uqprism.backends.numba.planning import (
     MAX_KINKS,
@@ -26,7 +26,7 @@ from uqprism.backends.numba.planning import (
     fill_edges,
     least,
     part_log_weight,
-    part_numbers,
+    values_of_part,
 )
 from uqprism.backends.numba.special import exp, exp_parts, log, upper_tail_ratio
 from uqprism.backends.numba.sums import Sums, size_below
@@ -205,7 +205,7 @@ def integrate(
             out[row, p] += total[row]
 
 
-@inlined
+@borrowing
 def _pass(
     edges: Floats,
     panels: int,
@@ -269,6 +269,8 @@ def _pass(
             sums,
             fits,
         )
+    if _only_probabilities(members, quadratic, logs):
+        mass += _held(edges, middle, panels, members, room)
     if sums is not None and crps is not None:
         for s in range(len(scales)):
             total[CRPS_SURROGATE + s] += _outside_counts(scales[s], centre, total, fits)
@@ -279,7 +281,7 @@ def _pass(
     return mass
 
 
-@inlined
+@borrowing
 def _beyond(
     low: float, high: float, members: Members, scales: Floats, centre: float, total: Floats, room: Room, fits: Fits
 ) -> float:
@@ -288,7 +290,7 @@ def _beyond(
     for component in range(len(members.weights) * members.parts):
         i = component // members.parts
         room.node[0], room.node[1] = low, high
-        values_at(members.addresses.part, room.node[2:], room.node, 2, part_numbers(members, component))
+        values_of_part(members, component, room.node[2:], room.node, 2)
         own = exp(part_log_weight(members, component) - members.log_weights[i], fits)
         for side in range(2):
             exponent, end = members.tails[component, 1 + side], room.node[side]
@@ -308,7 +310,7 @@ def _beyond(
     return mass
 
 
-@inlined
+@borrowing
 def _block(
     edges: Floats,
     first: int,
@@ -327,34 +329,35 @@ def _block(
     fits: Fits,
 ) -> float:
     """Add what some neighbouring panels hold to all rows; returns the mass of the mixture there."""
-    node, size = room.node, (last - first) * PER_PANEL
     # The first nodes of all panels, then the second ones: sums within panels then run along panels.
-    width = last - first
+    node, panels = room.node, last - first
+    # An even number of panels fills vector registers: one that is there for this has no length, and its nodes in the middle of
+    # its neighbour.
+    width = panels + (panels & 1) if sums is None else panels
+    size = width * PER_PANEL
     for k in range(width):
-        node[LENGTH + np.uint64(k)] = edges[first + k + 1] - edges[first + k]
-    if sums is not None:
-        for k in range(width):
-            size_index = size_below(sums.sizes, node[LENGTH + np.uint64(k)])
-            node[HELD + np.uint64(k)] = size_index
+        low, high = edges[min(first + k, last - 1)], edges[min(first + k + 1, last)]
+        if k == panels:
+            low = high = 0.5 * (low + high)
+        node[LENGTH + np.uint64(k)] = high - low
+        if sums is not None:
+            index = size_below(sums.sizes, high - low)
+            node[HELD + np.uint64(k)] = index
             for q in range(PER_PANEL):
-                node[Y + q * width + k] = edges[first + k] + sums.nodes[size_index, q]
-                node[WEIGHT + q * width + k] = sums.weights[size_index, q]
-    else:
-        for q in range(PER_PANEL):
-            for k in range(width):
-                length = edges[first + k + 1] - edges[first + k]
-                node[Y + q * width + k] = edges[first + k] + length * rule.nodes[q]
-                node[WEIGHT + q * width + k] = length * rule.weights[q]
-    for i in range(len(members.weights)):
-        level = rows(room.levels, i, NODES)
-        values_at(members.addresses.log_density, level, node, size, members.numbers[i])  # Y is the first row
-        for q in range(size):
-            level[q] = level[q] if level[q] > LOWEST_LEVEL else LOWEST_LEVEL
-    if logs is not None:
-        _densities_by_level(size, members, room, fits)
-    else:
-        _densities(size, members, room, fits)
-    mass = _dot(node, MEAN, size)
+                node[Y + q * width + k] = low + sums.nodes[index, q]
+                node[WEIGHT + q * width + k] = sums.weights[index, q]
+        else:
+            for q in range(PER_PANEL):
+                node[Y + q * width + k] = low + (high - low) * rule.nodes[q]
+                node[WEIGHT + q * width + k] = (high - low) * rule.weights[q]
+    mass = 0.0
+    if not _only_probabilities(members, quadratic, logs):
+        _levels(size, members, room)
+        if logs is not None:
+            _densities_by_level(size, members, room, fits)
+        else:
+            _densities(size, members, room, fits)
+        mass = _dot(node, MEAN, size)
     if crps is not None:
         if sums is not None:
             _add_up(width, upward, members, room, sums)
@@ -381,6 +384,34 @@ def _block(
     return mass
 
 
+@borrowing
+def _only_probabilities(members: Members, quadratic: bool | None, logs: bool | None) -> bool:
+    """Whether distribution functions are all that is wanted, and nothing must be integrated for them."""
+    return members.addresses.below != 0 and quadratic is None and logs is None
+
+
+@borrowing
+def _held(edges: Floats, middle: int, panels: int, members: Members, room: Room) -> float:
+    """The mass of the mixture within the panels, by distribution functions."""
+    node, mass = room.node, 0.0
+    for i in range(len(members.weights)):
+        node[0], node[1], node[2] = edges[0], edges[middle], edges[panels]
+        values_at(members.addresses.below, node[4:], node, 2, members.numbers[i])
+        values_at(members.addresses.above, node[6:], node[1:], 2, members.numbers[i])
+        mass += members.weights[i] * ((node[5] - node[4]) + (node[6] - node[7]))
+    return mass
+
+
+@borrowing
+def _levels(size: int, members: Members, room: Room) -> None:
+    """The members' log densities, finite."""
+    for i in range(len(members.weights)):
+        level = rows(room.levels, i, NODES)
+        values_at(members.addresses.log_density, level, room.node, size, members.numbers[i])  # Y is the first row
+        for q in range(size):
+            level[q] = level[q] if level[q] > LOWEST_LEVEL else LOWEST_LEVEL
+
+
 @reduction
 def _dot(node: Floats, row: int, size: int) -> float:
     """The integral of a row over the nodes."""
@@ -390,7 +421,7 @@ def _dot(node: Floats, row: int, size: int) -> float:
     return total
 
 
-@inlined
+@borrowing
 def _densities(size: int, members: Members, room: Room, fits: Fits) -> None:
     """The members' densities and the mixture's."""
     node = room.node
@@ -403,7 +434,7 @@ def _densities(size: int, members: Members, room: Room, fits: Fits) -> None:
             node[MEAN + q] += weight * density[q]
 
 
-@inlined
+@borrowing
 def _densities_by_level(size: int, members: Members, room: Room, fits: Fits) -> None:
     """The same, and the mixture's log density, relative to the highest level so that nothing underflows."""
     node = room.node
@@ -428,7 +459,7 @@ def _densities_by_level(size: int, members: Members, room: Room, fits: Fits) -> 
             density[q] *= node[TOP + q] * inverse
 
 
-@inlined
+@borrowing
 def _probabilities(size: int, width: int, upward: bool, members: Members, room: Room, rule: Rule) -> None:
     """The members' probabilities on the outer side of each node."""
     if members.addresses.below == 0:
@@ -441,7 +472,7 @@ def _probabilities(size: int, width: int, upward: bool, members: Members, room: 
         values_at(address, rows(room.probabilities, i, NODES), room.node, size, members.numbers[i])
 
 
-@inlined
+@borrowing
 def _add_atoms(size: int, upward: bool, members: Members, room: Room) -> None:
     """Add the probabilities of the bounds on the outer side of each node."""
     node = room.node
@@ -454,7 +485,7 @@ def _add_atoms(size: int, upward: bool, members: Members, room: Room) -> None:
                 probability[q] += held if passed else 0.0
 
 
-@inlined
+@borrowing
 def _accumulate(width: int, upward: bool, members: Members, room: Room, rule: Rule) -> None:
     """The same for so many panels, as running integrals of the densities."""
     node, (matrix, reached) = room.node, (rule.from_left, room.below) if upward else (rule.from_right, room.above)
@@ -483,7 +514,7 @@ def _accumulate(width: int, upward: bool, members: Members, room: Room, rule: Ru
                 room.probabilities[first + q * count + k] = node[HELD + k] + inside
 
 
-@inlined
+@borrowing
 def _add_up(width: int, upward: bool, members: Members, room: Room, sums: Sums) -> None:
     """The probabilities of counts up to each node, or of those beyond it, in so many panels of the sizes in HELD."""
     node, (matrices, reached) = room.node, (sums.from_left, room.below) if upward else (sums.from_right, room.above)
@@ -511,7 +542,7 @@ def _add_up(width: int, upward: bool, members: Members, room: Room, sums: Sums) 
         reached[i] = held
 
 
-@inlined
+@borrowing
 def _surrogate_of_counts(
     size: int, upward: bool, scale: float, centre: float, which: int, total: Floats, room: Room, rule: Rule, fits: Fits
 ) -> None:
@@ -540,7 +571,7 @@ def _surrogate_of_counts(
     total[CRPS_SURROGATE + which] += _dot(node, SCORE, size)
 
 
-@inlined
+@borrowing
 def _outside_counts(scale: float, centre: float, total: Floats, fits: Fits) -> float:
     """What is left to add to a surrogate's distance from counts: what lies below zero, or the distances within each."""
     if scale < NARROW_SURROGATE:
@@ -551,7 +582,7 @@ def _outside_counts(scale: float, centre: float, total: Floats, fits: Fits) -> f
     return scale * exp(-z * z, fits) * rest
 
 
-@inlined
+@borrowing
 def _sum_over_nodes(values: Floats, matrix: Floats, row: int, sums: Floats) -> None:
     """The weighted sum over the nodes of each panel, with the weights of one row of the matrix.
 
@@ -567,7 +598,7 @@ def _sum_over_nodes(values: Floats, matrix: Floats, row: int, sums: Floats) -> N
         sums[np.uint64(row) * PANELS + k] = low + middle + high
 
 
-@inlined
+@borrowing
 def _tails(size: int, members: Members, room: Room) -> None:
     """F (1 - F) of the members, and the variance of F between them."""
     node = room.node
@@ -585,7 +616,7 @@ def _tails(size: int, members: Members, room: Room) -> None:
             node[TAIL_SQUARES + q] += weight * gap * gap
 
 
-@inlined
+@borrowing
 def _squares(size: int, members: Members, room: Room) -> None:
     """Squared densities of the members, and the variance of the density between them."""
     node = room.node
@@ -599,7 +630,7 @@ def _squares(size: int, members: Members, room: Room) -> None:
             node[OWN + q] += weight * density[q] * density[q]
 
 
-@inlined
+@borrowing
 def _entropies(size: int, members: Members, room: Room, fits: Fits) -> None:
     """p log p of the members, and their relative entropies to and from the mixture."""
     node = room.node
@@ -614,7 +645,7 @@ def _entropies(size: int, members: Members, room: Room, fits: Fits) -> None:
             node[TO_MIXTURE + q] += weight * other
 
 
-@inlined
+@borrowing
 def _entropy_densities(log_p: float, log_q: float, larger: float, fits: Fits) -> tuple[float, float]:
     """p log(p/q) - p + q and q log(q/p) - q + p, which are nowhere negative, from the larger of the densities."""
     ratio = log_p - log_q
@@ -628,7 +659,7 @@ def _entropy_densities(log_p: float, log_q: float, larger: float, fits: Fits) ->
     return (one, other) if ratio > 0.0 else (other, one)
 
 
-@inlined
+@borrowing
 def _surrogate(
     size: int,
     upward: bool,

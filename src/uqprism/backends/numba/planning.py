@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uqprism.backends.numba.base import Floats, inlined, reduction
+from uqprism.backends.numba.base import Floats, borrowing, reduction
 from uqprism.backends.numba.forms import Addresses, values_at
 from uqprism.backends.numba.sums import Sums, size_below
 from uqprism.families.panels import FAR, KINK
@@ -59,17 +59,17 @@ class Members(NamedTuple):
     parts: int
 
 
-@inlined
-def part_numbers(members: Members, component: int) -> Floats:
-    """The numbers of one of the components of all members."""
-    if members.parts == 1:
-        return members.numbers[component]
-    width = (members.numbers.shape[1] - 1) // members.parts
-    first = 1 + width * (component % members.parts)
-    return members.numbers[component // members.parts, first + 1 : first + width]
+@borrowing
+def values_of_part(members: Members, component: int, out: Floats, y: Floats, size: int) -> None:
+    """Fill `out` with the log densities, at the first `size` of y, of one of the components of all members."""
+    first = 0
+    if members.parts > 1:
+        width = (members.numbers.shape[1] - 1) // members.parts
+        first = 2 + width * (component % members.parts)
+    values_at(members.addresses.part, out, y, size, members.numbers[component // members.parts, first:])
 
 
-@inlined
+@borrowing
 def part_log_weight(members: Members, component: int) -> float:
     """The logarithm of the weight of one of the components of all members."""
     if members.parts == 1:
@@ -88,7 +88,7 @@ def least(values: Floats) -> float:
     return found
 
 
-@inlined
+@borrowing
 def fill_edges(
     plan: Plan,
     members: Members,
@@ -116,7 +116,7 @@ def fill_edges(
     return panels
 
 
-@inlined
+@borrowing
 def _march(plan: Plan, places: int, corners: int, low: float, high: float, heavy: bool, sums: Sums | None) -> int:
     """Panel edges from low to high: no panel longer than two widths near a place, nor half the distance from it.
 
@@ -169,7 +169,7 @@ def _next_corner(corner: Floats, y: float) -> float:
     return following
 
 
-@inlined
+@borrowing
 def _add_kinks(plan: Plan, members: Members, panels: int, places: int, scratch: Floats) -> int:
     """Add the corners of log densities that no panel resolves; returns the number of places, -1 if too many.
 
@@ -181,7 +181,7 @@ def _add_kinks(plan: Plan, members: Members, panels: int, places: int, scratch: 
         if mixed:
             _forget(plan.own_lead, plan.own_level, panels)
         for component in range(i * members.parts, (i + 1) * members.parts):
-            values_at(members.addresses.part, plan.other, plan.edges, panels + 1, part_numbers(members, component))
+            values_of_part(members, component, plan.other, plan.edges, panels + 1)
             log_weight = part_log_weight(members, component)
             _compare(plan.lead, plan.level, plan.other, component, log_weight, panels)
             if mixed:
@@ -193,13 +193,13 @@ def _add_kinks(plan: Plan, members: Members, panels: int, places: int, scratch: 
     return _add_changes(plan, plan.lead, members, panels, places, mixed, scratch)
 
 
-@inlined
+@borrowing
 def _forget(lead: Floats, level: Floats, panels: int) -> None:
     for k in range(panels + 1):
         lead[k], level[k] = 0.0, -math.inf
 
 
-@inlined
+@borrowing
 def _compare(lead: Floats, level: Floats, other: Floats, component: int, log_weight: float, panels: int) -> None:
     """Let a component lead at the edges where it is above all that were there before."""
     for k in range(panels + 1):
@@ -208,7 +208,7 @@ def _compare(lead: Floats, level: Floats, other: Floats, component: int, log_wei
         level[k] = max(found, level[k])
 
 
-@inlined
+@borrowing
 def _add_changes(plan: Plan, lead: Floats, members: Members, panels: int, places: int, between: bool, scratch: Floats) -> int:
     """Add the places where the lead changes, perhaps only those `between` members."""
     edges = plan.edges
@@ -237,16 +237,16 @@ def _add_changes(plan: Plan, lead: Floats, members: Members, panels: int, places
     return places
 
 
-@inlined
+@borrowing
 def _gap(members: Members, first: int, second: int, y: float, scratch: Floats) -> float:
     """By how many nats the first component leads the second, both weighted."""
     scratch[0] = y
-    values_at(members.addresses.part, scratch[1:], scratch, 1, part_numbers(members, first))
-    values_at(members.addresses.part, scratch[2:], scratch, 1, part_numbers(members, second))
+    values_of_part(members, first, scratch[1:], scratch, 1)
+    values_of_part(members, second, scratch[2:], scratch, 1)
     return (scratch[1] + part_log_weight(members, first)) - (scratch[2] + part_log_weight(members, second))
 
 
-@inlined
+@borrowing
 def _crossing(
     members: Members, first: int, second: int, low: float, high: float, ahead: float, behind: float, scratch: Floats
 ) -> float:
