@@ -10,7 +10,7 @@ from pathlib import Path
 
 import results
 
-SECTIONS = ("speed", "families", "members", "samples", "files", "bars", "training", "tables", "tasks", "forests")
+SECTIONS = ("speed", "families", "shaped", "members", "samples", "files", "bars", "training", "tables", "tasks", "forests")
 
 
 def main() -> None:
@@ -53,6 +53,10 @@ def _section(name: str, given: argparse.Namespace) -> tuple[Callable[[], list[st
         import training
 
         return training.report, ("uqprism", "torch")
+    if name == "shaped":
+        import shaped
+
+        return shaped.report, ("uqprism", "numpy", "numba")
     if name == "tasks":
         import tasks
 

@@ -18,6 +18,7 @@ import numpy as np
 from uqprism.arrays import Array, is_torch, is_transformed
 from uqprism.backends.draws import DrawsBackend, is_small, suits_kernel
 from uqprism.backends.reference import Computed, Reference, fits_one_part, put
+from uqprism.backends.rows import has_two_ends
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, MissingExtraError, install_command, warn
 from uqprism.families.base import Family
@@ -32,6 +33,7 @@ from uqprism.measures import Measure
 BackendName = Literal["auto", "fused", "reference"]
 MOST_IN_PAIRS = 1000  # members on a device: beyond, integrals over nodes take less time than all pairs
 FEW = 200  # members of all points, of a family without closed forms, that the reference computes before a kernel is loaded
+FEW_BETWEEN_BOUNDS = 20  # the same of densities that vary over short lengths next to two bounds, where the reference is slow
 FEW_BARS = 20  # the same of members given by bars or quantiles, of which each takes a grid of its own
 
 
@@ -77,7 +79,8 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
     obstacle = _obstacle(ensemble)
     gaussian, bars = type(ensemble.members) is Gaussian, isinstance(ensemble.members, Histogram)
     # For few points the reference is quick enough, and a kernel would have to be loaded first.
-    few = fits_one_part(ensemble) if gaussian else ensemble.n_points * ensemble.n_members <= (FEW_BARS if bars else FEW)
+    most = FEW_BARS if bars else FEW_BETWEEN_BOUNDS if has_two_ends(ensemble.members) else FEW
+    few = fits_one_part(ensemble) if gaussian else ensemble.n_points * ensemble.n_members <= most
     if name == "auto" and (obstacle or few):
         return Reference()
     if obstacle:

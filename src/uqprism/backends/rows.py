@@ -217,6 +217,11 @@ def common_bound(members: Family, *, upper: bool) -> Array | None:
     return xp.where(xp.all(bound == bound[0], axis=0), bound[0], xp.full_like(bound[0], math.inf))
 
 
+def has_two_ends(members: Family) -> bool:
+    """Whether densities may vary over very short lengths next to two bounds."""
+    return members.spans_decades and all(bound is not None for bound in members.support)
+
+
 def near_agreement(centred: CentredEnsemble, rows: Array, one_pass: Callable[[CentredEnsemble, Array], Array]) -> Array:
     """The rows with those that vanish with the disagreement mended where members nearly agree, see `CentredEnsemble.along_ray`.
 

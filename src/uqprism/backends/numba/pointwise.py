@@ -16,7 +16,7 @@ from uqprism.backends.numba.nodes import Rule, integrate
 from uqprism.backends.numba.sums import sums
 from uqprism.backends.program import covers
 from uqprism.backends.reference import Computed, compute_part
-from uqprism.backends.rows import ROW, ROWS, SURROGATES, Rows, Wanted, common_bound, near_agreement, seen_from_bound
+from uqprism.backends.rows import ROW, ROWS, SURROGATES, Rows, Wanted, common_bound, has_two_ends, near_agreement, seen_from_bound
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.families.base import Family
@@ -103,7 +103,7 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
         for name, row in ROW.items():
             out[row] *= step if name.startswith("crps") else 1.0 / step if name.startswith("quadratic") else 1.0
         out[ROW["log.bayes.members"]] += np.log(step)
-    elif not _has_two_ends(members):
+    elif not has_two_ends(members):
         _integrate(out, mass, own, centred, wanted, seen, everywhere)
     else:
         # Each half as seen from its own bound; where members have other bounds, all from one.
@@ -129,11 +129,6 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
     else:
         status[at] |= own
     return out
-
-
-def _has_two_ends(members: Family) -> bool:
-    """Whether densities may vary over very short lengths next to two bounds."""
-    return members.spans_decades and all(bound is not None for bound in members.support)
 
 
 def add_atoms(out: Floats, mass: Floats, centred: CentredEnsemble) -> None:
