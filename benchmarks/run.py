@@ -53,21 +53,18 @@ def _section(name: str, given: argparse.Namespace) -> tuple[Callable[[], list[st
         import training
 
         return training.report, ("uqprism", "torch")
-    if name == "shaped":
-        import shaped
-
-        return shaped.report, ("uqprism", "numpy", "numba")
     if name == "tasks":
         import tasks
 
         return tasks.report, ("uqprism", "numpy", "scipy", "scikit-learn")
     import members
     import samples
+    import shaped
     import speed
 
     import families
 
-    modules = {"speed": speed, "families": families, "members": members, "samples": samples}
+    modules = {"speed": speed, "families": families, "shaped": shaped, "members": members, "samples": samples}
     return modules[name].report, (
         "uqprism",
         "numpy",

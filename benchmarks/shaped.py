@@ -60,8 +60,8 @@ def report() -> list[str]:
     lines = [
         "## Bounds, counts and mixtures",
         "",
-        f"{POINTS:,} points x {MEMBERS} members (components, for mixtures, as many as said), all measures that the members have,",
-        "microseconds a point of the processor: of all cores together, best of 3 after one to warm up. The reference, of 4 points.",
+        f"{POINTS:,} points x {MEMBERS} members, all measures that they have, microseconds a point of the processor: of all",
+        "cores together, best of 3 after one to warm up; of the reference, for 4 points.",
         "",
         "| members | measures | us a point | times Gaussians | reference, us |",
         "|---|---|---|---|---|",
