@@ -21,6 +21,7 @@ from uqprism.families import Draws, Family, Gaussian, Histogram, Laplace, Logist
 from uqprism.families.base import NARROWEST, as_weights, check_weights, mixing_weights, prepare
 from uqprism.families.histogram import Outer
 from uqprism.families.quantiles import Tails
+from uqprism.families.sampling import Seed
 from uqprism.support.optional import require
 from uqprism.support.reading import loading
 from uqprism.support.storage import write_npz
@@ -39,6 +40,7 @@ HINTS = {  # what is tried on an ensemble, and the line to type
     **dict.fromkeys(("decompose", "evaluate"), "up.decompose(ensemble) or up.evaluate(ensemble)"),
     **dict.fromkeys(("shape", "size", "ndim"), "n_members, points_shape or n_points"),
     **dict.fromkeys(("quantile", "cdf", "score", "log_density"), "those of ensemble.mixture"),
+    **dict.fromkeys(("rvs", "rsample", "draw"), "ensemble.sample(n, seed=)"),
     "plot": "up.write_report(ensemble, 'report.html')",
     "to_csv": "ensemble.to_pandas().to_csv(path)",
 }
@@ -313,6 +315,17 @@ class EnsemblePrediction(Constructors):
             return self._in_units(self._centred.mixture)
         # From the members as given: to the common centre and back would round them.
         return Mixture(self.members, self.weights, check=False)
+
+    def sample(self, n: int, *, seed: Seed = None) -> Array:
+        """`n` draws of the target from the mixture, (n, *points): each from a member that is drawn by its weight.
+
+        `ensemble.members.sample(n)` draws from each member, (n, members, *points).
+
+        Args:
+            n: how many.
+            seed: of the generator, or a `numpy.random.Generator`; None gives other draws at each call.
+        """
+        return self.mixture.sample(n, seed=seed)
 
     @property
     def matched(self) -> Any:
