@@ -88,8 +88,8 @@ def _check_orientation(name: str, shape: tuple[int, ...], member_axis: int | Non
 def _warn_of_a_single_point(name: str, what: str, shape: tuple[int, ...]) -> None:
     """Warn of an array with two axes, which are rather points and draws of one model than members and draws at one point."""
     warn(
-        f"{name} with two axes is read as {shape[1]:,} members of 1 point, with {shape[0]:,} {what}s each, and member_axis=0 says "
-        f"that it is so; of one model, pass {name}[None] if it is ({what}s, points), {name}.T[None] if it is (points, {what}s)"
+        f"{name} with two axes is read as {shape[1]:,} members of 1 point, with {shape[0]:,} {what}s each; member_axis=0 says "
+        f"that it is so, and of one model pass {name}[None] if it is ({what}s, points), {name}.T[None] if it is (points, {what}s)"
     )
 
 

@@ -240,6 +240,11 @@ class Family(Stored, ABC):
         return None
 
     @property
+    def has_density(self) -> bool:
+        """False if some distributions have all or part of their probability at values that no density stands for."""
+        return True
+
+    @property
     def has_probabilities(self) -> str:
         """What has a probability rather than a density: "counts", "atoms" or nothing, ""."""
         return "counts" if self.lattice is not None else "atoms" if self.atoms is not None else ""

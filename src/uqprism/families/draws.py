@@ -106,6 +106,11 @@ class Draws(Family):
     def _average(self, values: Array) -> Array:
         return namespace(values).sum(self.weights * values, axis=0)
 
+    @property
+    def has_density(self) -> bool:
+        """False: the probability lies at the draws."""
+        return False
+
     def log_density(self, y: Array) -> Array:
         """Raises: samples have no density."""
         raise no_density(self)

@@ -267,6 +267,11 @@ class Mixture(Family):
         return None if each is None else xp.min(xp.where(self.weights > 0.0, each, xp.ones_like(self.weights)), axis=0)
 
     @property
+    def has_density(self) -> bool:
+        """True if all components have one."""
+        return self.components.has_density
+
+    @property
     def has_bounds(self) -> bool:
         """True if components have bounds."""
         return self.components.has_bounds
