@@ -369,3 +369,23 @@ def test_quantiles_that_cross_are_sorted_counted_and_said_once(tmp_path: Path) -
     assert_measures(pq.read_table(tmp_path / "o.parquet"), up.EnsemblePrediction.quantiles(levels=LEVELS, values=VALUES))
     with pytest.warns(UserWarning, match="crossed in 41 of 900 predictions"):
         Points.of(tmp_path / "q.parquet").ensemble()
+
+
+def test_without_named_measures_those_that_the_members_have_are_written(tmp_path: Path) -> None:
+    """Draws have no density: log and quadratic are left out with a warning, and refused at once where they are named."""
+    pq.write_table(ENSEMBLES["draws"]().to_arrow(), tmp_path / "in.parquet")
+    for again in ({}, {"resume": True}):
+        with pytest.warns(
+            UserWarning, match="6 measures are left out, log.total.members.members, .*the draws members have no density"
+        ):
+            score(tmp_path / "in.parquet", tmp_path / "out", **again)
+    assert pq.read_schema(tmp_path / "out" / "in.parquet").names == [
+        f"{rule}.{risk}"
+        for rule in ("crps", "squared_error")
+        for risk in ("total.members.members", "bayes.members", "excess.members.members")
+    ]
+    with pytest.raises(up.UqprismError, match="no density"):
+        score(tmp_path / "in.parquet", tmp_path / "log.parquet", measures="log.bayes.members")
+    pq.write_table(pa.table(quantile_columns()), tmp_path / "cut.parquet")
+    with pytest.warns(UserWarning, match="quantiles members have no density"):
+        score(tmp_path / "cut.parquet", tmp_path / "cut-out.parquet", family="quantiles:tails=none")
