@@ -21,6 +21,8 @@ from uqprism.measures import (
     MeasuresLike,
     MeasureTable,
     RuleLike,
+    is_set,
+    only_defined,
     resolve_approximation,
     resolve_rule,
     select_measures,
@@ -116,7 +118,8 @@ def evaluate(
     Args:
         ensemble: the ensemble.
         measures: names, patterns, sets and `Measure`s as `select_measures` takes them: "crps.*", "usual"; by default "all", the
-            144 of the paper's four rules.
+            144 of the paper's four rules. Of these two sets, measures that the members do not have are left out, with a warning:
+            draws have no density, which log and quadratic need.
         estimator: for measures with members in both roles, see `decompose`.
         backend: "auto" takes a fused kernel for Gaussian members and for draws where it is faster (processors need the extra
             `fast`); "reference" the readable code that all kernels are tested against; "fused" requires a kernel.
@@ -126,6 +129,8 @@ def evaluate(
         if value not in known:
             raise unknown(what, value, known)
     wanted = select_measures(measures)
+    if is_set(measures):  # a measure that is asked for by its name is an error if the members do not have it
+        wanted = only_defined(wanted, ensemble.members)
     with np.errstate(
         over="ignore", under="ignore", invalid="ignore"
     ):  # a result that is out of range is infinite or zero, as it should be

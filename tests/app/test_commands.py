@@ -70,6 +70,28 @@ def test_other_columns_and_weights_appear_in_the_lines(tmp_path: Path) -> None:
         assert line in commands.python(upload.name, how, score(upload, how), by="total", percent=3, target="y")
 
 
+def test_the_lines_for_a_kind_that_was_chosen_give_what_the_page_shows(tmp_path: Path, monkeypatch) -> None:
+    """Laplace and logistic members have the same columns, and quantiles have no mean columns to take errors from."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    place, y = rng.normal(size=(3, 60)), rng.normal(size=60)
+    tables = {
+        "laplace": {f"location_{i}": place[i] for i in range(3)} | {f"scale_{i}": np.exp(place[i]) for i in range(3)},
+        "quantiles:tails=gaussian": {f"q{d}_{i}": place[i] + z for d, z in (("10", -1), ("50", 0), ("90", 2)) for i in range(3)},
+    }
+    for family, columns in tables.items():
+        pq.write_table(pa.table({**columns, "y": y}), "mine.parquet")
+        upload, choice = Upload("mine.parquet", Path("mine.parquet").read_bytes()), ScoringChoice(family=family)
+        assert f"--family {family}" in commands.shell(upload.name, choice, Y)
+        scored = score(upload, choice)
+        lines = commands.python(upload.name, choice, scored, by="disagreement", percent=10, target="y")
+        Path("lines.py").write_text(lines)
+        known = runpy.run_path("lines.py")
+        ratios = retention(scored, error(upload, choice, "y")).ratios
+        assert {part: known["result"][name] for part, name in choice.measures.items()} == pytest.approx(ratios)
+        Path("scored.parquet").unlink()
+
+
 def test_the_report_is_that_of_the_command_shown(tmp_path: Path, monkeypatch) -> None:
     """With bad rows and rows without a target left out, another rule, and rows from outside."""
     monkeypatch.chdir(tmp_path)

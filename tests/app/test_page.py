@@ -63,6 +63,24 @@ def test_an_empty_page_asks_for_a_file_and_offers_the_example(page) -> None:
     assert "600 rows · 5 models · target “duration [min]”" in text(page)
 
 
+def test_where_the_columns_do_not_tell_the_kind_is_chosen(page) -> None:
+    """Laplace and logistic members have the same columns: the page asks, and takes the answer."""
+    rng = np.random.default_rng(0)
+    place = rng.normal(size=(2, 40))
+    columns = {f"location_{i}": place[i] for i in range(2)} | {f"scale_{i}": np.exp(0.3 * place[i]) for i in range(2)}
+    lines = [",".join(columns), *(",".join(f"{x}" for x in row) for row in zip(*columns.values(), strict=True))]
+    drop(page, "mine.csv", "\n".join(lines).encode())
+    assert "may be those of laplace or logistic members. Under Settings, choose the kind of distribution." in text(page)
+    choice = page.selectbox(key="family")
+    assert {"found automatically", "Laplace", "logistic", "Student t", "quantiles, no tails"} <= {*choice.options}
+    choice.set_value("laplace").run()
+    assert not page.exception
+    assert "40 rows · 2 models" in text(page)
+    split = up.decompose(up.from_frame(columns, family="laplace"))
+    assert all(value in text(page) for value in amounts([split.bayes.mean(), split.excess.mean()], ""))
+    assert "--family laplace" in page.code[0].value
+
+
 def test_what_is_shown_follows_the_rule(filled) -> None:
     for rule in ("crps", "log", "squared_error"):
         filled.selectbox(key="rule").set_value(rule).run()

@@ -16,6 +16,7 @@ from tests.backends.test_conformance import disagreement
 pytest.importorskip("numba")
 
 CASES = json.loads((Path(__file__).parents[1] / "oracles" / "bars.json").read_text())
+MEMBERS = ["crps.bayes.members", "crps.excess.members.members", "log.bayes.members", "log.excess.members.members"]
 LEVELS = np.linspace(0.05, 0.95, 10)
 OWN = {None, "members", "mixture"}
 
@@ -153,3 +154,30 @@ def test_members_that_nearly_agree_keep_their_digits_with_edges_of_their_own() -
     same = up.EnsemblePrediction.quantiles(levels=LEVELS, values=np.repeat(base, 3, axis=0))
     table = up.evaluate(same, names, backend="fused")
     assert all((np.asarray(table[name]) == 0.0).all() for name in names)
+
+
+@pytest.mark.parametrize("tails", ["exponential", "gaussian"])
+def test_a_narrow_tail_between_bars_of_others_counts(tails: str) -> None:
+    """The way from an edge to such a tail is many times its length; once it was passed over. Members also coincide there."""
+    rng = np.random.default_rng(1)
+    values = np.sort(rng.normal(size=(3, 5, 60)), axis=1)
+    values[2, 0] = values[2, 1] - np.repeat([1e-1, 1e-3, 1e-5], 20)
+    ens = up.EnsemblePrediction.quantiles(levels=[0.1, 0.3, 0.5, 0.7, 0.9], values=values, tails=tails)
+    found, wanted = (up.evaluate(ens, MEMBERS, backend=backend) for backend in ("fused", "reference"))
+    for name in MEMBERS:
+        assert_allclose(found[name], wanted[name], rtol=1e-7, atol=1e-9)
+    if tails == "exponential":
+        levels, steps = np.array([0.1, 0.3, 0.5, 0.7, 0.9]), values[:, 1:] - values[:, :-1]
+        inside = np.diff(levels**2 / 2 - levels**3 / 3) / np.diff(levels)  # of F (1 - F) over a step of one
+        outside = 0.5 * (0.1 - 0.005)  # the scale of a tail is half the step next to it
+        exact = np.einsum("mkn,k->mn", steps, inside) + outside * (steps[:, 0] + steps[:, -1])
+        assert_allclose(found["crps.bayes.members"], exact.mean(axis=0), rtol=1e-12)
+
+
+def test_quantiles_that_coincide_have_a_crps_in_the_reference_too() -> None:
+    values = np.array([[[1.0], [2.0], [2.0]], [[1.0], [2.0], [4.0]]])
+    ens = up.EnsemblePrediction.quantiles(levels=[0.1, 0.5, 0.9], values=values)
+    names = ["crps.*", "squared_error.*"]
+    found, wanted = (up.evaluate(ens, names, backend=backend) for backend in ("reference", "fused"))
+    for name in found:
+        assert_allclose(found[name], wanted[name], rtol=1e-7, atol=1e-12)

@@ -351,6 +351,11 @@ WIDE = np.zeros((2000, 5))
         (lambda **how: up.EnsemblePrediction.natural(eta1=WIDE, eta2=-1.0, **how), r"eta1\.T"),
         (lambda **how: up.EnsemblePrediction.samples(WIDE[:, None], **how), "2,000 members of 5 points"),
         (lambda **how: up.from_draws(WIDE, **how), "2,000 members of 1 point"),
+        (lambda **how: up.from_draws(WIDE[:30], **how), r"30 members of 1 point, with 5 draws.*draws\[None\].*draws\.T\[None\]"),
+        (
+            lambda **how: up.EnsemblePrediction.quantiles(levels=[0.1, 0.3, 0.5, 0.7, 0.9], values=np.sort(WIDE[:9]), **how),
+            "9 members",
+        ),
     ],
 )
 def test_more_members_than_points_is_doubted_until_the_axis_is_given(call, message: str) -> None:

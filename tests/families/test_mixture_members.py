@@ -108,5 +108,3 @@ def test_wrong_mixtures_are_refused() -> None:
         up.EnsemblePrediction.gaussian_mixture(**given | {"shares": 0.4 * given["shares"]})
     with pytest.raises(UqprismError, match="components"):
         up.EnsemblePrediction.gaussian_mixture(mean=np.zeros(3), scale=1.0)
-    with pytest.raises(UqprismError, match="no table form"):
-        up.EnsemblePrediction.gaussian_mixture(**given).to_pandas()

@@ -48,6 +48,15 @@ ENSEMBLES: dict[str, Callable[[], up.EnsemblePrediction]] = {
         edges=np.sort(RNG.normal(size=(2, 7, ROWS)), axis=1), probabilities=MASS
     ),
     "quantiles": lambda: up.EnsemblePrediction.quantiles(levels=LEVELS, values=VALUES, tails="gaussian"),
+    "mixture": lambda: up.EnsemblePrediction.gaussian_mixture(
+        mean=VALUES[..., :40],
+        variance=1.0 + VALUES[..., :40] ** 2,
+        shares=[[[0.1], [0.2], [0.3], [0.4], [0.0]]] * 3,
+        weights=[0.5, 0.2, 0.3],
+    ),
+    "mixture of others": lambda: up.EnsemblePrediction(
+        up.Mixture(up.Gamma(shape=1.5 + VALUES[..., :9].swapaxes(0, 1) ** 2, scale=np.full((5, 3, 9), 0.5)))
+    ),
 }
 
 
@@ -183,14 +192,89 @@ def test_families_with_the_same_columns_are_told_apart_by_name(tmp_path: Path) -
     assert up.from_frame({"rate_0": [1.0], "size": [2.0]}).members.name == "poisson"
 
 
-def test_mixtures_have_no_table_form(tmp_path: Path) -> None:
-    up.EnsemblePrediction.gaussian_mixture(mean=PLACE[:, None], scale=1.0, shares=1.0 + 0.0 * PLACE[:, None]).save(
-        tmp_path / "in.npz"
-    )
-    with pytest.raises(BadFileError, match=r"in\.npz: members given by mixtures have no table form"):
+def component_columns(x: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """A column for each number of arrays (members, components, rows)."""
+    return {f"{name}_{i}_{k}": own[i, k] for name, own in x.items() for i in range(len(own)) for k in range(own.shape[1])}
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_columns_of_components_are_recognised(suffix: str, tmp_path: Path) -> None:
+    mean, scale = RNG.normal(size=(2, 3, 20)), np.exp(0.3 * RNG.normal(size=(2, 3, 20)))
+    shares = RNG.dirichlet(np.ones(3), size=(2, 20)).transpose(0, 2, 1)
+    laplace = up.Laplace(location=mean.swapaxes(0, 1), scale=scale.swapaxes(0, 1))
+    cases = {
+        "none": ({"mean": mean, "scale": scale, "shares": shares}, None),
+        "equal": ({"mean": mean, "variance": scale}, None),
+        "laplace": ({"location": mean, "scale": scale, "shares": shares}, "mixture:components=laplace"),
+    }
+    ensembles = {
+        "none": up.EnsemblePrediction.gaussian_mixture(mean=mean, scale=scale, shares=shares),
+        "equal": up.EnsemblePrediction.gaussian_mixture(mean=mean, variance=scale),
+        "laplace": up.EnsemblePrediction(up.Mixture(laplace, shares.swapaxes(0, 1))),
+    }
+    for name, (arrays, family) in cases.items():
+        path, table = tmp_path / f"{name}{suffix}", pa.table({"id": np.arange(20), **component_columns(arrays)})
+        pq.write_table(table, path) if suffix == ".parquet" else pa.csv.write_csv(table, path)
+        score(path, tmp_path / "out.parquet", measures=FEW, family=family, overwrite=True)
+        assert pq.read_schema(tmp_path / "out.parquet").names == ["id", *FEW]
+        assert_measures(pq.read_table(tmp_path / "out.parquet"), ensembles[name])
+        found = inspected(Span(path, path.name), Columns(family=family))
+        assert "members: 2 mixture" in str(found)
+        assert f"components: {found.layout.components.family}" in str(found)
+        again = up.from_frame(table, family=family)
+        np.testing.assert_allclose(again.mixture.mean, ensembles[name].mixture.mean, rtol=1e-12)
+
+
+def test_mixtures_of_other_programs_are_read_from_lists_and_kept(tmp_path: Path) -> None:
+    mean, shares = RNG.normal(size=(2, 3, 20)), np.full((2, 3, 20), 1 / 3)
+    lists = {f"{n}_{i}": list(x[i].T) for n, x in (("mean", mean), ("scale", 1.0 + mean**2), ("shares", shares)) for i in (0, 1)}
+    pq.write_table(pa.table(lists), tmp_path / "lists.parquet")
+    pq.write_table(pa.table(component_columns({"mean": mean, "scale": 1.0 + mean**2, "shares": shares})), tmp_path / "in.parquet")
+    ens = up.EnsemblePrediction.gaussian_mixture(mean=mean, scale=1.0 + mean**2)
+    for name, kept in (("lists", "parquet"), ("in", "parquet"), ("in", "npz")):
+        score(tmp_path / f"{name}.parquet", tmp_path / f"out.{kept}", measures=FEW, keep_members=True, overwrite=True)
+        assert_measures(read_table(tmp_path / f"out.{kept}"), ens)
+        again = Points.of(tmp_path / f"out.{kept}").ensemble()
+        np.testing.assert_allclose(again.mixture.variance, ens.mixture.variance, rtol=1e-12)
+
+
+ONE = {"mean_0_0": 0.0, "scale_0_0": 1.0, "shares_0_0": 0.5, "mean_0_1": 1.0, "scale_0_1": 1.0, "shares_0_1": 0.5}
+WITHOUT = {  # a column, what it becomes, and what is said
+    "shares_0_1": "component 1 has no column shares_0_1; every component needs one",
+    "scale_0_0": r"component 0: no columns like variance_\{i\} or scale_\{i\}",
+    "mean_0_0": "component 0: no columns like",
+}
+
+
+def test_components_that_do_not_fit_together_are_errors(tmp_path: Path) -> None:
+    for missing, message in WITHOUT.items():
+        table = {name: [x] for name, x in ONE.items() if name != missing}
+        with pytest.raises(InvalidValueError, match=message):
+            up.from_frame(table)
+    with pytest.raises(InvalidValueError, match="component 0 has no column mean_1_0, as component 1 has"):
+        up.from_frame({name: [x] for name, x in {**ONE, "mean_1_1": 0.0}.items()})
+    with pytest.raises(InvalidValueError, match=r"of laplace or logistic.* family=.mixture:components=laplace"):
+        up.from_frame({"location_0_0": [0.0], "scale_0_0": [1.0], "shares_0_0": [1.0]})
+    with pytest.raises(up.UqprismError, match="unknown family of a mixture's components 'draws'"):
+        up.from_frame({name: [x] for name, x in ONE.items()}, family="mixture:components=draws")
+    for bad, message in (
+        ({"shares_0_0": 0.7}, "shares_0_0 must be of mixture members .*sum to one"),
+        ({"scale_0_1": 0.0}, "scale_0_1 must be"),
+    ):
+        pq.write_table(pa.table({name: [x, {**ONE, **bad}[name]] for name, x in ONE.items()}), tmp_path / "in.parquet")
+        with pytest.raises(BadFileError, match=f"row 1: {message}"):
+            score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures=FEW)
+        assert score(tmp_path / "in.parquet", tmp_path / "out.parquet", measures=FEW, on_bad="null").bad_rows == 1
+        (tmp_path / "out.parquet").unlink()
+
+
+def test_mixtures_of_lists_have_no_table_form(tmp_path: Path) -> None:
+    ens = up.EnsemblePrediction(up.Mixture(up.Draws(RNG.normal(size=(7, 2, 3, 4)))))
+    with pytest.raises(up.UqprismError, match="mixtures of draws members have no table form"):
+        ens.to_pandas()
+    ens.save(tmp_path / "in.npz")
+    with pytest.raises(BadFileError, match="mixtures of draws members have no table form"):
         score(tmp_path / "in.npz", tmp_path / "out.parquet")
-    with pytest.raises(up.UqprismError, match="no table form"):
-        up.from_frame({"mean_0": [1.0]}, family="mixture")
 
 
 SAID = {"family": "histogram", "options": {"outer": None}, "shared": {"edges": [0.0, 1.0, 2.0]}}
@@ -285,3 +369,23 @@ def test_quantiles_that_cross_are_sorted_counted_and_said_once(tmp_path: Path) -
     assert_measures(pq.read_table(tmp_path / "o.parquet"), up.EnsemblePrediction.quantiles(levels=LEVELS, values=VALUES))
     with pytest.warns(UserWarning, match="crossed in 41 of 900 predictions"):
         Points.of(tmp_path / "q.parquet").ensemble()
+
+
+def test_without_named_measures_those_that_the_members_have_are_written(tmp_path: Path) -> None:
+    """Draws have no density: log and quadratic are left out with a warning, and refused at once where they are named."""
+    pq.write_table(ENSEMBLES["draws"]().to_arrow(), tmp_path / "in.parquet")
+    for again in ({}, {"resume": True}):
+        with pytest.warns(
+            UserWarning, match="6 measures are left out, log.total.members.members, .*the draws members have no density"
+        ):
+            score(tmp_path / "in.parquet", tmp_path / "out", **again)
+    assert pq.read_schema(tmp_path / "out" / "in.parquet").names == [
+        f"{rule}.{risk}"
+        for rule in ("crps", "squared_error")
+        for risk in ("total.members.members", "bayes.members", "excess.members.members")
+    ]
+    with pytest.raises(up.UqprismError, match="no density"):
+        score(tmp_path / "in.parquet", tmp_path / "log.parquet", measures="log.bayes.members")
+    pq.write_table(pa.table(quantile_columns()), tmp_path / "cut.parquet")
+    with pytest.warns(UserWarning, match="quantiles members have no density"):
+        score(tmp_path / "cut.parquet", tmp_path / "cut-out.parquet", family="quantiles:tails=none")

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+import uqprism as up
 from tests.files.tables import DEFAULT, FEW, expected, members, table
 from uqprism import files
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
@@ -129,6 +130,80 @@ def test_arrays_with_named_axes_must_agree() -> None:
         files.evaluate(mean=mean, scale=mean.assign_coords(lat=[1, 2, 4]))
     with pytest.raises(ArgumentError, match="scale is ndarray"):
         files.evaluate(mean=mean, scale=mean.values)
+
+
+PLACE = np.random.default_rng(3).normal(size=(2, 4, 5))
+INNER = np.sort(np.random.default_rng(4).normal(size=(2, 3, 4, 5)), axis=1)
+DIMS, WITH = ("member", "lat", "lon"), {"draws": "draw", "values": "quantile", "probabilities": "bar"}
+MASS = np.random.default_rng(5).dirichlet(np.ones(3), size=(2, 4, 5)).transpose(0, 3, 1, 2)
+OTHERS: dict[str, tuple[dict, dict, str | None]] = {  # arrays with the members first, further arguments, and the family to name
+    "student_t": ({"location": PLACE, "scale": 1.0 + PLACE**2, "df": 5.0 + PLACE**2}, {}, None),
+    "laplace": ({"location": PLACE, "scale": 1.0 + PLACE**2}, {}, "laplace"),
+    "poisson": ({"rate": 1.0 + PLACE**2}, {}, None),
+    "samples": ({"draws": INNER}, {}, None),
+    "quantiles": ({"values": INNER}, {"levels": [0.1, 0.5, 0.9]}, "quantiles:tails=gaussian"),
+    "histogram": ({"probabilities": MASS}, {"edges": np.array([0.0, 1.0, 3.0, 4.0])}, "histogram:outer=half_normal"),
+    "own edges": ({"probabilities": MASS[:, :2] + 0.5 * MASS[:, 2:], "edges": INNER}, {}, None),
+    "gaussian_mixture": ({"mean": INNER, "scale": 1.0 + INNER**2, "shares": MASS}, {}, None),
+}
+
+
+def named_dims(name: str, arrays: dict[str, np.ndarray]) -> tuple[str, ...]:
+    inside = "edge" if name == "edges" else WITH.get(name, "component")
+    return DIMS if arrays[name].ndim == 3 else ("edge",) if arrays[name].ndim == 1 else (DIMS[0], inside, *DIMS[1:])
+
+
+@pytest.mark.parametrize("case", OTHERS)
+@pytest.mark.parametrize("chunks", [None, {"lat": 2, "member": 1}])
+def test_every_family_in_arrays_datasets_and_chunks(case: str, chunks: dict[str, int] | None) -> None:
+    arrays, more, family = OTHERS[case]
+    options = dict([family.split(":")[1].split("=")]) if family and ":" in family else {}
+    make = getattr(up.EnsemblePrediction, "histogram" if case == "own edges" else case)
+    ens = make(arrays["draws"]) if case == "samples" else make(**arrays, **more, **options)
+    wanted = up.evaluate(ens, FEW)
+    whole = arrays | {name: x for name, x in more.items() if name == "edges"}
+    data = xr.Dataset({name: (named_dims(name, whole), x) for name, x in whole.items()}, coords={"lat": [1.0, 2.0, 3.0, 4.0]})
+    if "levels" in more:
+        data = data.assign_coords(quantile=more["levels"])
+    turned = data.transpose(*reversed(list(data.dims)))
+    for given in (data, turned) if chunks is None else (data.chunk({k: n for k, n in chunks.items() if k in data.dims}),):
+        found = files.evaluate(given, FEW, family=family)
+        assert (found[FEW[0]].chunks is None) == (chunks is None)
+        assert {*found.coords} == {"lat"}
+        for name in FEW:
+            np.testing.assert_allclose(found[name].transpose("lat", "lon").values, wanted[name], rtol=1e-10, atol=1e-14)
+    plain = {name: da.from_array(x, chunks=2) if chunks else x for name, x in arrays.items()}
+    found = dask.compute(files.evaluate(measures=FEW, family=family, **plain, **more))[0]
+    for name in FEW:
+        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-10, atol=1e-14)
+
+
+def test_a_point_without_a_value_is_null_in_every_family() -> None:
+    draws = INNER.copy()
+    draws[1, 0, 2, 3] = np.nan
+    data = xr.Dataset({"draws": (("member", "draw", "lat", "lon"), draws)})
+    found = files.evaluate(data, "crps.bayes.members", on_bad="null")["crps.bayes.members"]
+    assert np.argwhere(np.isnan(found.values)).tolist() == [[2, 3]]
+    with pytest.raises(InvalidValueError, match="pass on_bad='null'"):
+        files.evaluate(data, "crps.bayes.members")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"location": PLACE, "scale": PLACE**2}, "laplace or logistic members; choose with family="),
+        ({"values": INNER}, "levels, from 0 to 1, as coordinates of level; pass levels="),
+        (
+            {"location": PLACE, "scale": PLACE[:, :2], "family": "laplace"},
+            r"scale must match location \(2, 4, 5\), got \(2, 2, 5\)",
+        ),
+        ({"draws": INNER, "rate": PLACE, "family": "draws"}, "rate is no parameter of draws members, which have draws"),
+        ({"place": PLACE}, "or the parameters of another family by their names"),
+    ],
+)
+def test_arrays_that_do_not_fit_a_family_are_errors(given: dict, message: str) -> None:
+    with pytest.raises(up.UqprismError, match=message):
+        files.evaluate(measures=FEW, **given)
 
 
 X = np.ones((2, 3))

@@ -33,12 +33,14 @@ def from_frame(
     Gaussian members have the columns `mean_0`, `mean_1` and so on, with `variance_0` or `scale_0` (standard deviations) and so
     on. Those of other families have a column per parameter: `location_0`, `scale_0` and so on, and `df_0` for Student t members.
     Quantiles have a column per level, `q05_0`, `q50_0`, `q97.5_0`; draws and bars have lists, of `draws_0`, or of `edges_0` and
-    `probabilities_0`. Other columns, such as the target, are ignored.
+    `probabilities_0`. Mixtures have columns of member and component, `mean_0_0`, `scale_0_0` and `shares_0_0`, or lists of
+    components. Other columns, such as the target, are ignored.
 
     Args:
         frame: a pandas or Polars data frame, an Arrow table, or a mapping of names to columns.
         family: the family's name, such as `laplace`, perhaps with options, as in "quantiles:tails=gaussian"; by default it is
-            recognised by the columns. Laplace and logistic members have the same columns, so they need it.
+            recognised by the columns. Laplace and logistic members have the same columns, so they need it. That of components
+            is an option of mixtures, "mixture:components=laplace".
         mean_columns: for Gaussian members, a pattern such as `mu{i}`, names with commas between, or a list of names; by default
             `mean_{i}`.
         variance_columns: the same for variances, by default `variance_{i}`.

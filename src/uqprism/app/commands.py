@@ -20,6 +20,10 @@ OUTPUT = "scored.parquet"
 USUAL_MEANS = "^mean_[0-9]+$"
 REFUSED = "<!doctype html><meta charset='utf-8'><title>No report</title><h1>No report could be written</h1><p>{}</p>"
 NOTHING = Comparison()
+RETENTION = (
+    "result = up.selective_prediction(known[measures], error=error)",
+    "result.to_pandas()  # 0: finds all large errors first, 1: no better than chance",
+)
 
 
 def shell(
@@ -82,20 +86,27 @@ def python(name: str, choice: ScoringChoice, scored: ScoredFile, *, by: str, per
         f"scored = pd.read_parquet({OUTPUT!r})",
         f"scored['flagged'] = up.flag(scored[{choice.measures[by]!r}], {percent / 100}).rows",
     ]
-    if target is not None:
-        lines += ["", *_retention(scored, target)]
+    if target is not None and not scored.layout.lists:  # a frame does not have what describes lists
+        lines += ["", *_retention(scored, target, choice.family)]
     return "\n".join(lines)
 
 
-def _retention(scored: ScoredFile, target: str) -> list[str]:
+def _retention(scored: ScoredFile, target: str, family: str | None) -> list[str]:
+    if not scored.layout.centres:
+        named = "" if family is None else f", family={family!r}"
+        weighted = "" if scored.weights is None else f", weights={list(scored.weights)!r}"
+        return [
+            f"known = scored.dropna(subset=[{target!r}])",
+            f"error = up.prediction_error(up.from_frame(known{named}{weighted}), known[{target!r}])",
+            *RETENTION,
+        ]
     usual = all(re.fullmatch(USUAL_MEANS, name) for name in scored.layout.centres)
     means = f"known.filter(regex={USUAL_MEANS!r})" if usual else f"known[{list(scored.layout.centres)!r}]"
     predicted = f"{means}.mean(axis=1)" if scored.weights is None else f"{means} @ {list(scored.weights)!r}"
     return [
         f"known = scored.dropna(subset=[{target!r}])",
         f"error = ({predicted} - known[{target!r}]) ** 2",
-        "result = up.selective_prediction(known[measures], error=error)",
-        "result.to_pandas()  # 0: finds all large errors first, 1: no better than chance",
+        *RETENTION,
     ]
 
 

@@ -114,6 +114,7 @@ class ScoringChoice:
         mean_columns: the columns of the means, a pattern or names; None for `mean_{i}`.
         variance_columns: the same for variances; None for `variance_{i}`.
         scale_columns: the same for standard deviations; None for `scale_{i}`.
+        family: of the members, as `--family` names it; None recognises it by the columns.
     """
 
     rule: str = "crps"
@@ -123,6 +124,7 @@ class ScoringChoice:
     mean_columns: str | None = None
     variance_columns: str | None = None
     scale_columns: str | None = None
+    family: str | None = None
 
     @property
     def measures(self) -> dict[str, str]:
@@ -140,12 +142,12 @@ class ScoringChoice:
     @property
     def columns(self) -> Columns:
         """The columns of the members."""
-        return Columns(self.mean_columns, self.variance_columns, self.scale_columns)
+        return Columns(self.mean_columns, self.variance_columns, self.scale_columns, self.family)
 
     @property
     def named_columns(self) -> dict[str, str]:
-        """The arguments that say which columns hold the members, without those left at their defaults."""
-        given = {name: getattr(self, name) for name in ("mean_columns", "variance_columns", "scale_columns")}
+        """The arguments that say which columns hold the members, and what they hold, without those left at their defaults."""
+        given = {name: getattr(self, name) for name in ("mean_columns", "variance_columns", "scale_columns", "family")}
         return {name: text for name, text in given.items() if text is not None}
 
 

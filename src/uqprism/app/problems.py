@@ -18,7 +18,7 @@ REMEDIES = {  # what to do on the page, by what the message says to do in the sh
     "variance_columns": COLUMNS,
     "scale_columns": COLUMNS,
     "measures": "rename that column in the file",
-    "family": "run uqprism score with --family on it, and open the result",
+    "family": "Under Settings, choose the kind of distribution",
 }
 CODE = re.compile(
     r"--[a-z][a-z-]+|\b[a-z]+_[a-z_]+=|\b(?:measures|family|on_bad|(?:mean|variance|scale)_columns)\b"

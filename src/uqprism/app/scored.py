@@ -104,6 +104,7 @@ def _score(path: Path, output: Path, choice: ScoringChoice, on_bad: Any, *, keep
         mean_columns=choice.mean_columns,
         variance_columns=choice.variance_columns,
         scale_columns=choice.scale_columns,
+        family=choice.family,
     )
 
 

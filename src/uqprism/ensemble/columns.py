@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from uqprism.ensemble.layout import Layout, family_of, no_columns
+from uqprism.ensemble.layout import MIXTURE, SHARES, Layout, family_of, no_columns
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.families import families
 from uqprism.registry import unknown
@@ -90,13 +90,17 @@ def described(columns: Columns, names: Sequence[str], where: object, header: Map
         family, options, shared = header["family"], dict(header["options"]), header["shared"]
     if family is None:
         family = "gaussian" if gaussian else _recognised(names, where)
+    if family == MIXTURE and not gaussian:
+        return _mixture(names, dict(options), where)
     if family == "gaussian":
+        if options:
+            raise ArgumentError(f"gaussian members do not take the options {options}")
         mean, kind, spread = resolve(columns, names, where)
         return Layout("gaussian", (("mean", mean), (kind, spread)), len(mean))
     if gaussian:
         raise ArgumentError(
             f"mean_columns, variance_columns and scale_columns are for Gaussian members, not {family} ones, whose columns are "
-            f"named {_patterns(families.get(family).arguments())}; rename the columns"
+            f"named {_patterns(families.get(family).arguments() or ('mean', 'scale', SHARES))}; rename the columns"
         )
     if family == "quantiles" and (levels := _levels(names, where)):
         return _quantiles(levels, options, where)
@@ -171,6 +175,57 @@ def _quantiles(found: Mapping[int, Mapping[float, str]], options: dict[str, Any]
     return Layout("quantiles", (("values", columns),), len(found), _frozen(options))
 
 
+COMPONENT = re.compile(r"(.+_-?\d{1,18})_(\d{1,18})")
+
+
+def _by_component(names: Sequence[str], parameters: Iterable[str] | None = None) -> dict[int, dict[str, str]]:
+    """For each component of mixtures the columns by their names without its number: mean_0_1 is mean_0 of component 1."""
+    found: dict[int, dict[str, str]] = {}
+    for name in names:
+        match = COMPONENT.fullmatch(str(name))
+        if match and (parameters is None or match[1].rpartition("_")[0] in parameters):
+            found.setdefault(int(match[2]), {})[match[1]] = name
+    return found
+
+
+def _mixture(names: Sequence[str], options: dict[str, Any], where: object) -> Layout:
+    """Members that are mixtures: a column for each member and component, as mean_0_1, or lists of components."""
+    inner, more = options.pop("components", None), [f"{name}={x}" for name, x in options.items()]
+    if inner is None:
+        stems = next(iter(_by_component(names).values()), names)
+        inner = _recognised(
+            [name for name in stems if not str(name).startswith(f"{SHARES}_")], where, before="mixture:components="
+        )
+    if not isinstance(inner, str) or inner not in families or not (kind := families.get(inner)).arguments() or kind.in_lists:
+        fitting = [name for name, each in families.items() if each.arguments() and not each.in_lists]
+        raise ArgumentError(str(unknown("family of a mixture's components", inner, fitting)))
+    parameters = {*kind.arguments(), *(("mean", "variance") if inner == "gaussian" else ()), SHARES}
+    columns = Columns(family=":".join([inner, *more]))
+    flat = _by_component(names, parameters)
+    by_component = flat or {0: {name: name for name in names}}
+    first, own = min(by_component), by_component[min(by_component)]
+    found = described(columns, list(own), f"{where}: component {first}" if flat else where)
+    members = _numbered(found.columns[0][0], list(own), where)
+    wanted = [*found.columns, (SHARES, _ordered(shares))] if (shares := _numbered(SHARES, list(own), where)) else found.columns
+    if shares and shares.keys() != members.keys():
+        lonely = min(shares.keys() ^ members.keys())
+        raise InvalidValueError(f"{where}: member {lonely} must have {SHARES} and parameters, like the others")
+    for number, stems in by_component.items():
+        if lacking := [stem for _, needed in wanted for stem in needed if stem not in stems]:
+            raise InvalidValueError(f"{where}: component {number} has no column {lacking[0]}_{number}; every component needs one")
+        if further := sorted({*stems} - {stem for _, needed in wanted for stem in needed} if flat else ()):
+            raise InvalidValueError(f"{where}: component {first} has no column {further[0]}_{first}, as component {number} has")
+    order = sorted(by_component)
+    return Layout(
+        MIXTURE,
+        tuple((parameter, tuple(by_component[k][stem] for stem in stems for k in order)) for parameter, stems in wanted),
+        found.n_members,
+        (("components", inner), *found.options),
+        (),
+        not flat,
+    )
+
+
 def check_unique(names: Sequence[str], where: object) -> None:
     """Refuse columns of one name; errors begin with `where`, the file they are in."""
     twice = [name for name, count in Counter(names).items() if count > 1] if len(set(names)) < len(names) else []
@@ -178,10 +233,15 @@ def check_unique(names: Sequence[str], where: object) -> None:
         raise InvalidValueError(f"{where}: column {twice[0]!r} appears twice; rename one")
 
 
-def _recognised(names: Sequence[str], where: object) -> str:
-    """The family with most parameters among those whose parameters all have columns; Gaussian if there is none."""
-    if _numbered("mean", names, where):
-        return "gaussian"
+def _recognised(names: Sequence[str], where: object, *, before: str = "") -> str:
+    """The family with most parameters among those whose parameters all have columns; Gaussian if there is none.
+
+    What is said of families with the same columns has `before` in front of the one to choose.
+    """
+    if means := _numbered("mean", names, where):
+        return MIXTURE if _numbered(SHARES, names, where).keys() == means.keys() else "gaussian"
+    if _by_component(names, ("mean", SHARES)):
+        return MIXTURE
     if any(LEVEL.fullmatch(str(name)) for name in names):
         return "quantiles"
     needed = {name: [*(each.in_lists or each.arguments())] for name, each in families.items() if name != "gaussian"}
@@ -193,7 +253,7 @@ def _recognised(names: Sequence[str], where: object) -> str:
     if len(fitting) > 1:
         raise InvalidValueError(
             f"{where}: columns {_patterns(complete[fitting[0]])} may be those of {' or '.join(fitting)} members; "
-            f"choose with family={fitting[0]!r} (--family {fitting[0]})"
+            f"choose with family={before + fitting[0]!r} (--family {before + fitting[0]})"
         )
     return fitting[0] if fitting else "gaussian"
 

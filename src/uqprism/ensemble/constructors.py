@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
-from uqprism.arrays import Array
+from uqprism.arrays import Array, coerce, namespace
 from uqprism.ensemble.given import with_inner_second, with_members_first
 from uqprism.families import (
     Beta,
@@ -20,6 +20,7 @@ from uqprism.families import (
     TruncatedGaussian,
     Weibull,
 )
+from uqprism.families.base import fits
 from uqprism.synonyms import named_arguments
 
 
@@ -157,4 +158,8 @@ class Constructors:
         numbers = {name for name, x in given.items() if isinstance(x, int | float) and name != "mean"}
         arrays = {n: x if n in numbers else with_inner_second(n, x, member_axis, inner)[0] for n, x in given.items()}
         shares = arrays.pop("shares", None)
+        if shares is not None:  # one entry along an axis counts for all, as of parameters
+            like, shares = coerce(mean=arrays["mean"], shares=shares).values()
+            fine = fits(tuple(shares.shape), tuple(like.shape))
+            shares = namespace(like).broadcast_to(shares, like.shape) if fine else shares
         return cls(Mixture(Gaussian(**arrays, check=check), shares, check=check), weights, check=check)

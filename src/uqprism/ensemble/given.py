@@ -85,6 +85,14 @@ def _check_orientation(name: str, shape: tuple[int, ...], member_axis: int | Non
     )
 
 
+def _warn_of_a_single_point(name: str, what: str, shape: tuple[int, ...]) -> None:
+    """Warn of an array with two axes, which are rather points and draws of one model than members and draws at one point."""
+    warn(
+        f"{name} with two axes is read as {shape[1]:,} members of 1 point, with {shape[0]:,} {what}s each; member_axis=0 says "
+        f"that it is so, and of one model pass {name}[None] if it is ({what}s, points), {name}.T[None] if it is (points, {what}s)"
+    )
+
+
 def with_inner_second(name: str, x: Array, member_axis: int | str | None, inner: tuple[str, int]) -> tuple[Array, int]:
     """An array (members, draws, *points), or with bars or levels in place of draws, and which axis the members had.
 
@@ -97,7 +105,7 @@ def with_inner_second(name: str, x: Array, member_axis: int | str | None, inner:
     argument, second = inner
     if is_labelled(x):
         x, member_axis, second = inner_second(name, x, INNER[name], member_axis), 0, 1
-    member_axis, x = axis_number(member_axis), coerce(**{name: x})[name]
+    listed, member_axis, x = isinstance(x, list | tuple), axis_number(member_axis), coerce(**{name: x})[name]
     first = member_axis or 0
     if x.ndim < 2:
         raise ShapeError(
@@ -109,5 +117,8 @@ def with_inner_second(name: str, x: Array, member_axis: int | str | None, inner:
     if first % x.ndim == second % x.ndim:
         raise ShapeError(f"member_axis and {argument} must differ, both are {first}")
     x = namespace(x).moveaxis(x, (second, first), (0, 1))
-    _check_orientation(name, (x.shape[1], x.shape[0], *x.shape[2:]), member_axis, depth=2)
+    if x.ndim == 2 and member_axis is None and x.shape[1] > 1 and not listed:  # what is in a list are members
+        _warn_of_a_single_point(name, argument.removesuffix("_axis"), tuple(x.shape))
+    else:
+        _check_orientation(name, (x.shape[1], x.shape[0], *x.shape[2:]), member_axis, depth=2)
     return x, first

@@ -12,11 +12,14 @@ import numpy as np
 from uqprism.arrays import to_numpy
 from uqprism.ensemble.widths import have_widths, too_narrow
 from uqprism.errors import ArgumentError, InvalidValueError, UqprismError, warn
-from uqprism.families import Family, Gaussian, Histogram, families
+from uqprism.families import Family, Gaussian, Histogram, Mixture, families
 from uqprism.families.base import NARROWEST
+from uqprism.families.mixture import WEIGHTS
 from uqprism.registry import unknown
 
 Matrix = np.ndarray[Any, Any]
+MIXTURE = Mixture.name
+SHARES = "shares"  # the columns of the weights of a mixture's components
 
 
 @dataclass(frozen=True)
@@ -25,11 +28,12 @@ class Layout:
 
     Attributes:
         family: the name of the members' family.
-        columns: for each parameter its columns, member by member, and of quantiles level by level within a member.
+        columns: for each parameter its columns, member by member, within a member of quantiles level by level and of mixtures
+            component by component.
         n_members: how many members.
-        options: further arguments of the family, such as the levels of quantiles.
+        options: further arguments of the family, such as the levels of quantiles, or the family of a mixture's components.
         shared: arrays that all members and rows have in common, such as edges.
-        lists: whether a cell holds several numbers: all draws, bars or quantiles of a member.
+        lists: whether a cell holds several numbers: all draws, bars, quantiles or components of a member.
     """
 
     family: str
@@ -58,10 +62,21 @@ class Layout:
     def shape(self) -> str:
         """What the members are given by, in words."""
         words = " and ".join(name for name, _ in self.columns)
+        words = words if self.family != MIXTURE else f"{words} of {self.components.family} components in a"
         return words if self.family == "gaussian" else f"{words} of {self.family}"
+
+    @property
+    def components(self) -> Layout:
+        """That of the components of mixtures."""
+        inner = tuple(each for each in self.columns if each[0] != SHARES)
+        options = {"components": "gaussian", **dict(self.options)}
+        family = options.pop("components")
+        return Layout(family, inner, self.n_members, tuple(options.items()), self.shared, self.lists)
 
     def kind(self, parameter: str) -> str:
         """Which values a parameter may have: a key of `families.base.BOUNDS`, or "shape"."""
+        if self.family == MIXTURE:  # shares may be zero
+            return "location" if parameter == SHARES else self.components.kind(parameter)
         kinds = {"mean": "location", "variance": "variance", "scale": "scale"}
         return kinds[parameter] if self.family == "gaussian" else families.get(self.family).arguments().get(parameter, "location")
 
@@ -72,7 +87,7 @@ class Layout:
         return about | {name: list(values) for name, values in self.shared}
 
     def arrays(self, read: Callable[[str], Matrix], dtype: Any = None, crossed: list[int] | None = None) -> dict[str, Matrix]:
-        """The arrays of each parameter, (members, rows), or (draws, bars or levels, members, rows).
+        """The arrays of each parameter, (members, rows), or (draws, bars, levels or components, members, rows).
 
         Args:
             read: gives a column as numbers (rows,), or (rows, numbers of a cell).
@@ -99,7 +114,7 @@ class Layout:
             row[...] = own
         if self.lists:  # (members, rows, numbers)
             return np.ascontiguousarray(found.transpose(2, 0, 1))
-        if len(names) > self.n_members:  # member by member, its levels
+        if len(names) > self.n_members or self.family == MIXTURE:  # member by member, its levels or components
             return np.ascontiguousarray(found.reshape(self.n_members, -1, *found.shape[1:]).swapaxes(0, 1))
         return found
 
@@ -107,6 +122,9 @@ class Layout:
         """The distributions, (members, rows)."""
         if self.family == "gaussian":
             return Gaussian(**arrays, check=check)
+        if self.family == MIXTURE:
+            components = self.components.members({name: x for name, x in arrays.items() if name != SHARES}, check=check)
+            return Mixture(components, arrays.get(SHARES), check=check)
         shared = {name: np.asarray(values)[:, None, None] for name, values in self.shared}
         kind = families.get(self.family)
         order = [name for name in kind.arguments() if name in arrays or name in shared]
@@ -204,7 +222,7 @@ class Layout:
         try:
             self.members(one)
         except InvalidValueError as error:
-            return self.names[0], f"of {self.family} members ({error})"
+            return self.by_parameter.get(SHARES, self.names)[0], f"of {self.family} members ({error})"
         if self._wide_enough(one, None) is not None:
             return self._narrowest(one), TOO_NARROW
         return self.names[0], f"of {self.family} with a density, which needs values that differ"
@@ -292,17 +310,21 @@ def _value(text: str) -> Any:
 
 def no_columns(family: str) -> ArgumentError:
     """The error for members of a family that no columns hold."""
-    return ArgumentError(f"members given by {family}s have no table form; use EnsemblePrediction.save and load")
+    return ArgumentError(f"{family} members have no table form; use EnsemblePrediction.save and load")
 
 
 def columns_of(members: Family) -> tuple[dict[str, Matrix], dict[str, Any]]:
     """The columns of a table for members (members, rows), and the header that describes them.
 
-    A cell of a family with bars, draws or quantiles is a row of numbers; what all cells share is in the header.
+    A cell of a family with bars, draws, quantiles or components is a row of numbers; what all cells share is in the header.
     """
-    if members.components is not None:
-        raise no_columns(members.name)
     stored = {name.removeprefix("given_"): to_numpy(x) for name, x in members.stored().items()}
+    lists = members.in_lists
+    if members.components is not None:
+        if members.components.in_lists:
+            raise no_columns(f"mixtures of {members.components.name}")
+        stored[SHARES] = stored.pop(WEIGHTS)
+        lists = tuple(stored)
     columns, shared = {}, {}
     for name, x in stored.items():
         if name in members.in_lists and x.shape[1:] == (1, 1) != members.batch_shape:
@@ -310,5 +332,5 @@ def columns_of(members: Family) -> tuple[dict[str, Matrix], dict[str, Any]]:
             continue
         wide = np.broadcast_to(x, (*x.shape[: x.ndim - len(members.batch_shape)], *members.batch_shape))
         for i in range(members.batch_shape[0]):
-            columns[f"{name}_{i}"] = wide[:, i].T if name in members.in_lists else wide[i]
+            columns[f"{name}_{i}"] = wide[:, i].T if name in lists else wide[i]
     return columns, {"shared": shared} if shared else {}

@@ -21,6 +21,7 @@ from uqprism.families import Draws, Family, Gaussian, Histogram, Laplace, Logist
 from uqprism.families.base import NARROWEST, as_weights, check_weights, mixing_weights, prepare
 from uqprism.families.histogram import Outer
 from uqprism.families.quantiles import Tails
+from uqprism.families.sampling import Seed
 from uqprism.support.optional import require
 from uqprism.support.reading import loading
 from uqprism.support.storage import write_npz
@@ -39,6 +40,7 @@ HINTS = {  # what is tried on an ensemble, and the line to type
     **dict.fromkeys(("decompose", "evaluate"), "up.decompose(ensemble) or up.evaluate(ensemble)"),
     **dict.fromkeys(("shape", "size", "ndim"), "n_members, points_shape or n_points"),
     **dict.fromkeys(("quantile", "cdf", "score", "log_density"), "those of ensemble.mixture"),
+    **dict.fromkeys(("rvs", "rsample", "draw"), "ensemble.sample(n, seed=)"),
     "plot": "up.write_report(ensemble, 'report.html')",
     "to_csv": "ensemble.to_pandas().to_csv(path)",
 }
@@ -314,6 +316,17 @@ class EnsemblePrediction(Constructors):
         # From the members as given: to the common centre and back would round them.
         return Mixture(self.members, self.weights, check=False)
 
+    def sample(self, n: int, *, seed: Seed = None) -> Array:
+        """`n` draws of the target from the mixture, (n, *points): each from a member that is drawn by its weight.
+
+        `ensemble.members.sample(n)` draws from each member, (n, members, *points).
+
+        Args:
+            n: how many.
+            seed: of the generator, or a `numpy.random.Generator`; None gives other draws at each call.
+        """
+        return self.mixture.sample(n, seed=seed)
+
     @property
     def matched(self) -> Any:
         """One Gaussian per point with the mixture's mean and variance."""
@@ -351,11 +364,11 @@ class EnsemblePrediction(Constructors):
         """A `pandas.DataFrame` with a column per parameter and member (`mean_0`, `scale_0`, ...) and a row per point.
 
         `uqprism.from_frame` reads it back. The frame does not hold the weights; pass them to `from_frame`. Of members given by
-        draws, bars or quantiles a cell holds a list, and the frame has what describes them as `attrs`.
+        draws, bars, quantiles or components a cell holds a list, and the frame has what describes them as `attrs`.
         """
         columns, shared = columns_of(_storable(self.flat().members))
         frame = data_frame({name: x if x.ndim == 1 else _in_cells(x) for name, x in columns.items()}, index)
-        if self.members.in_lists:
+        if self.members.in_lists or self.members.components is not None:
             frame.attrs[FORMAT] = {**self._header(), **shared}
         return frame
 

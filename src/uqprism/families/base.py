@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from uqprism.errors import InvalidValueError, ShapeError, UnsupportedError
 from uqprism.families.elementwise import PointwiseForm
 from uqprism.families.panels import Landmarks, Places
 from uqprism.families.quadrature import TOLERANCE, SharedGrid, integrate
+from uqprism.families.sampling import Seed, count_of, random_levels, several_levels
 from uqprism.families.stored import Stored
 from uqprism.registry import Registry
 
@@ -63,6 +64,11 @@ class Family(Stored, ABC):
     given: ClassVar[dict[str, str] | None] = None
     components: Family | None = None  # only mixtures have some
     shared_grid: SharedGrid | None = None  # the ensemble whose grid resolves this distribution, if it came from one
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "quantile" in vars(cls):  # a family writes it for levels that broadcast against the batch
+            cls.quantile = several_levels(cls.quantile)  # type: ignore[method-assign]
 
     def __init__(self, *, check: bool = True, **given: Array) -> None:
         for name, x in prepare(self.parameters, check, **given).items():
@@ -236,6 +242,11 @@ class Family(Stored, ABC):
         return None
 
     @property
+    def has_density(self) -> bool:
+        """False if some distributions have all or part of their probability at values that no density stands for."""
+        return True
+
+    @property
     def has_probabilities(self) -> str:
         """What has a probability rather than a density: "counts", "atoms" or nothing, ""."""
         return "counts" if self.lattice is not None else "atoms" if self.atoms is not None else ""
@@ -324,12 +335,27 @@ class Family(Stored, ABC):
             value = value + xp.exp(log_probability) * at
         return value
 
+    @several_levels
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`, by bisection unless the family overrides it.
 
-        A family defines at least one of `quantile` and `landmarks`: each has a default built on the other.
+        Several levels, a list or an array with one axis, become the first axis of the result: (levels, *batch). An array with
+        more axes broadcasts against the batch from the right. A family defines at least one of `quantile` and `landmarks`: each
+        has a default built on the other.
         """
         return bisect(self, level, *self.bracket())
+
+    def sample(self, n: int, *, seed: Seed = None) -> Array:
+        """`n` independent draws of Y, (n, *batch): by default the quantiles of uniform levels.
+
+        Args:
+            n: how many.
+            seed: of the generator, or a `numpy.random.Generator`; None gives other draws at each call.
+        """
+        wide, given = self.widened(), self.arrays()[0]
+        levels = random_levels((1, count_of(n), *self.batch_shape), seed, wide.arrays()[0])
+        drawn = wide.quantile(levels)[0]  # with two axes at least, so that no level is taken for one of all points
+        return namespace(drawn).astype(drawn, given.dtype)
 
     def bracket(self) -> tuple[Array, Array]:
         """Two values outside which the distribution has a negligible probability."""

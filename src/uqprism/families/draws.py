@@ -16,7 +16,7 @@ from uqprism.families.gaussian import Gaussian
 from uqprism.families.mixture import Mixture
 from uqprism.families.panels import Landmarks
 from uqprism.families.quadrature import record
-from uqprism.families.searching import take_along
+from uqprism.families.searching import search, take_along
 from uqprism.families.stored import require
 
 DIFFERENCE = 1e-6  # the tolerance of a distance between draws and another family, which is a difference
@@ -106,6 +106,11 @@ class Draws(Family):
     def _average(self, values: Array) -> Array:
         return namespace(values).sum(self.weights * values, axis=0)
 
+    @property
+    def has_density(self) -> bool:
+        """False: the probability lies at the draws."""
+        return False
+
     def log_density(self, y: Array) -> Array:
         """Raises: samples have no density."""
         raise no_density(self)
@@ -137,8 +142,11 @@ class Draws(Family):
         xp = namespace(self.draws)
         order = xp.argsort(self.draws, axis=0)
         draws, share = take_along(self.draws, order), xp.cumulative_sum(take_along(self.weights, order), axis=0)
-        reached = share >= level - 1e-12  # ten times 0.1 sums to less than 1 in floating point
-        return xp.min(xp.where(reached, draws, xp.full_like(draws, np.inf)), axis=0)
+        level = level + 0.0 * draws[0]
+        flat = xp.reshape(level, (-1, *self.batch_shape))
+        # Ten times 0.1 sums to less than 1 in floating point.
+        at = xp.clip(search(share, flat - 1e-12, below=True), 0, draws.shape[0] - 1)
+        return xp.reshape(take_along(draws, at), level.shape)
 
     def landmarks(self) -> Landmarks:
         """Every draw is a corner."""

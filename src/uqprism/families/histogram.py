@@ -212,6 +212,11 @@ class Histogram(Family):
                 "evaluate(ens, catalogue(['crps', 'squared_error']))"
             )
 
+    @property
+    def has_density(self) -> bool:
+        """False if some distributions have probability at a single value."""
+        return not self._without_density
+
     def without_density(self) -> Array:
         """Which distributions have probability at a single value, (*batch)."""
         xp = namespace(self.probabilities)

@@ -6,12 +6,16 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from uqprism.arrays import Array, constant, expand, log_sum_exp, namespace
 from uqprism.errors import ArgumentError, ShapeError
 from uqprism.families.base import Family, bisect, families, mixing_weights
 from uqprism.families.elementwise import PointwiseForm, stated_form
 from uqprism.families.functionals import absolute_gap, closed_form, overlap, smooth
 from uqprism.families.panels import Landmarks, Places
+from uqprism.families.sampling import Seed, count_of, random_levels
+from uqprism.families.searching import search, take_along
 
 WEIGHTS = "component_weights"  # in files
 
@@ -185,9 +189,33 @@ class Mixture(Family):
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`, by bisection between the components' quantiles."""
         # A mixture's quantile lies between the smallest and the largest of its components'.
-        quantiles = self.components.quantile(level)
+        quantiles, axis = self.components.quantile(self._spread(level)), -1 - len(self.batch_shape)
         xp = namespace(quantiles)
-        return bisect(self, level, xp.min(quantiles, axis=0), xp.max(quantiles, axis=0))
+        low, high = xp.min(quantiles, axis=axis), xp.max(quantiles, axis=axis)
+        found = bisect(self, level, low, high)
+        if self.lattice is not None:  # bisection ends next to a count
+            first, step = self.lattice
+            found = first + step * xp.round((constant(found) - first) / step)
+        return found + constant(xp.clip(found, low, high) - found)  # a probability at a bound is not missed by rounding
+
+    def sample(self, n: int, *, seed: Seed = None) -> Array:
+        """`n` independent draws, (n, *batch): of components that are drawn by their weights."""
+        if isinstance(self.components, Mixture):
+            return self.flattened().sample(n, seed=seed)
+        rng, count, depth = np.random.default_rng(seed), count_of(n), len(self.batch_shape)
+        wide = self.widened()
+        xp = namespace(wide.weights)
+        below = xp.cumulative_sum(wide.weights, axis=0)
+        level = random_levels((count, *self.batch_shape), rng, wide.weights) * below[-1]
+        chosen = search(below, level)
+        parts = wide.components
+        if all(x.ndim == depth + 1 for x in parts.arrays()):
+            return xp.astype(parts.map(lambda x: take_along(x, chosen)).sample(1, seed=rng)[0], self.weights.dtype)
+        drawn = xp.zeros_like(level)
+        for i in range(wide.weights.shape[0]):  # arrays of bars and draws would be repeated for each draw
+            one = parts.map(lambda x: x[(slice(None),) * (x.ndim - depth - 1) + (i,)])  # noqa: B023 (called at once)
+            drawn = xp.where(chosen == i, one.sample(count, seed=rng), drawn)
+        return xp.astype(drawn, self.weights.dtype)
 
     def _spread(self, y: Array) -> Array:
         """y with an axis for the components before those of the batch."""
@@ -252,6 +280,11 @@ class Mixture(Family):
         each = self.components.square_power
         xp = namespace(self.weights)
         return None if each is None else xp.min(xp.where(self.weights > 0.0, each, xp.ones_like(self.weights)), axis=0)
+
+    @property
+    def has_density(self) -> bool:
+        """True if all components have one."""
+        return self.components.has_density
 
     @property
     def has_bounds(self) -> bool:

@@ -199,7 +199,7 @@ def _resolve_kinks(d: Family, edges: Floats, places: Places) -> tuple[Floats, Pl
 
 def _kinks(d: Family, edges: Floats) -> tuple[Floats, Floats] | None:
     """Places and widths (kinks, points) where the lead changes within less than a panel resolves; None if nowhere."""
-    if d.components is None or not d.components.bends:
+    if d.components is None or not (d.components.bends and d.has_density):
         return None
     mixture = cast("Mixture", d)
     values = mixture.component_log_densities(edges)

@@ -115,9 +115,18 @@ class Quantiles(Histogram):
         values = namespace(parts[0].values).concat([part.values for part in parts], axis=1 + axis)
         return cls(parts[0].levels, values, tails=parts[0].tails_name, check=False)
 
+    @property
+    def has_density(self) -> bool:
+        """False without tails, and where quantiles coincide."""
+        return not self._is_cut_off and super().has_density
+
+    @property
+    def _is_cut_off(self) -> bool:
+        return self.tails_name == "none" and not self.levels[0] == 1.0 - self.levels[-1] == 0.0
+
     def require_density(self) -> None:
         """Refuse probability at single values: where quantiles coincide, and outside of them if there are no tails."""
-        if self.tails_name == "none" and not self.levels[0] == 1.0 - self.levels[-1] == 0.0:
+        if self._is_cut_off:
             raise UnsupportedError(
                 "quantiles with tails='none' have no density, which this rule needs (as log and quadratic do): the probability "
                 f"below level {self.levels[0]:g} and above {self.levels[-1]:g} lies at single values; use tails='exponential' "

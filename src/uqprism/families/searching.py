@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from uqprism.arrays import Array, constant, is_torch, namespace
+from uqprism.arrays import Array, constant, counting, is_torch, namespace
 
 
 def take_along(x: Array, index: Array) -> Array:
@@ -19,7 +19,7 @@ def search(rising: Array, y: Array, *, below: bool = False) -> Array:
     rising, y = constant(rising), constant(y)
     xp = namespace(rising, y)
     count = rising.shape[0]
-    low = xp.zeros_like(y, dtype=xp.int64)
+    low = xp.zeros_like(y, dtype=counting(rising[:1]).dtype)  # JAX may have no 64 bits
     high = low + count
     # Each round halves what is left, which is at most `count` + 1 positions.
     for _ in range(math.ceil(math.log2(count + 1))):

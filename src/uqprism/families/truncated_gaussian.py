@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 from uqprism.arrays import LOG_2PI, Array, constant, log_normal_cdf, namespace
-from uqprism.families.base import Family, families, prepare
+from uqprism.families.base import Family, bisect, families, prepare
 from uqprism.families.beta import check_bounds
 from uqprism.families.elementwise import NOWHERE, PointwiseForm, where
 from uqprism.families.functionals import closed_form, overlap
@@ -202,7 +202,7 @@ class TruncatedGaussian(Bounded):
 
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`."""
-        return super().quantile(level + 0.0 * self.scale)
+        return bisect(self, level + 0.0 * self.scale, *self.bracket())
 
 
 @closed_form(overlap, TruncatedGaussian, TruncatedGaussian)

@@ -8,13 +8,18 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from uqprism.ensemble.layout import Layout
-from uqprism.errors import ArgumentError, BadFileError
+from uqprism.errors import ArgumentError, BadFileError, UqprismError
+from uqprism.files.numbers import as_cells
 from uqprism.files.options import ScoreOptions
 from uqprism.files.paths import Span, ending
 from uqprism.files.read import open_input
 from uqprism.files.rows import Scorer
+from uqprism.files.source import SAMPLE
 from uqprism.files.state import blaming, state_of
+from uqprism.measures import Measure, only_defined
 
 Columns = tuple[Layout, tuple[str, ...]]  # of the members, and all of them if they matter
 
@@ -66,6 +71,27 @@ def check_inputs(
             refuse(BadFileError(path, f"its columns are not those of {example}: {difference}; name a folder for the output"))
         elif path in wrong:
             raise wrong[path]
+
+
+def measures_of(spans: Iterable[Span], options: ScoreOptions) -> tuple[Measure, ...]:
+    """The measures that the members of the first good input have; a warning says which they do not have."""
+    for span in spans:
+        try:
+            with closing(open_input(span, options.columns)) as file:
+                batch = next((batch for batch, _ in file.batches(SAMPLE)), None)
+                if batch is None or not batch.num_rows:
+                    continue
+                layout = file.layout
+                arrays = layout.arrays(lambda name, batch=batch: as_cells(batch.column(name), name), crossed=[])  # type: ignore[misc]
+            good = layout.good(arrays, dense=True)
+            good = layout.good(arrays) if good is not None and not good.any() else good  # none may have a density
+            rows = slice(0, 1) if good is None else np.flatnonzero(good)[:1]
+            members = layout.members({name: x[..., rows] for name, x in arrays.items()})
+        except (UqprismError, OSError):  # said when the file is checked
+            continue
+        if members.batch_shape[-1]:
+            return tuple(only_defined(options.measures, members, f"the {layout.family} members"))
+    return options.measures
 
 
 def _columns(span: Span, options: ScoreOptions, *, deep: bool, together: bool) -> tuple[Columns, ArgumentError | None]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -11,11 +11,12 @@ import numpy as np
 
 from uqprism import evaluation as core
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.ensemble.columns import Columns, ColumnsLike, checked_header, described
+from uqprism.ensemble.columns import Columns, ColumnsLike, NoMembersError, checked_header, described
+from uqprism.ensemble.given import INNER
 from uqprism.ensemble.labelled import is_labelled
-from uqprism.ensemble.layout import Layout
+from uqprism.ensemble.layout import MIXTURE, SHARES, Layout
 from uqprism.ensemble.prediction import FORMAT
-from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError
+from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, UqprismError
 from uqprism.measures import Measure, MeasuresLike, select_measures
 from uqprism.measures.vocabulary import measure_in_words, risk_unit
 from uqprism.registry import unknown
@@ -37,14 +38,17 @@ def evaluate(
     family: str | None = None,
     member_dim: str = "member",
     on_bad: Literal["error", "null"] = "error",
+    **parameters: Any,
 ) -> Any:
     """Measures of chunked data, computed lazily, chunk by chunk.
 
     Args:
         data: a Dask or pandas DataFrame with member columns; the result has a column per measure in their place. Or an
-            `xarray.Dataset` with variables mean and variance or scale, whose dimensions may have any order; the result is a
-            Dataset with a variable per measure, the same coordinates and attributes. If the mean has the attribute `units`, each
-            measure has its own.
+            `xarray.Dataset` with variables mean and variance or scale, or the parameters of another family, whose dimensions may
+            have any order; the result is a Dataset with a variable per measure, the same coordinates and attributes. If the first
+            variable has the attribute `units`, each measure has its own. `draws` have a dimension draw or sample, `values` a
+            dimension quantile or level with the levels as coordinates, `probabilities` a dimension bar, bin or bucket and
+            `edges` one called edge, and mixtures, with `shares`, a dimension component.
         measures: as for `score`; all of them are computed in one pass over a chunk.
         mean: without `data`: a Dask array (members, *points); the result is a dict of Dask arrays (*points). Or DataArrays,
             which count as a Dataset.
@@ -54,10 +58,12 @@ def evaluate(
         mean_columns: the columns with the members' means, as for `score`.
         variance_columns: the columns with their variances, as for `score`.
         scale_columns: the columns with their standard deviations, as for `score`.
-        family: of the members of a table, as for `score`.
+        family: of the members, as for `score`.
         member_dim: the dimension of a Dataset along which the members lie.
         on_bad: what to do at points where a mean is not finite or a variance or scale not finite and positive, such as the land
             in a field of the sea: "error" raises an error when the chunk is computed, "null" gives NaN there.
+        parameters: arrays of another family by name, as its constructor takes them: `location`, `draws`, or `values` with
+            `levels`.
 
     Raises:
         InvalidValueError: a mean is not finite, or a variance or scale not positive; raised when the chunk is computed.
@@ -66,15 +72,16 @@ def evaluate(
         raise ArgumentError(str(unknown("on_bad", on_bad, ("error", "null"))))
     shared = None if weights is None else tuple(float(weight) for weight in weights)
     how = _How(tuple(select_measures(measures, default="usual")), shared, on_bad)
-    if any(is_labelled(x) for x in (mean, variance, scale)) and data is None:
-        given = {name: x for name, x in (("mean", mean), ("variance", variance), ("scale", scale)) if x is not None}
-        return _dataset(_one_dataset(given), how, member_dim)
+    given = {**{"mean": mean, "variance": variance, "scale": scale}, **parameters}
+    given = {name: x for name, x in given.items() if x is not None}
+    if data is None and any(is_labelled(x) for x in given.values()):
+        return _dataset(_one_dataset(given), how, member_dim, family)
     if data is None:
-        return _arrays(mean, variance, scale, how)
-    if mean is not None or variance is not None or scale is not None:
+        return _arrays(given, how, family)
+    if given:
         raise ArgumentError("pass either data or mean with variance or scale, not both")
     if hasattr(data, "data_vars"):
-        return _dataset(data, how, member_dim)
+        return _dataset(data, how, member_dim, family)
     if hasattr(data, "columns"):
         columns = Columns(mean_columns, variance_columns, scale_columns, family)
         header = getattr(data, "attrs", {}).get(FORMAT)
@@ -102,10 +109,8 @@ class _How:
     on_bad: str
 
     def measures(self, layout: Layout, arrays: Mapping[str, Any]) -> list[np.ndarray[Any, Any]]:
-        """The measures of one chunk in memory, each (*points), NaN at bad points if those are allowed."""
-        filled = {name: _filled(x) for name, x in arrays.items()}
-        points = next(iter(filled.values())).shape[-1:] if layout.family != "gaussian" else filled["mean"].shape[1:]
-        flat = {name: x.reshape(*x.shape[: x.ndim - len(points)], -1) for name, x in filled.items()}
+        """The measures of one chunk in memory, each (points,), NaN at bad points if those are allowed."""
+        flat = {name: _filled(x) for name, x in arrays.items()}
         good = layout.good(flat) if self.on_bad == "null" else None
         if good is not None:
             flat = {name: x[..., good] for name, x in flat.items()}
@@ -114,14 +119,7 @@ class _How:
         except InvalidValueError as error:
             raise InvalidValueError(f"{error}, or pass on_bad='null', which gives NaN at such points") from None
         found = [np.asarray(x) for x in core.evaluate(ensemble, self.wanted).values()]
-        if good is not None:
-            found = [_in_places(x, good) for x in found]
-        return [x.reshape(points) for x in found]
-
-
-def _gaussian(kind: str) -> Layout:
-    """Gaussian members in arrays."""
-    return Layout("gaussian", (("mean", ()), (kind, ())), 0)
+        return found if good is None else [_in_places(x, good) for x in found]
 
 
 def _filled(values: Any) -> np.ndarray[Any, Any]:
@@ -170,27 +168,34 @@ def _scored(frame: Any, *, how: _How, layout: Layout) -> Any:
     return kept.assign(**{measure.name: x for measure, x in zip(how.wanted, found, strict=True)})
 
 
-def _arrays(mean: Any, variance: Any, scale: Any, how: _How) -> dict[str, Any]:
-    dask = require("dask.array", extra="scale")
-    if mean is None or (variance is None) == (scale is None):
-        raise ArgumentError("pass data, or mean with one of variance and scale")
-    kind, spread = ("variance", variance) if scale is None else ("scale", scale)
-    mean, spread = dask.asarray(mean), dask.asarray(spread)
-    if mean.shape != spread.shape:
-        raise InvalidValueError(f"{kind} must match mean {mean.shape}, got {spread.shape}; axes are (members, *points)")
-    mean = mean.rechunk({0: -1})  # a point needs all its members
-    spread = spread.rechunk(mean.chunks)  # blocks are paired by their places
-    dtype = np.result_type(*(_floating(x.dtype) for x in (mean, spread)))
-    # One array of all measures, so that a block is read and computed once for all of them.
-    stacked = dask.map_blocks(
-        partial(_alone, partial(_stacked, kind=kind, how=how)),
-        mean,
-        spread,
-        dtype=dtype,
-        chunks=((len(how.wanted),), *mean.chunks[1:]),
-        meta=np.empty((0,) * mean.ndim, dtype),
-    )
-    return {measure.name: stacked[i] for i, measure in enumerate(how.wanted)}
+MEMBER = "member"
+INSIDE = {**INNER, "weights": INNER["draws"], "edges": ("edge",), SHARES: ("component",)}
+
+
+def _arrays(given: dict[str, Any], how: _How, family: str | None) -> dict[str, Any]:
+    """The measures of arrays (members, *points), or (members, draws, bars, levels or components, *points), as Dask arrays."""
+    dask, xarray = require("dask.array", extra="scale"), require("xarray", extra="scale")
+    levels = given.pop("levels", None)
+    layout = _layout(given, family, "evaluate", ArgumentError)
+    wanted = [name for name, _ in layout.columns]
+    arrays = {name: np.asarray(x) if name == "edges" and np.ndim(x) == 1 else dask.asarray(x) for name, x in given.items()}
+    if unused := sorted({*arrays} - {*wanted}):
+        raise ArgumentError(f"{unused[0]} is no parameter of {layout.family} members, which have {', '.join(wanted)}")
+    first = next(name for name in wanted if name != "edges")
+    axes = arrays[first].ndim - 1 - layout.lists
+    points = [f"axis {i}" for i in range(axes)]
+    named = {}
+    for name, x in arrays.items():
+        inside = [INSIDE[name][0] if layout.family != MIXTURE else "component"] if layout.lists else []
+        dims = inside if x.ndim == 1 and name == "edges" else [MEMBER, *inside, *points]
+        if x.ndim != len(dims) or (x.shape != arrays[first].shape and name != "edges"):
+            shapes = f"{first} {arrays[first].shape}, got {x.shape}"
+            raise InvalidValueError(f"{name} must match {shapes}; axes are ({', '.join(['members', *inside, '*points'])})")
+        named[name] = xarray.DataArray(x, dims=dims)
+    if levels is not None:
+        named["values"] = named["values"].assign_coords({INSIDE["values"][0]: np.asarray(levels, dtype=np.float64)})
+    found = _dataset(xarray.Dataset(named), how, MEMBER, family)
+    return {measure.name: found[measure.name].data for measure in how.wanted}
 
 
 def _alone(function: Callable[..., Any], *chunks: Any) -> Any:
@@ -199,30 +204,94 @@ def _alone(function: Callable[..., Any], *chunks: Any) -> Any:
         return function(*chunks)
 
 
-def _stacked(mean: Any, spread: Any, *, kind: str, how: _How) -> Any:
-    """The measures of one block, (measures, *points)."""
-    return np.stack(how.measures(_gaussian(kind), {"mean": mean, kind: spread}))
+def _layout(names: Iterable[Any], family: str | None, where: str, error: type[UqprismError] = InvalidValueError) -> Layout:
+    """What variables of these names hold: each stands for the columns of all members."""
+    known = [str(name) for name in names]
+    if family is None and "mean" in known and SHARES not in known and len({"variance", "scale"} & {*known}) != 1:
+        raise error(f"{where} needs mean with one of variance and scale, or another family, got {known}")
+    try:
+        layout = described(Columns(family=family), [f"{name}_0" for name in known], where)
+    except NoMembersError:
+        raise error(
+            f"{where} needs mean with one of variance and scale, or the parameters of another family by their names, such as "
+            f"location and scale, draws, or values of quantiles, got {known}"
+        ) from None
+    if layout.family == "quantiles" and not layout.lists:
+        raise InvalidValueError(f"{where}: quantiles are one variable, values, with their levels along a dimension of it")
+    return layout
 
 
-def _dataset(data: Any, how: _How, member_dim: str) -> Any:
+def _dataset(data: Any, how: _How, member_dim: str, family: str | None) -> Any:
     xarray = require("xarray", extra="scale")
-    kinds = [kind for kind in ("variance", "scale") if kind in data.data_vars]
-    if "mean" not in data.data_vars or len(kinds) != 1:
-        raise InvalidValueError(f"the Dataset needs variables mean and one of variance and scale, it has {list(data.data_vars)}")
-    mean, spread = xarray.broadcast(data["mean"], data[kinds[0]])  # one may lack a dimension of the other
-    if member_dim not in mean.dims:
-        raise ArgumentError(f"member_dim {member_dim!r} is no dimension of mean, whose dimensions are {mean.dims}")
-    mean = mean.transpose(member_dim, ...)
-    spread = spread.transpose(*mean.dims)  # arrays are paired by the order of their axes
-    given = {"mean": mean.data, kinds[0]: spread.data}
-    if any(hasattr(x, "dask") for x in given.values()):
-        values: Any = _arrays(given["mean"], given.get("variance"), given.get("scale"), how)
-    else:
-        found = how.measures(_gaussian(kinds[0]), {"mean": mean.data, kinds[0]: spread.data})
-        values = {measure.name: x for measure, x in zip(how.wanted, found, strict=True)}
-    like = mean.isel({member_dim: 0}, drop=True)
-    variables = {measure.name: (like.dims, values[measure.name], _attributes(measure, mean.attrs)) for measure in how.wanted}
-    return xarray.Dataset(variables, coords=like.coords, attrs=data.attrs)
+    layout = _layout(data.data_vars, family, "the Dataset")
+    arrays = {name: data[name] for name, _ in layout.columns}
+    inside = {name: _inside(name, x, layout) for name, x in arrays.items()}
+    first = next(iter(arrays))
+    if not any(member_dim in x.dims for x in arrays.values()):
+        raise ArgumentError(f"member_dim {member_dim!r} is no dimension of {first}, whose dimensions are {arrays[first].dims}")
+    layout = _completed(layout, arrays, inside)
+    arrays = {name: x for name, x in arrays.items() if name not in dict(layout.shared)}
+    like = next(iter(arrays.values()))
+    # One may lack a dimension of another, but each has its own of draws, bars, levels or components.
+    wide = xarray.broadcast(*arrays.values(), exclude={*inside.values()} - {None})
+    core = [[*filter(None, [inside[name]]), member_dim] for name in arrays]
+    chunked = any(x.chunks is not None for x in wide)
+    if chunked:
+        chunks = {**next(x.chunksizes for x in wide if x.chunks is not None)}  # blocks are paired by their places
+        wide = [
+            x.chunk({dim: -1 if dim in own else chunks.get(dim, -1) for dim in x.dims}) for x, own in zip(wide, core, strict=True)
+        ]
+    compute = partial(_stacked, layout=layout, names=tuple(arrays), how=how)
+    # One array of all measures, so that a block is read and computed once for all of them.
+    stacked = xarray.apply_ufunc(
+        partial(_alone, compute) if chunked else compute,
+        *(x.drop_vars(member_dim, errors="ignore") for x in wide),
+        input_core_dims=core,
+        output_core_dims=[["measure"]],
+        dask="parallelized",
+        output_dtypes=[np.result_type(*(_floating(x.dtype) for x in wide))],
+        dask_gufunc_kwargs={"output_sizes": {"measure": len(how.wanted)}},
+    )
+    variables = {measure.name: stacked.isel(measure=i, drop=True) for i, measure in enumerate(how.wanted)}
+    for measure in how.wanted:
+        variables[measure.name].attrs = _attributes(measure, like.attrs)
+    return xarray.Dataset(variables, attrs=data.attrs)
+
+
+def _inside(name: str, x: Any, layout: Layout) -> str | None:
+    """The dimension of the draws, bars, levels or components of a variable; None for a family without."""
+    if not layout.lists:
+        return None
+    wanted = ("component",) if layout.family == MIXTURE else INSIDE[name]
+    found = [dim for dim in wanted if dim in x.dims]
+    if len(found) != 1:
+        raise InvalidValueError(f"{name} must have one dimension called {' or '.join(wanted)}, got {x.dims}; rename one")
+    return found[0]
+
+
+def _completed(layout: Layout, arrays: Mapping[str, Any], inside: Mapping[str, str | None]) -> Layout:
+    """The layout with the levels of quantiles, and with edges that all members and points share."""
+    if layout.family == "quantiles":
+        dim = inside["values"]
+        if dim not in arrays["values"].coords:
+            raise InvalidValueError(
+                f"values must have their levels, from 0 to 1, as coordinates of {dim}; pass levels= with arrays"
+            )
+        levels = tuple(map(float, arrays["values"][dim].values))
+        return replace(layout, options=(("levels", levels), *((name, x) for name, x in layout.options if name != "levels")))
+    if layout.family == "histogram" and arrays["edges"].dims == (inside["edges"],):
+        return replace(layout, shared=(("edges", tuple(map(float, arrays["edges"].values))),))
+    return layout
+
+
+def _stacked(*blocks: Any, layout: Layout, names: Sequence[str], how: _How) -> Any:
+    """The measures of one block, (*points, measures); of blocks (*points, members) or (*points, numbers, members)."""
+    points = blocks[0].shape[: blocks[0].ndim - 1 - layout.lists]
+    arrays = {}
+    for name, x in zip(names, blocks, strict=True):
+        flat = x.reshape(-1, *x.shape[len(points) :])
+        arrays[name] = np.moveaxis(flat, 0, -1)
+    return np.stack(how.measures(layout, arrays), axis=-1).reshape(*points, len(how.wanted))
 
 
 def _one_dataset(given: dict[str, Any]) -> Any:

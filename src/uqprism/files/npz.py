@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from uqprism.ensemble.columns import NoMembersError, checked_header
-from uqprism.ensemble.layout import no_columns
+from uqprism.ensemble.layout import MIXTURE, SHARES, no_columns
 from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import BadFileError, InvalidValueError
 from uqprism.families import families
+from uqprism.families.mixture import WEIGHTS
 from uqprism.measures.table import FORMAT as MEASURES_FORMAT
 from uqprism.support.reading import MOST_IN_ARRAYS, check_columns, npz_arrays, parse_json, reading
 
@@ -64,9 +65,6 @@ class NpzArrays:
             raise InvalidValueError(f"{self.path}: was written by {kind}, not by EnsemblePrediction.save")
         if kind == FORMAT:
             self.header = checked_header(header, self.path)
-            family = families.get(self.header["family"])
-            if not (family.in_lists or family.arguments()):
-                raise no_columns(family.name)
         del self.arrays["header"]
         weights = self.arrays.pop("member_weights", None)
         if "given_variance" in self.arrays:  # the scale beside it was computed from it
@@ -82,10 +80,24 @@ class NpzArrays:
         kinds = [kind for name, kind in families.items() if name == family or family is None]
         return {name for kind in kinds if not kind.in_lists for name in kind.arguments()}
 
+    def _in_lists(self) -> tuple[str, ...]:
+        """The arrays of a saved ensemble that have an axis of their own."""
+        family = self.header.get("family", "gaussian")
+        if family != MIXTURE:
+            return families.get(family).in_lists
+        if WEIGHTS in self.arrays:
+            self.arrays[SHARES] = self.arrays.pop(WEIGHTS)
+        inner = self.header["options"].get("components", "gaussian")
+        kind = families.get(inner)
+        if kind.in_lists:
+            raise no_columns(f"mixtures of {inner}")
+        known = {*kind.arguments(), *GAUSSIAN, SHARES}
+        return tuple(name for name in self.arrays if name in known)
+
     def _take_lists(self) -> dict[str, np.ndarray[Any, Any]]:
-        """The columns of a saved ensemble of draws, bars or quantiles, (points, numbers); what all share goes to the header."""
+        """The columns of saved draws, bars, quantiles or mixtures, (points, numbers); what all share goes to the header."""
         family = families.get(self.header.get("family", "gaussian"))
-        stored = {name: self.arrays.pop(name) for name in family.in_lists if name in self.arrays}
+        stored = {name: self.arrays.pop(name) for name in self._in_lists() if name in self.arrays}
         if not stored:
             return {}
         if len({x.ndim for x in stored.values()}) > 1 or any(x.ndim < 2 for x in stored.values()):
@@ -97,7 +109,7 @@ class NpzArrays:
         found: dict[str, np.ndarray[Any, Any]] = {}
         shared: dict[str, list[float]] = {}
         for name, x in stored.items():
-            if np.prod(x.shape[1:]) == 1 < np.prod(shape):
+            if np.prod(x.shape[1:]) == 1 < np.prod(shape) and family.name != MIXTURE:
                 shared[name] = x.ravel().tolist()
                 continue
             if any(own not in (1, whole) for own, whole in zip(x.shape[1:], shape, strict=True)):

@@ -11,10 +11,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from uqprism.errors import ArgumentError, FileError
+from uqprism.errors import ArgumentError, FileError, warn
 from uqprism.files.state import FileState
 
 READABLE = (".parquet", ".pq", ".csv", ".npz")
+OTHER_DATA = (
+    ".gz",
+    ".bz2",
+    ".xz",
+    ".zst",
+    ".zip",
+    ".tsv",
+    ".json",
+    ".jsonl",
+    ".feather",
+    ".arrow",
+    ".orc",
+    ".npy",
+    ".xlsx",
+    ".h5",
+    ".nc",
+)
 WRITABLE = (".parquet", ".csv", ".npz")
 PathLike = str | os.PathLike[str]
 AnyPath = TypeVar("AnyPath", bound=PathLike)
@@ -56,7 +73,7 @@ def find_files(inputs: PathLike | Sequence[PathLike]) -> list[Span]:
     """The files of these paths, folders and glob patterns, sorted within each, without duplicates.
 
     Folders are searched to any depth, also behind symbolic links; a file that is reached twice counts once. Names that start
-    with `_` or `.` are ignored, as is usual for data folders.
+    with `_` or `.` are ignored, as is usual for data folders. Of data in formats that are not read, a warning names a file.
     """
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     found: dict[str, tuple[Path, Path]] = {}
@@ -87,24 +104,45 @@ def _files(item: str) -> Iterator[tuple[Path, Path]]:
     """Each file after the folder that its name is relative to."""
     path = Path(item)
     if path.is_dir():
-        files = sorted(_below(path))  # the order of a folder differs between systems
+        files = _readable(item, _below(path))
         if not files:
             raise FileError(f"{item}: the folder holds no {', '.join(READABLE)} files")
         yield from ((path, file) for file in files)
     elif path.exists():  # asked before patterns, because names may hold brackets
         if ending(path) not in READABLE:
-            raise FileError(f"{item}: files end in {', '.join(READABLE)}; convert this one")
+            raise FileError(f"{item}: files end in {', '.join(READABLE)}; {'unpack' if _is_packed(path) else 'convert'} this one")
         if not path.is_file():
             raise FileError(f"{item}: is a device or a pipe; write it to a file first")
         yield path.parent, path
     elif glob.has_magic(item):
         root = Path(re.split(r"[^/]*[*?[]", item, maxsplit=1)[0] or ".")
-        files = sorted(_matching(root, Path(item).relative_to(root).parts))
+        files = _readable(item, _matching(root, Path(item).relative_to(root).parts))
         if not files:
             raise FileError(f"{item}: nothing matches this pattern")
         yield from ((root, file) for file in files)
     else:
         raise FileError(f"{item}: no such file, folder or pattern")
+
+
+def _readable(item: str, files: Iterator[Path]) -> list[Path]:
+    """Those of these files that can be read, in order; warns of data in other formats."""
+    found, others = [], []
+    for file in files:
+        if ending(file) in READABLE:
+            found.append(file)
+        elif ending(file) in OTHER_DATA:
+            others.append(file)
+    if others:
+        first = min(others)
+        warn(
+            f"{item}: {len(others):,} {'file is' if len(others) == 1 else 'files are'} not read, such as {first}; files end in "
+            f"{', '.join(READABLE)}, so {'unpack' if _is_packed(first) else 'convert'} them"
+        )
+    return sorted(found)  # the order of a folder differs between systems
+
+
+def _is_packed(path: Path) -> bool:
+    return ending(path) in OTHER_DATA[:5]
 
 
 def _matching(root: Path, pattern: tuple[str, ...]) -> Iterator[Path]:
@@ -113,7 +151,7 @@ def _matching(root: Path, pattern: tuple[str, ...]) -> Iterator[Path]:
         for match in (Path(found) for found in glob.glob(os.path.join(glob.escape(os.fspath(root)), *pattern))):
             if _ignored(match.relative_to(root)):
                 continue
-            yield from _below(match) if match.is_dir() else [match] if ending(match) in READABLE else []
+            yield from _below(match) if match.is_dir() else [match]
         return
     # Not by `glob`, which follows links that form a circle forty times.
     for file in _below(root) if root.is_dir() else ():
@@ -131,7 +169,7 @@ def _fits(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """The files to read in a folder and in all below it, also behind links, which are followed last and to each folder once."""
+    """The files in a folder and in all below it, also behind links, which are followed last and to each folder once."""
     seen: set[str] = set()
     waiting = [os.fspath(folder)]
     while waiting:
@@ -143,7 +181,7 @@ def _below(folder: Path) -> Iterator[Path]:
             files = [] if real in seen else [Path(place, name) for name in names if not _ignored(Path(name))]
             seen.add(real)
             # A link to a file that is gone is an input that cannot be read; pipes are none.
-            yield from (file for file in files if ending(file) in READABLE and (file.is_file() or not file.exists()))
+            yield from (file for file in files if file.is_file() or not file.exists())
 
 
 def _unreadable(error: OSError) -> None:

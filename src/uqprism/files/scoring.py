@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from uqprism.files.claim import Claim, claimed
 from uqprism.files.options import OnBad, OnBadFile, ScoreOptions, Tolerance
 from uqprism.files.outcome import Run, ScoreReport
 from uqprism.files.paths import Part, PathLike, check_apart, check_outside, find_files, plan_parts
-from uqprism.measures import MeasuresLike, select_measures
+from uqprism.measures import MeasuresLike, is_set, select_measures
 from uqprism.support.progress import ProgressBar, progress_bar
 from uqprism.support.storage import ABANDONED, sweep
 
@@ -58,7 +59,8 @@ def score(
         inputs: files, folders (searched to any depth) and glob patterns.
         output: a .parquet, .csv or .npz file, or a folder, which gets a Parquet part for each input file.
         measures: names, `Measure`s, patterns such as "crps.*", "all" for the 144 of `catalogue()`, or "usual", the default, 12:
-            total, bayes and excess with members in both roles under the paper's four rules.
+            total, bayes and excess with members in both roles under the paper's four rules. Of these two sets, those that the
+            members do not have are left out, with a warning, such as log of draws.
         mean_columns: the columns with the members' means: a pattern with `{i}`, or their names; by default `mean_{i}`.
         variance_columns: the columns with their variances; by default `variance_{i}`.
         scale_columns: the columns with their standard deviations, instead of variances; by default `scale_{i}`.
@@ -104,6 +106,10 @@ def score(
         run.tolerance = Tolerance.of(on_bad_file, max_bad, on_bad)
         check_outside(inputs, run.output)  # before anything is read
         run.inputs = find_files(inputs)
+        if is_set(measures):
+            from uqprism.files.checking import measures_of
+
+            options = run.options = replace(options, measures=measures_of(run.inputs, options))
         parts = plan_parts(run.inputs, run.output)
         if cut is not None and parts[0].target == run.output:
             raise ArgumentError(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.ensemble.layout import Layout
+from uqprism.ensemble.layout import MIXTURE, Layout
 from uqprism.errors import InvalidValueError
 from uqprism.files.options import ScoreOptions
 from uqprism.files.read import Batch, Schema, arrow_csv, pa, pq
@@ -108,7 +108,9 @@ class NpzOutput(OutputFile):
     def __init__(self, path: Path, schema: Schema, layout: Layout, keep_members: bool) -> None:
         self.path = path
         self.columns: dict[str, list[np.ndarray[Any, Any]]] = {}
-        self.matrices = layout.by_parameter if keep_members and not layout.lists else {}
+        # An array of members has no axis for levels and components; their columns stay as they are.
+        single = not layout.lists and layout.family != MIXTURE and len(layout.names) == layout.n_members * len(layout.columns)
+        self.matrices = layout.by_parameter if keep_members and single else {}
         for name in self.matrices:
             if name in schema.names:
                 raise InvalidValueError(f"column {name!r} has the name of an array of members; rename it")

@@ -40,6 +40,11 @@ def usual() -> list[Measure]:
 SETS = {"all": catalogue, "usual": usual}  # functions, because approximations may be registered later
 
 
+def is_set(measures: MeasuresLike) -> bool:
+    """Whether a set is asked for, "all", "usual" or by default, of which members may lack some, and no measure by its name."""
+    return measures is None or (isinstance(measures, str) and measures.strip().lower() in SETS)
+
+
 def select_measures(measures: MeasuresLike = None, *, default: str = "all") -> list[Measure]:
     """The measures that are asked for, each once, in this order.
 

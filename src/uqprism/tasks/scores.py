@@ -13,13 +13,12 @@ from uqprism.arrays import check_unmasked, is_array, to_numpy
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.evaluation import Decomposition, evaluate
-from uqprism.families import Draws
 from uqprism.measures import RISKS, Measure, select_measures
+from uqprism.measures.defined import is_defined
 from uqprism.support.parallel import threads
 
 T = TypeVar("T")
 ROUNDING = 1e-9  # of the largest error: an error that is a difference, such as a CRPS, may be rounded below zero
-WITHOUT_DENSITY = ("crps", "squared_error")
 
 
 @dataclass(frozen=True)
@@ -133,9 +132,8 @@ def with_targets(ensemble: EnsemblePrediction, target: Any) -> tuple[EnsemblePre
 
 
 def _usual(ensemble: EnsemblePrediction) -> list[Measure]:
-    """The usual measures, for draws those that need no density."""
-    measures = select_measures("usual")
-    return [m for m in measures if not isinstance(ensemble.members, Draws) or m.rule in WITHOUT_DENSITY]
+    """The usual measures that the members have: for draws those that need no density."""
+    return [m for m in select_measures("usual") if is_defined(m, ensemble.members)]
 
 
 def _columns(table: Any, argument: str) -> Iterable[tuple[str, str, Any]]:

@@ -126,11 +126,15 @@ def _stretch(work: Work, given: Given, low: float, high: float, used: int) -> in
     start, before, bend, sharp = low, used, -math.inf, 0.0
     while start < high:
         longest = surrogate_step(work, start) if how.surrogates else math.inf
+        over = math.inf  # how much further than the longest a last stretch may go
         for i in range(members):
-            if point.place[i] == 0:
-                longest = min(longest, tail_step(start - edges[i, 0], scales[i, 0], how.tails[0]))
-            elif point.place[i] == size:
-                longest = min(longest, tail_step(start - edges[i, size - 1], scales[i, 1], how.tails[1]))
+            if point.place[i] not in (0, size):
+                continue
+            side = 0 if point.place[i] == 0 else 1
+            tail, scale, away = how.tails[side], scales[i, side], start - edges[i, side * (size - 1)]
+            longest = min(longest, tail_step(away, scale, tail))
+            if away <= tail.reach * scale:  # the way to a narrow tail is long, and a quarter of it would pass over the tail
+                over = min(over, 0.25 * tail.step * scale)
         if how.logs and how.surrogates:
             # Behind a bend stretches grow with the distance from it.
             longest = min(longest, max(sharp, 0.5 * (start - bend)))
@@ -138,7 +142,7 @@ def _stretch(work: Work, given: Given, low: float, high: float, used: int) -> in
             if ahead < math.inf:
                 longest = min(longest, max(width, 0.5 * (ahead - start)))
                 bend, sharp = (ahead, width) if start + 1.25 * longest > ahead else (bend, sharp)
-        end = high if start + 1.25 * longest >= high else start + longest
+        end = high if start + longest + min(over, 0.25 * longest) >= high else start + longest
         used = place(work.how.rules, work.nodes.y, work.nodes.weight, start, end, (end - start) / longest, used)
         start = end
         if used > NODES - 12 or start == high:
