@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from uqprism.arrays import LOG_2PI, Array, constant, log_normal_cdf, namespace
 from uqprism.families.base import Family, families, prepare
@@ -121,6 +121,13 @@ class Bounded(Family):
     def moments(self) -> Moments:
         """Of what lies between the bounds."""
         return moments_between(*self.ends)
+
+    def recalibrated(self, weights: Array, *, noise: float, disagreement: float) -> Self:
+        """The same of the Gaussians before they meet the bounds, which stay."""
+        common = namespace(self.location).sum(weights * self.location, axis=0)
+        clone = self.map(lambda x: x)
+        clone.location, clone.scale = common + disagreement * (self.location - common), noise * self.scale
+        return clone
 
     @property
     def support(self) -> tuple[Array, Array]:
