@@ -63,10 +63,10 @@ class ConformalIntervals:
     @property
     def guarantee(self) -> str:
         """What the intervals promise, in a sentence."""
-        where = "" if set(self.rows) == {ALL} else ", in each group"
+        start = "At least" if set(self.rows) == {ALL} else "In each group, at least"
         most = self.coverage + 1.0 / (min(self.rows.values()) + 1.0)
         return (
-            f"At least {self.coverage:.4g} of outcomes{where} lie inside, on average over calibration rows and new rows, if both "
+            f"{start} {self.coverage:.4g} of outcomes lie inside, on average over calibration rows and new rows, if both "
             f"come in random order from the same source; and at most {most:.4g}, if no two scores are equal."
         )
 

@@ -26,7 +26,7 @@ FORMAT = "uqprism.Recalibration"
 FEWEST = 20  # rows, to say anything at all
 MOST = 5_000  # rows that two factors are fitted on; the test has all
 FURTHEST = 20.0  # factors lie between one over this and this
-STEP, CLOSE = 0.5, 5e-3  # in logarithms of the factors: the first step of the search, and where it ends
+STEP, CLOSE = 0.5, 1e-2  # in logarithms of the factors: the first step of the search, and where it ends
 
 
 @dataclass(frozen=True)
