@@ -10,7 +10,6 @@ import argparse
 import json
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 import uqprism as up
 
-TARGET = results.FOLDER / "RESULTS-recalibration.md"
 SPLITS, KNOWN = 5, 1_000  # of the held-out rows, and how many of them to learn from, or half of all
 COVERAGE, CHANCE = 0.9, 0.95
 Z = 1.645  # one-sided 5 %
@@ -147,9 +145,9 @@ def by_chance(one: dict[str, Any], new: int) -> bool:
     return bool(law.ppf((1.0 - CHANCE) / 2.0) <= one["inside"] <= law.ppf((1.0 + CHANCE) / 2.0))
 
 
-def report(found: list[dict[str, Any]]) -> list[str]:
+def report(found: list[dict[str, Any]]) -> list[list[str]]:
     """The sections of the results."""
-    return [*_recalibration(found), "", *_intervals(found), "", *_widths(found)]
+    return [_recalibration(found), _intervals(found), _widths(found)]
 
 
 def _recalibration(found: list[dict[str, Any]]) -> list[str]:
@@ -237,11 +235,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="of the predictions that held_out.py keeps")
     given = parser.parse_args()
-    lines = report(measure(given.folder))
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "torch", "mapie"))
-    stamp = f"Measured with uqprism {up.__version__}, {packages}, by `benchmarks/held_out.py` and `benchmarks/recalibration.py`."
-    TARGET.write_text("\n".join(["# Recalibration and intervals on real tables", "", stamp, "", *lines, ""]))
-    print("\n".join(lines))
+    for section in report(measure(given.folder)):
+        results.write(results.RECALIBRATION, section, results.processor(), ("uqprism", "numpy", "scikit-learn", "torch", "mapie"))
+        print("\n".join(["", *section]))
 
 
 if __name__ == "__main__":

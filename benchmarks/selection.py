@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from held_out import held_out
 import uqprism as up
 from uqprism.tasks.task import recommend
 
-TARGET = results.FOLDER / "RESULTS-selection.md"
 SPLITS, FEW, MOST = 3, 100, 2_000
 WAYS = {
     "select_measure": "`select_measure`",
@@ -69,10 +67,12 @@ def report(found: list[dict[str, Any]]) -> list[str]:
     """The summary, and the regrets of each table."""
     metric = found[0]["splits"][0]["metric"]
     lines = [
+        "## Regret",
+        "",
         f"{len({each['table'] for each in found})} tables, two models each, {SPLITS} random halves of up to {MOST:,} rows that "
-        f"the models have not seen. One of the 144 measures is chosen on one half, or on {FEW} rows of it, for selective prediction by squared "
-        f"errors, and judged on the other half. Regret: how much its `{metric}` is worse there than that of the best measure "
-        "there; the mean over tables, models and halves, with the standard error between tables.",
+        f"the models have not seen. One of the 144 measures is chosen on one half, or on {FEW} rows of it, for selective "
+        f"prediction by squared errors, and judged on the other half. Regret: how much its `{metric}` is worse "
+        "there than that of the best there; the mean over tables, models and halves, with the standard error between tables.",
         "",
         *summary(found),
         "",
@@ -112,9 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="of the predictions that held_out.py keeps")
     lines = report(measure(parser.parse_args().folder))
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "torch"))
-    stamp = f"Measured with uqprism {up.__version__}, {packages}, by `benchmarks/held_out.py` and `benchmarks/selection.py`."
-    TARGET.write_text("\n".join(["# Choosing a measure on real tables", "", stamp, "", *lines, ""]))
+    results.write(results.SELECTION, lines, results.processor(), ("uqprism", "numpy", "scikit-learn", "torch"))
     print("\n".join(lines))
 
 
