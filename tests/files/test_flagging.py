@@ -14,7 +14,7 @@ import uqprism as up
 from tests.files.tables import ensemble, table
 from uqprism import files
 from uqprism.errors import ArgumentError, BadFileError, UqprismError
-from uqprism.files import flagging, spool
+from uqprism.files import marking, spool
 
 TOTAL, NOISE, DISAGREEMENT = (f"crps.{part}" for part in ("total.members.members", "bayes.members", "excess.members.members"))
 
@@ -22,7 +22,7 @@ TOTAL, NOISE, DISAGREEMENT = (f"crps.{part}" for part in ("total.members.members
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of a few hundred rows are as large files are: many batches and many chunks."""
-    monkeypatch.setattr(flagging, "MOST_ROWS", 100)
+    monkeypatch.setattr(marking, "MOST_ROWS", 100)
     monkeypatch.setattr(spool, "CHUNK", 64)
 
 
