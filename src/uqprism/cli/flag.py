@@ -31,7 +31,7 @@ Name = Annotated[str | None, typer.Option(metavar="NAME", help=MEASURE)]
 Only = Annotated[bool, typer.Option("--only", help="Write the flagged rows alone.")]
 
 
-@command(-30, "Flag the most uncertain rows of files, and say why they are.")
+@command(-34, "Flag the most uncertain rows of files, and say why they are.")
 def flag(
     *,
     inputs: Inputs,

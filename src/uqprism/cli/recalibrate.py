@@ -17,10 +17,13 @@ from uqprism.cli.application import (
     default_of,
     interruptible,
 )
+from uqprism.cli.output import check_place
 from uqprism.tasks.conformal import Method, conformal_intervals
 from uqprism.tasks.recalibration import recalibrate as fit
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from uqprism.files.points import Points
 
 RULE, SEED = (default_of(fit, name) for name in ("rule", "seed"))
@@ -40,7 +43,7 @@ Measure = Annotated[str, typer.Option(metavar="NAME", help="For --method measure
 Group = Annotated[str | None, typer.Option(metavar="COLUMN", help="Hold the share in each group that this column of both names.")]
 
 
-@command(-29, "Learn from outcomes how to widen members and spread them, and do it to new predictions.")
+@command(-33, "Correct noise and disagreement of new predictions by outcomes.")
 def recalibrate(
     *,
     known: Known,
@@ -58,11 +61,13 @@ def recalibrate(
     quiet: Quiet = False,
 ) -> None:
     """Write new predictions with one factor for noise and one for disagreement, if outcomes show that this is better."""
-    from uqprism.files.deriving import check_output, outcomes, write_ensemble
+    from uqprism.files.deriving import outcomes, write_ensemble
 
     with interruptible("nothing was written"):
         points = _points((known, new), mean_columns, variance_columns, scale_columns, family)
-        path = check_output(output, *points, overwrite=overwrite)
+        path = _checked(output, points, overwrite=overwrite)
+        if save is not None:
+            check_place("--save", save)
         found = fit(points[0].ensemble(), outcomes(points[0], target), rule=rule, seed=seed, progress=False if quiet else None)
         write_ensemble(points[1], found.apply(points[1].ensemble()), path)
         if save is not None:
@@ -71,7 +76,7 @@ def recalibrate(
         print(f"{found.sentence}\n{path}: {points[1].ensemble().n_points:,} rows")
 
 
-@command(-28, "Add intervals that hold a stated share of the outcomes to new predictions.")
+@command(-32, "Add intervals that hold a stated share of outcomes.")
 def intervals(
     *,
     known: Known,
@@ -90,11 +95,11 @@ def intervals(
     quiet: Quiet = False,
 ) -> None:
     """Add columns `lower` and `upper` to new predictions: conformal intervals, from the outcomes of others."""
-    from uqprism.files.deriving import LOWER, UPPER, check_output, outcomes, write_beside
+    from uqprism.files.deriving import LOWER, UPPER, outcomes, write_beside
 
     with interruptible("nothing was written"):
         points = _points((known, new), mean_columns, variance_columns, scale_columns, family)
-        path = check_output(output, *points, overwrite=overwrite)
+        path = _checked(output, points, overwrite=overwrite)
         groups = [None if group is None else each.column(group).to_pylist() for each in points]
         found = conformal_intervals(
             points[0].ensemble(),
@@ -109,6 +114,14 @@ def intervals(
         write_beside(points[1], {LOWER: found.lower, UPPER: found.upper}, path)
     if not quiet:
         print(f"{found.guarantee}\n{path}: {len(found.lower):,} rows")
+
+
+def _checked(output: str, points: list[Points], *, overwrite: bool) -> Path:
+    """The path to write, before any work is done."""
+    from uqprism.files.deriving import check_output
+
+    check_place("--output", output)
+    return check_output(output, *points, overwrite=overwrite)
 
 
 def _points(files: tuple[str, str], *columns: Any) -> list[Points]:

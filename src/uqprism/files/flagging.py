@@ -113,8 +113,6 @@ def flag(
     check_outside(inputs, target)
     spans = find_files(inputs)
     _check_output(target, spans, overwrite=overwrite)
-    make_folder(target.absolute().parent)
-    check_writable(target)
     with writing(target), tempfile.TemporaryDirectory(prefix=".uqprism-flag-", dir=target.absolute().parent) as folder:
         if not marking.has_column(spans[0], columns, name):
             scored = Path(folder) / "scored.parquet"
@@ -144,6 +142,8 @@ def _check_output(target: Path, spans: Sequence[Span], *, overwrite: bool) -> No
     if ending(target) not in (".parquet", ".csv"):
         raise ArgumentError(f"output {target}: flag writes one .parquet or .csv file; name one")
     check_apart(plan_parts(spans, target), target)
+    make_folder(target.absolute().parent)
+    check_writable(target)
     if target.exists() and not overwrite:
         raise ArgumentError(f"output {target}: exists already; name another, or pass overwrite (--overwrite)")
 
