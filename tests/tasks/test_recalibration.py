@@ -142,6 +142,9 @@ def test_what_cannot_be_recalibrated_is_told() -> None:
         up.recalibrate(ens, y, rule="squared_error")
     with pytest.raises(InvalidValueError, match="needs 20 rows or more, got 5"):
         up.recalibrate(ens[:5], y[:5])
+    bars = up.EnsemblePrediction.histogram(edges=np.arange(5.0), probabilities=np.full((2, 4, 50), 0.25))
+    with pytest.raises(InvalidValueError, match="rule 'log' gives row 3 no finite score"):
+        up.recalibrate(bars, np.where(np.arange(50) == 3, 9.0, 2.5), rule="log")
     counts = up.EnsemblePrediction(up.Poisson(rate=np.full((3, 50), 2.0)))
     with pytest.raises(
         UnsupportedError, match="poisson members cannot be recalibrated by factors, because their values are counts"

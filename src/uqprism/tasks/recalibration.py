@@ -106,6 +106,8 @@ class Recalibration:
             for factor in (made.noise, made.disagreement, *made.fitted):
                 if not (0.0 < factor < math.inf):
                     raise InvalidValueError(f"factors must be positive numbers, got {factor!r}")
+            if not isinstance(made.kept, bool):
+                raise InvalidValueError(f"kept must be true or false, got {made.kept!r}")
         return made
 
     def __str__(self) -> str:
@@ -165,7 +167,7 @@ def recalibrate(
     rng = np.random.default_rng(seed)
     fold = rng.permutation(len(y)) % folds
     with progress_bar("recalibrating", folds + 2, shown=progress) as bar:
-        before = mean_scores(flat, y, scorer)
+        before = _finite(mean_scores(flat, y, scorer), scorer)
         bar.update(advance=1)
         fitted = _fit(flat, y, scorer, rng)
         bar.update(advance=1)
@@ -214,6 +216,16 @@ def _check(ensemble: EnsemblePrediction, y: np.ndarray, rule: Rule, folds: int, 
     if len(y) < max(FEWEST, folds):
         raise InvalidValueError(f"recalibration needs {max(FEWEST, folds)} rows or more, got {len(y)}")
     rescaled(ensemble[:1], 1.0, 1.0)  # refuses families without such factors before any work
+
+
+def _finite(scores: np.ndarray, rule: Rule) -> np.ndarray:
+    bad = ~np.isfinite(scores)
+    if bad.any():
+        raise InvalidValueError(
+            f"rule {rule.name!r} gives row {int(np.argmax(bad))} no finite score ({int(bad.sum())} in all), as for outcomes that "
+            "all members rule out; use crps, or leave such rows out"
+        )
+    return scores
 
 
 def _fit(
