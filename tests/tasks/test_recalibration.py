@@ -112,6 +112,28 @@ def test_draws_bars_quantiles_and_mixtures_are_widened_alike(name: str) -> None:
     assert_allclose(one.members.variance, 4.0 * ens.members.variance, rtol=1e-9)
 
 
+def test_a_family_of_ones_own_without_bounds_is_widened_though_only_quantiles_say_so() -> None:
+    class Cubed(up.families.Family):
+        """Cubes of logistic variables, about a location."""
+
+        name = "cubed"
+        parameters = {"location": "location", "scale": "scale"}  # noqa: RUF012
+        mean = property(lambda self: self.location)
+        variance = property(lambda self: 50.0 * self.scale**2)
+
+        def _base(self, y: np.ndarray) -> np.ndarray:
+            return np.cbrt((y - self.location) / self.scale)
+
+        def cdf(self, y: np.ndarray) -> np.ndarray:
+            return 1.0 / (1.0 + np.exp(-self._base(y)))
+
+        def quantile(self, level: float) -> np.ndarray:
+            return self.location + self.scale * (np.log(np.float64(level)) - np.log1p(-np.float64(level))) ** 3
+
+    ens = up.EnsemblePrediction(Cubed(location=np.zeros((2, 3)), scale=np.ones((2, 3))))
+    assert_allclose(rescaled(ens, 2.0, 1.0).members.scale, 2.0)
+
+
 def test_a_single_member_has_noise_alone_and_arrays_keep_library_and_precision() -> None:
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)

@@ -132,7 +132,10 @@ class Family(Stored, ABC):
         The first axis of the batch runs over the members, whose weights are (members, ...). A family whose values have bounds
         says by itself what that means, because these must stay.
         """
-        if self.has_bounds or self.lattice is not None:
+        inner: Family = self
+        while inner.components is not None:
+            inner = inner.components
+        if self.lattice is not None or (inner.has_bounds and any(bound is not None for bound in inner.support)):
             why = "have bounds" if self.lattice is None else "are counts"
             raise UnsupportedError(f"{self.name} members cannot be recalibrated by factors, because their values {why}")
         return self._about_centres(weights, noise, disagreement)
