@@ -190,8 +190,9 @@ def rescaled(ensemble: EnsemblePrediction, noise: float, disagreement: float) ->
     """The ensemble with members this many times as wide and as far apart."""
     members = ensemble.members.widened().recalibrated(ensemble.member_weights(), noise=noise, disagreement=disagreement)
     dtype = ensemble.members.centre.dtype
-    members = members.map(lambda x: namespace(x).astype(x, dtype))
-    return EnsemblePrediction(members, ensemble.weights, check=False)
+    moved = ensemble[...]  # a copy, which keeps whatever else the prediction carries
+    moved.members = members.map(lambda x: namespace(x).astype(x, dtype))
+    return moved
 
 
 def mean_scores(ensemble: EnsemblePrediction, y: np.ndarray, rule: Rule) -> np.ndarray:
