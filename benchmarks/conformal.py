@@ -1,11 +1,12 @@
 """Coverage of conformal intervals in 200 repeated splits of real tables, in groups too: a section of RESULTS-recalibration.md.
 
-Run `held_out.py FOLDER` first, then this with the same folder.
+Run `held_out.py FOLDER` first, then this with the same folder. Finished tables are kept there.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +67,16 @@ def report(folder: Path) -> list[str]:
         if given.model != MODEL or len(given.target) < 4 * KNOWN:
             continue
         tables += 1
-        for key, (inside, rows) in count(given).items():
+        path = folder / "conformal" / f"{given.table}.json"
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(json.dumps([[*key, *counts] for key, counts in count(given).items()]))
+            print(given.table, flush=True)
+        for method, coverage, kind, inside, rows in json.loads(path.read_text()):
+            key = (method, coverage, kind)
             totals[key] = totals.get(key, np.zeros(2, int)) + np.array([inside, rows])
             low, high = binom.ppf([0.025, 0.975], rows, key[1])
             within.setdefault(key, []).append(low <= inside <= high)
-        print(given.table, flush=True)
     lines = [
         "## Coverage in repeated splits",
         "",

@@ -196,16 +196,16 @@ def _intervals(found: list[dict[str, Any]]) -> list[str]:
         "law, which the guarantee implies for random splits. Width: the mean over rows in units of plain conformal's, and of "
         "these the geometric mean over tables and models.",
         "",
-        "| intervals | how | mean coverage | lowest and highest of a table | splits within chance | width |",
-        "|---|---|---|---|---|---|",
+        "| intervals | how | mean coverage | lowest and highest of a table | splits within chance | width | median width |",
+        "|---|---|---|---|---|---|---|",
     ]
     for name, how in INTERVALS.items():
         coverage = [_coverage(each, name) for each in found]
         inside = np.mean([by_chance(one["intervals"][name], one["new"]) for one in splits])
-        width = float(np.exp(np.mean([np.log(_width(each, name)) for each in found])))
+        widths = [_width(each, name) for each in found]
         lines.append(
             f"| {name} | {how} | {100 * np.mean(coverage):.1f} % | {100 * min(coverage):.1f} to {100 * max(coverage):.1f} % | "
-            f"{100 * inside:.0f} % | {width:.2f} |"
+            f"{100 * inside:.0f} % | {np.exp(np.mean(np.log(widths))):.2f} | {np.median(widths):.2f} |"
         )
     return lines
 

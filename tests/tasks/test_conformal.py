@@ -66,14 +66,14 @@ def test_margins_are_the_scores_of_the_stated_rank() -> None:
     by_scale = up.conformal_intervals(ens, y, ens[:2], 0.8, method="measure", measure="squared_error.total.mixture.members")
     assert_allclose(by_scale.upper, 4.0)  # in units of the target: the root of a variance of one
     assert by_scale.measure == "squared_error.total.mixture.members"
-    quantiles = up.conformal_intervals(ens, y, ens[:2], 0.8)
+    quantiles = up.conformal_intervals(ens, y, ens[:2], 0.8, method="quantiles")
     assert_allclose(quantiles.upper, 4.0, rtol=1e-9)
 
 
 def test_intervals_that_are_too_wide_shrink_to_no_less_than_nothing() -> None:
     ens = up.EnsemblePrediction.gaussian(mean=np.zeros((2, 50)), scale=np.full((2, 50), 9.0))
     narrow = up.EnsemblePrediction.gaussian(mean=np.zeros((2, 1)), scale=np.full((2, 1), 0.1))
-    found = up.conformal_intervals(ens, np.linspace(-1.0, 1.0, 50), narrow, 0.8)
+    found = up.conformal_intervals(ens, np.linspace(-1.0, 1.0, 50), narrow, 0.8, method="quantiles")
     assert found.margins["all"] < -1.0
     assert_allclose(found.width, 0.0, atol=1e-12)
 

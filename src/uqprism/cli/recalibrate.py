@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RULE, SEED = (default_of(fit, name) for name in ("rule", "seed"))
 COVERAGE, METHOD, MEASURE = (default_of(conformal_intervals, name) for name in ("coverage", "method", "measure"))
 KNOWN = "A file of predictions with outcomes, for rows that the models were not trained on."
-HOW = "How intervals are made: from quantiles, in proportion to --measure, or all equally wide."
+HOW = "How intervals are made: in proportion to --measure, from quantiles, or all equally wide."
 Known = Annotated[str, typer.Argument(metavar="CAL", help=KNOWN)]
 New = Annotated[str, typer.Argument(metavar="NEW", help="A file of new predictions of the same models.")]
 Output = Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="A .parquet or .csv file.")]

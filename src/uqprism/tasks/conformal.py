@@ -87,7 +87,7 @@ def conformal_intervals(
     ensemble: EnsemblePrediction,
     coverage: float = 0.9,
     *,
-    method: Method = "quantiles",
+    method: Method = "measure",
     measure: str | Measure = MEASURE,
     groups_calibration: Any = None,
     groups: Any = None,
@@ -103,10 +103,10 @@ def conformal_intervals(
 
     With the score s of each calibration row, the margin is the score at rank ceil((n + 1) * coverage). How intervals are made:
 
-    - "quantiles": from the mixture's quantiles (1 -+ coverage) / 2, both moved outwards by the margin, or inwards if it is
-      negative (Romano, Patterson and Candes 2019).
     - "measure": the mixture's mean, and to both sides the margin times a measure of the row (Lei et al. 2018). Of rules in
       squared units the root of the measure is taken.
+    - "quantiles": from the mixture's quantiles (1 -+ coverage) / 2, both moved outwards by the margin, or inwards if it is
+      negative (Romano, Patterson and Candes 2019).
     - "constant": the mixture's mean, and to both sides the margin: the same width everywhere.
 
         >>> import numpy as np
@@ -124,7 +124,7 @@ def conformal_intervals(
         target: what happened there, in the shape of the points.
         ensemble: predictions for the new rows.
         coverage: the share of outcomes to hold, between 0 and 1.
-        method: "quantiles", "measure" or "constant".
+        method: "measure", "quantiles" or "constant".
         measure: for the method "measure": a name or a `Measure`, above zero in all rows.
         groups_calibration: labels of the calibration rows, such as regions, to hold the share in each group.
         groups: labels of the new rows; each must be among those of the calibration rows.
