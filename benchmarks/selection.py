@@ -75,7 +75,7 @@ def report(found: list[dict[str, Any]]) -> list[str]:
         "## Regret",
         "",
         f"{len({each['table'] for each in found})} tables, deep ensembles of 5 and forests of {TREES} trees, "
-        f"{SPLITS} random halves of up to {MOST:,} rows that the models have not seen. One of the 144 measures is chosen on one "
+        f"{SPLITS} random splits into halves of up to {MOST // 2:,} rows that the models have not seen. One of the 144 measures is chosen on one "
         f"half, or on {FEW} rows of it, for selective prediction by squared errors, and judged on the other half. Regret: how "
         f"much its `{metric}` is worse there than that of the best there; the mean over tables, models and halves, with the "
         "standard error between tables.",
