@@ -71,14 +71,16 @@ def _first(ensemble: up.EnsemblePrediction) -> up.EnsemblePrediction:
 def report(found: list[dict[str, Any]]) -> list[str]:
     """The summary, and the regrets of each table."""
     metric = found[0]["splits"][0]["metric"]
+    choices = [one[f"{size} chosen"] for each in found for one in each["splits"] for size in ("half", "few")]
+    same = sum(one["select_measure"] == one["recommended"] for one in choices)
     lines = [
         "## Regret",
         "",
         f"{len({each['table'] for each in found})} tables, deep ensembles of 5 and forests of {TREES} trees, "
-        f"{SPLITS} random splits into halves of up to {MOST // 2:,} rows that the models have not seen. One of the 144 measures is chosen on one "
-        f"half, or on {FEW} rows of it, for selective prediction by squared errors, and judged on the other half. Regret: how "
-        f"much its `{metric}` is worse there than that of the best there; the mean over tables, models and halves, with the "
-        "standard error between tables.",
+        f"{SPLITS} random splits into halves of up to {MOST // 2:,} rows that the models have not seen. One of the 144 measures is "
+        f"chosen on one half, or on {FEW} rows of it, for selective prediction by squared errors, and judged on the other half. "
+        f"Regret: how much its `{metric}` is worse there than that of the best there; the mean over tables, models and halves, "
+        f"with the standard error between tables. `select_measure` took the recommended measure in {same} of {len(choices)} choices.",
         "",
         *summary(found),
         "",
