@@ -78,7 +78,7 @@ def report(found: list[dict[str, Any]]) -> list[str]:
         "",
         f"{len({each['table'] for each in found})} tables, deep ensembles of 5 and forests of {TREES} trees, "
         f"{SPLITS} random splits into halves of up to {MOST // 2:,} rows that the models have not seen. One of the 144 measures "
-        f"is chosen on one half, or on {FEW} rows of it, for selective prediction by squared errors, and judged on the other half. "
+        f"is chosen on one half, or on {FEW} rows of it, for selective prediction by squared errors, and judged on the other. "
         f"Regret: how much its `{metric}` is worse there than that of the best there; the mean over tables, models and halves, "
         f"with the standard error between tables. `select_measure` took the recommended one in {same} of {len(choices)} choices.",
         "",
