@@ -10,6 +10,13 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 CPU, DEVICE = FOLDER / "RESULTS.md", FOLDER / "RESULTS-gpu.md"
+RECALIBRATION, SELECTION = FOLDER / "RESULTS-recalibration.md", FOLDER / "RESULTS-selection.md"
+TITLES = {
+    CPU: "Results",
+    DEVICE: "Results on a device",
+    RECALIBRATION: "Recalibration, intervals and flags",
+    SELECTION: "Choosing a measure on real tables",
+}
 PREFACE = "Each section says when and where it was measured; times are ratios within one run, since machines and loads differ."
 
 
@@ -20,9 +27,8 @@ def write(path: Path, lines: list[str], where: str, packages: tuple[str, ...]) -
     stamp = f"Measured on {datetime.date.today().isoformat()}, {where}, Python {platform.python_version()}, {versions}."
     sections = _sections(path)
     sections[heading] = "\n".join([heading, "", stamp, *rest]).rstrip()
-    title = "# Results" if path == CPU else "# Results on a device"
-    other = DEVICE if path == CPU else CPU
-    path.write_text("\n\n".join([title, f"{PREFACE} The other file: [{other.name}]({other.name}).", *sections.values()]) + "\n")
+    others = ", ".join(f"[{other.name}]({other.name})" for other in TITLES if other != path)
+    path.write_text("\n\n".join([f"# {TITLES[path]}", f"{PREFACE} The other files: {others}.", *sections.values()]) + "\n")
 
 
 def _sections(path: Path) -> dict[str, str]:

@@ -41,6 +41,9 @@ FIRST = {"plot_decomposition"}  # in the gallery; the others by name
 TOLD_IN = {
     **{task.command: task.page for task in all_tasks() if task.page},
     "catalogue": "catalogue.md",
+    "flag": "flags.md",
+    "intervals": "intervals.md",
+    "recalibrate": "intervals.md",
     "recommend": "choose.md",
     "reproduce": "reproduce.md",
     "score": "files.md",

@@ -13,8 +13,8 @@ from tests.cli.command import run
 from tests.conftest import run_python
 from uqprism.cli import app
 
-COMMANDS = ["demo", "score", "inspect", "report", "app", "recommend", "select", "selective", "ood", "active", "correlation"]
-COMMANDS += ["catalogue", "reproduce", "cite"]
+COMMANDS = ["demo", "score", "inspect", "flag", "recalibrate", "intervals", "report", "app", "recommend", "select", "selective"]
+COMMANDS += ["ood", "active", "correlation", "catalogue", "reproduce", "cite"]
 DEFAULTS = {"score": "usual", "report": "usual", "selective": "all", "ood": "all", "select": "all"}
 
 

@@ -28,6 +28,10 @@ WRITING = {
     "score csv": "score in.csv -o OUT.csv",
     "score npz": "score in.csv -o OUT.npz",
     "score parquet": "score in.csv -o OUT.parquet --overwrite",
+    "flag csv": "flag in.csv --overwrite -o OUT.csv",
+    "flag parquet": "flag in.csv --overwrite -o OUT.parquet",
+    "recalibrate": "recalibrate in.csv far.csv --target y --overwrite -o OUT.csv",
+    "intervals": "intervals in.csv far.csv --target y --overwrite -o OUT.parquet",
     "report": "report in.csv --target y -o OUT.html",
     "selective": "selective in.csv --target y --measures usual --resamples 10 -o OUT.json",
     "selective plot": "selective in.csv --target y --measures usual --resamples 10 --plot OUT.png",
@@ -123,7 +127,7 @@ def test_a_full_disk_leaves_the_old_output(arguments: str) -> None:
 )
 @pytest.mark.parametrize("arguments", WRITING.values(), ids=list(WRITING))
 def test_a_place_where_no_file_can_be_made(arguments: str, place: str, reason: str) -> None:
-    if place.startswith("missing") and arguments.split(maxsplit=1)[0] in {"score", "demo"}:
+    if place.startswith("missing") and arguments.split(maxsplit=1)[0] in {"score", "demo", "flag"}:
         place = "/proc/missing/out"  # they make missing folders
     assert re.search(reason, refused(arguments, output=place))
 

@@ -71,3 +71,33 @@ def test_a_share_that_ties_do_not_allow_is_told() -> None:
     assert "46 of 100 rows (share 0.46, 0.01 asked for: ties allow no fewer)" in repr(found)
     assert not up.flag(np.arange(21.0), 0.1).tied
     assert up.flag([0.3, 0.1 + 0.2, 0.1 + 0.2 + 1e-16, 0.0], 0.25).count == 3
+
+
+def test_rows_above_a_value_or_a_number_of_rows_can_be_asked_for() -> None:
+    values = [3.0, 1.0, 2.0, 2.0, 2.0]
+    assert up.flag(values, above=2.0).rows.tolist() == [True, False, True, True, True]
+    assert up.flag(values, above=9.0).count == 0
+    assert up.flag(values, budget=2).rows.tolist() == [True, False, True, False, False]
+    assert up.flag(values, budget=4).count == 4
+    assert up.flag(values, budget=99).count == 5
+    for how, message in (({"share": 0.1, "above": 1.0}, "got share and above"), ({"budget": 1.5}, "whole number")):
+        with pytest.raises(UqprismError, match=message):
+            up.flag(values, **how)
+
+
+def test_the_reason_is_what_exceeds_its_usual_value_the_most() -> None:
+    noise, disagreement = np.full(101, 1.0), np.full(101, 0.1)
+    noise[0], disagreement[1], disagreement[2] = 4.0, 0.9, 3.0
+    table = {"crps.bayes.members": noise, "crps.excess.members.members": disagreement, ADVISED: noise + disagreement}
+    found = up.flag(table, budget=3)
+    assert found.rows[:3].all()
+    assert found.reasons[:3].tolist() == [
+        "noise: 4.0 times what is usual here",
+        "disagreement between the models: 9.0 times what is usual here",
+        "unfamiliar: the models contradict each other, disagreement 30 times what is usual here",
+    ]
+    assert set(found.reasons[3:]) == {""}
+    assert found.counts == {"noise": 1, "disagreement": 1, "unfamiliar": 1}
+    assert up.flag(noise).reasons is None
+    log = up.flag({**table, "log.total.members.members": noise}, budget=3, measure="log.total.members.members")
+    assert log.counts["noise"] >= 1  # log risks may be negative, so the parts are those of the CRPS

@@ -134,6 +134,25 @@ class Family(Stored, ABC):
             setattr(clone, name, x)
         return clone
 
+    def recalibrated(self, weights: Array, *, noise: float, disagreement: float) -> Self:
+        """Members `noise` times as wide about their own centres, which are `disagreement` times as far from their mean.
+
+        The first axis of the batch runs over the members, whose weights are (members, ...). A family whose values have bounds
+        says by itself what that means, because these must stay.
+        """
+        inner: Family = self
+        while inner.components is not None:
+            inner = inner.components
+        if self.lattice is not None or (inner.has_bounds and any(bound is not None for bound in inner.support)):
+            why = "have bounds" if self.lattice is None else "are counts"
+            raise UnsupportedError(f"{self.name} members cannot be recalibrated by factors, because their values {why}")
+        return self._about_centres(weights, noise, disagreement)
+
+    def _about_centres(self, weights: Array, noise: float, disagreement: float) -> Self:
+        centre = self.centre
+        common = namespace(centre).sum(weights * centre, axis=0)
+        return self.relative_to(centre, 1.0).affine(common + disagreement * (centre - common), noise)
+
     def differences(self, *, spikes: bool) -> Array:
         """How far entries of the first axis of the batch are from its first entry: the largest over the parameters, (*batch[1:]).
 

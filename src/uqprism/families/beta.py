@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from uqprism.arrays import Array, constant, from_numpy, is_jax, is_torch, is_traced, namespace, on_device, to_numpy
 from uqprism.errors import InvalidValueError
@@ -85,6 +85,17 @@ class Beta(Family):
         """The variance, (*batch)."""
         both = self.a + self.b
         return (self.a / both) * (self.b / both) / (both + 1.0) * self.width**2
+
+    def recalibrated(self, weights: Array, *, noise: float, disagreement: float) -> Self:
+        """Means between the bounds are spread as logits, and the standard deviations about them multiplied; the bounds stay."""
+        xp, both = namespace(self.a), self.a + self.b
+        logit = xp.log(self.a / self.b)
+        common = xp.sum(weights * logit, axis=0)
+        moved = xp.clip(common + disagreement * (logit - common), -30.0, 30.0)
+        both = xp.clip((both + 1.0) / noise**2 - 1.0, 0.1, 1e8)  # whose inverse, plus one, is the variance's part
+        clone = self.map(lambda x: x)
+        clone.a, clone.b = (xp.clip(both / (1.0 + xp.exp(sign * moved)), 0.05, 1e8) for sign in (-1.0, 1.0))
+        return clone
 
     @property
     def square_power(self) -> Array:

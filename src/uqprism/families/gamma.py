@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from uqprism.arrays import (
     Array,
@@ -72,6 +72,14 @@ class Gamma(Positive):
     def variance(self) -> Array:
         """The variance, (*batch)."""
         return self.shape * self.scale * self.scale
+
+    def reshaped(self, centre: Array, noise: float) -> Self:
+        """With this mean, and a coefficient of variation that is `noise` times as large."""
+        low, high, _ = self.ranges["shape"]
+        clone = self.map(lambda x: x)
+        clone.shape = namespace(self.shape).clip(self.shape / noise**2, low, high)
+        clone.scale = centre / clone.shape
+        return clone
 
     @property
     def square_power(self) -> Array:

@@ -105,6 +105,10 @@ class Histogram(Family):
         whole["probabilities"] = xp.concat([part.probabilities for part in parts], axis=1 + axis)
         return cls.restored(whole, first.options())
 
+    def recalibrated(self, weights: Array, *, noise: float, disagreement: float) -> Self:
+        """The bars about the members' centres; edges that members shared become their own."""
+        return self._about_centres(weights, noise, disagreement)
+
     # What each bar is --------------------------------------------------------------------------------------------------
 
     @cached_property

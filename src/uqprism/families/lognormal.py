@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from uqprism.arrays import LOG_2PI, SQRT_2, Array, constant, erf, namespace, normal_cdf, normal_quantile
 from uqprism.families.base import families
@@ -78,6 +78,18 @@ class LogNormal(Positive):
         """The variance, (*batch)."""
         mean = self.mean_above
         return mean * mean * namespace(mean).expm1(self.log_scale * self.log_scale)
+
+    @property
+    def log_centre(self) -> Array:
+        """The median, the mean of the logarithm."""
+        return self.median
+
+    def reshaped(self, centre: Array, noise: float) -> Self:
+        """With this median, and a logarithm that is `noise` times as wide."""
+        low, high, _ = self.ranges["log_scale"]
+        clone, xp = self.map(lambda x: x), namespace(centre)
+        clone.log_mean, clone.log_scale = xp.log(centre / self.unit), xp.clip(noise * self.log_scale, low, high)
+        return clone
 
     def differences(self, *, spikes: bool) -> Array:
         """Of the logarithms in their scale; where that is large, of what they do to the mean."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from uqprism.arrays import Array, constant, is_jax, is_traced, namespace, to_numpy
-from uqprism.errors import InvalidValueError
+from uqprism.errors import InvalidValueError, UnsupportedError
 from uqprism.families.base import Family, prepare
 from uqprism.families.functionals import SLOW, Functional
 from uqprism.families.panels import Landmarks
@@ -58,6 +58,22 @@ class Positive(Family):
     def marks(self) -> tuple[list[tuple[Array, Array]], Array]:
         """Distances from the bound, each with the length over which the density is smooth there, and how far it counts."""
         raise NotImplementedError
+
+    def recalibrated(self, weights: Array, *, noise: float, disagreement: float) -> Self:
+        """The same on the scale of logarithms, so that values stay above the bound, by the family's `reshaped`."""
+        xp = namespace(self.mean)
+        logarithm = xp.log(self.log_centre)
+        common = xp.sum(weights * logarithm, axis=0)
+        return self.reshaped(xp.exp(common + disagreement * (logarithm - common)), noise)
+
+    @property
+    def log_centre(self) -> Array:
+        """The distance from the bound that stays where it is when a member gets wider: by default that of the mean."""
+        return self.mean - self.low
+
+    def reshaped(self, centre: Array, noise: float) -> Self:
+        """The member with this `log_centre` that is `noise` times as wide in relation to it."""
+        raise UnsupportedError(f"{self.name} members cannot be recalibrated by factors; the family does not define `reshaped`")
 
     def landmarks(self) -> Landmarks:
         """The marks, as places."""

@@ -133,6 +133,13 @@ class Bounded(Family):
         """Of what lies between the bounds."""
         return moments_between(*self.ends)
 
+    def recalibrated(self, weights: Array, *, noise: float, disagreement: float) -> Self:
+        """The same of the Gaussians before they meet the bounds, which stay."""
+        common = namespace(self.location).sum(weights * self.location, axis=0)
+        clone = self.map(lambda x: x)
+        clone.location, clone.scale = common + disagreement * (self.location - common), noise * self.scale
+        return clone
+
     @property
     def support(self) -> tuple[Array, Array]:
         """The bounds."""

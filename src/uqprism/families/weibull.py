@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from uqprism.arrays import Array, constant, is_traced, log_gamma, namespace, polynomial
 from uqprism.errors import UnsupportedError
@@ -85,6 +85,14 @@ class Weibull(Positive):
             near, small * small * polynomial(small, _SERIES), log_gamma(1.0 + 2.0 * large) - 2.0 * log_gamma(1.0 + large)
         )
         return self.mean_above**2 * xp.expm1(gap)
+
+    def reshaped(self, centre: Array, noise: float) -> Self:
+        """With this mean, and a logarithm that is `noise` times as wide."""
+        low, high, _ = self.ranges["shape"]
+        clone = self.map(lambda x: x)
+        clone.shape = namespace(self.shape).clip(self.shape / noise, low, high)
+        clone.scale = centre / namespace(self.shape).exp(log_gamma(1.0 + 1.0 / clone.shape))
+        return clone
 
     @property
     def square_power(self) -> Array:

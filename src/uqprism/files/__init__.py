@@ -1,8 +1,9 @@
 """Files of predictions, Dask and xarray: measures for more rows than fit into memory."""
 
+from uqprism.files.flagging import FlagReport, flag
 from uqprism.files.lazy import evaluate
 from uqprism.files.outcome import BadFile, ScoreReport
 from uqprism.files.paths import named_by_stem
 from uqprism.files.scoring import score
 
-__all__ = ["BadFile", "ScoreReport", "evaluate", "named_by_stem", "score"]
+__all__ = ["BadFile", "FlagReport", "ScoreReport", "evaluate", "flag", "named_by_stem", "score"]
