@@ -18,7 +18,6 @@ from uqprism.plots.words import ErrorWords
 MeasureColumns = Mapping[str, np.ndarray]
 
 LONGEST_NAME = 40  # characters of a name in a sentence
-SINGLE = {"mixture", "matched", "pooled"}  # one distribution each, so two of them differ in shape only
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class MeasurePair:
             for excess in sorted(name for name in names if name.startswith(f"{each}.excess.")):
                 measure = Measure.parse(excess)
                 bayes = f"{each}.bayes.{measure.truth}"
-                if bayes in names and shows_disagreement(measure):
+                if bayes in names and measure.shows_disagreement:
                     wanted = cls.of(each)  # preferred: it compares the models with each other
                     return wanted if {wanted.bayes, wanted.excess} <= set(names) else cls(each, bayes, excess)
         raise InvalidValueError(
@@ -76,12 +75,6 @@ def cut(value: Any, length: int) -> str:
     """A value as text on one line, cut where it is longer than this."""
     text = "" if value is None else " ".join(str(value).split())
     return text if len(text) <= length else f"{text[: length - 1]}…"
-
-
-def shows_disagreement(measure: Measure) -> bool:
-    """Whether an excess risk depends on how much the members disagree; between equal approximations it is always zero."""
-    roles = {measure.prediction, measure.truth}
-    return roles == {"members"} or (len(roles) == 2 and not roles <= SINGLE)
 
 
 @dataclass(frozen=True, eq=False)  # arrays have no single truth, so two of these cannot be compared by ==
