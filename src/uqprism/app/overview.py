@@ -17,7 +17,7 @@ from uqprism.report.actions import Action, actions
 from uqprism.report.findings import Parts, find
 from uqprism.report.naming import identifier, split_unit
 from uqprism.report.readers import read_subject
-from uqprism.report.subject import MeasurePair, Subject, shows_disagreement
+from uqprism.report.subject import MeasurePair, Subject
 
 TARGETS = re.compile(r"(?i)y|target|outcome|label|(y|target)?_?(true|actual|observed)_?(y|target|values?)?")
 EXPLAINED = 0.3  # a column of which the predictions explain this share of the variance is what they predict
@@ -71,7 +71,7 @@ def overview(upload: Upload, scored: ScoredFile, choice: ScoringChoice, target: 
     """What the report finds first about these rows."""
     pair = MeasurePair(choice.rule, choice.measures["noise"], choice.measures["disagreement"])
     named_by = identifier_of(scored)
-    if not shows_disagreement(Measure.parse(pair.excess)):
+    if not Measure.parse(pair.excess).shows_disagreement:
         return Overview(ONE_DISTRIBUTION, None, (), "", "", named_by, "", unit or "")
     with upload.on_disk() as path:
         points = Points.of(path, choice.columns, "drop")
