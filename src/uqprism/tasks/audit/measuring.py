@@ -81,9 +81,7 @@ def realised(ensemble: EnsemblePrediction, targets: np.ndarray, measure: Measure
     return np.asarray(to_numpy(rule.score(getattr(ensemble, str(measure.prediction)), y)))
 
 
-def _pairs(
-    ensembles: Sequence[EnsemblePrediction], rules: Any, measures: Sequence[Measure]
-) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(ensembles: Sequence[EnsemblePrediction], rules: Any, measures: Sequence[Measure]) -> tuple[np.ndarray, np.ndarray]:
     """The mean excess of two members of one training set, and of two."""
     found = {rule: _pairs_of_rule(ensembles, rule) for rule in rules}
     within, between = np.array([found[each.rule] for each in measures]).T

@@ -133,7 +133,9 @@ class Promise:
         rule = rule_words(self.measure.split(".", maxsplit=1)[0]).name
         at = max(0, len(self.sizes) - 3)
         before, excess = float(self.penalty[at]), float(self.excess[at])
-        what = f"At {self.sizes[at]:,} rows the models said that {number(excess)} of a penalty ({rule}) of {number(before)} could go"
+        what = (
+            f"At {self.sizes[at]:,} rows the models said that {number(excess)} of a penalty ({rule}) of {number(before)} could go"
+        )
         gone = [
             f"with {self.sizes[later]:,} rows {number(before - float(self.penalty[later]))}{' went' if later == at + 1 else ''}"
             for later in range(at + 1, len(self.sizes))
