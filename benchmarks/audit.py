@@ -1,4 +1,4 @@
-"""How far promises of "removable" are kept: deep ensembles, forests, boosting, a Gaussian process, MC dropout, evidential networks.
+"""How far promises of "removable" are kept, for networks, forests, boosting, Gaussian processes, MC dropout and evidence.
 
     python benchmarks/audit.py known        # sets of known truth: factors fitted up to n rows, judged at 2n and 4n on other sets
     python benchmarks/audit.py tables DIR   # real tables (Parquet files) in a folder, on subsamples
@@ -28,9 +28,10 @@ from uqprism.training import MLP, StackedFit
 STORE = Path(__file__).with_suffix(".json")
 RULES = ("crps", "log", "quadratic", "squared_error")
 MEASURES = [f"{rule}.excess.{roles}" for rule in RULES for roles in ("members.members", "mixture.members")]
-N = 1024  # rows of an audit on a set of known truth; sizes n/8 ... n
-AUDITS, OTHERS, TEST = 4, 4, 2000  # audits of a set and a model, other sets of 4n rows, rows to judge by
-MOST = 2400  # rows of a table
+N, TEST = 1024, 2000  # rows of an audit on a set of known truth, whose sizes are n/8 ... n; rows to judge by
+SLOW_N = 256  # the same for models that are slow to train
+CLOSELY = "networks, resampled rows"  # audited on four sets of each kind and judged on four others; other models on one and two
+MOST, SLOW_MOST = 1600, 800  # rows of a table, of which a quarter is held out
 
 # Sets of known truth ---------------------------------------------------------------------------------------------------
 
@@ -74,9 +75,11 @@ class Passes:
         self.inner = networks(n_members=1, network=MLP((50, 50), dropout=0.1))
 
     def __call__(self, X: Any, y: Any, seed: int = 0) -> Any:
+        """A trained network."""
         return self.inner(X, y, seed)
 
     def many(self, *given: Any) -> Any:
+        """A trained network for each training set."""
         return self.inner.many(*given)
 
 
@@ -125,7 +128,7 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {  # what fits, and what pred
     "MC dropout": (Passes, passes_of),
     "evidential": (lambda: networks(n_members=1, head="evidential"), None),
 }
-LONG = {"boosting", "Gaussian process"}  # fewer and smaller audits
+SLOW = {"boosting", "Gaussian process"}
 
 # Runs ------------------------------------------------------------------------------------------------------------------
 
@@ -162,19 +165,67 @@ def known(names: list[str]) -> None:
     """Audits of n rows, and what happens with other sets of 4n rows."""
     for model in names:
         make_fit, predict = MODELS[model]
-        few = model in LONG
-        n = N // 4 if few else N
+        n = SLOW_N if model in SLOW else N
+        audits, others, repeats = (4, 4, 4) if model == CLOSELY else (1, 2, 2)
         for name, make in KNOWN.items():
-            test = make(TEST, 10**6)
-            for number in range(1 if few else AUDITS):
-                data, settings = make(n, number), {"test": test, "predict": predict}
-                run(f"known/{name}/{model}/audit {number}", make_fit(), *data, repeats=2 if few else 4, seed=number, **settings)
-            for number in range(2 if few else OTHERS):
-                data, settings = make(4 * n, 1000 + number), {"test": test, "predict": predict, "parts": 4, "repeats": 1}
-                run(f"known/{name}/{model}/other {number}", make_fit(), *data, seed=1000 + number, resamples=0, **settings)
+            how = {"test": make(TEST, 10**6), "predict": predict}
+            for number in range(audits):
+                run(f"known/{name}/{model}/audit {number}", make_fit(), *make(n, number), repeats=repeats, seed=number, **how)
+            for number in range(others):
+                seed = 1000 + number
+                about = {"seed": seed, "parts": 4, "repeats": 1, "resamples": 0}
+                run(f"known/{name}/{model}/other {number}", make_fit(), *make(4 * n, seed), **about, **how)
+
+
+def tables(folder: str, names: list[str]) -> None:
+    """Audits of real tables, on a subsample of the rows; each repeat holds out other rows."""
+    for model in names:
+        make_fit, predict = MODELS[model]
+        for path in sorted([*Path(folder).glob("*.parquet"), *Path(folder).glob("tables/*.parquet")]):
+            if path.stem not in LEFT_OUT:
+                data = table(path, SLOW_MOST if model in SLOW else MOST)
+                run(f"tables/{path.stem}/{model}", make_fit(), *data, repeats=2, predict=predict)
+
+
+LEFT_OUT = {"blogfeedback", "ymsd"}  # 280 and 90 inputs for 1,200 rows
+TARGETS = {
+    "ccpp": "PE",
+    "casp": "RMSD",
+    "sgemm": "run_mean_ms",
+    "online_news": "shares",
+    "california_housing": "medianHouseValue",
+}
+LOGARITHM = {"sgemm", "online_news", "california_housing", "diamonds", "ames", "insurance", "pm25", "taxis"}
+CATEGORIES = 6  # of a text column: others have the last code
+
+
+def table(path: Path, most: int) -> tuple[Any, Any]:
+    """Inputs in standard units and the target, with text as codes and rows with missing numbers left out."""
+    import pandas as pd
+
+    frame = pd.read_parquet(path).drop_duplicates()
+    target = TARGETS.get(path.stem, frame.columns[-1])
+    y = pd.to_numeric(frame.pop(target))
+    parts = []
+    for name, column in frame.items():
+        if column.dtype.kind in "fiub":
+            parts.append(column.astype(float).rename(name))
+        elif column.nunique() <= 60:
+            usual = column.value_counts().index[: CATEGORIES - 1]
+            parts += [(column == value).astype(float).rename(f"{name}={value}") for value in usual]
+    inputs = pd.concat(parts, axis=1)
+    inputs = inputs.loc[:, inputs.notna().mean() > 0.95]
+    good = (inputs.notna().all(axis=1) & y.notna()).to_numpy()
+    rows = np.random.default_rng(0).permutation(np.flatnonzero(good))[:most]
+    x = inputs.to_numpy()[rows]
+    x = x[:, x.std(axis=0) > 0.0]
+    values = y.to_numpy(dtype=float)[rows]
+    return (x - x.mean(axis=0)) / x.std(axis=0), np.log1p(values) if path.stem in LOGARITHM else values
 
 
 if __name__ == "__main__":
     what, *rest = sys.argv[1:]
     if what == "known":
         known(rest or list(MODELS))
+    elif what == "tables":
+        tables(rest[0], rest[1:] or list(MODELS))

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from uqprism.report.page import write_report as write_report
     from uqprism.tasks import (
         ActiveLearner,
+        Audit,
         Calibration,
         Flagged,
         RankCorrelation,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         retention_curve,
         select_measure,
     )
+    from uqprism.tasks.audit import audit
     from uqprism.tasks.calibration import calibration
     from uqprism.tasks.ood_detection import ood_detection
     from uqprism.tasks.prediction_error import prediction_error
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
 # Where to find the names that are imported when they are first used, so that importing the package stays quick.
 _LAZY = {
     "ActiveLearner": "uqprism.tasks",
+    "Audit": "uqprism.tasks",
     "Calibration": "uqprism.tasks",
     "DeepEnsemble": "uqprism.training",
     "DeepEnsembleRegressor": "uqprism.training.estimators",
@@ -73,6 +76,7 @@ _LAZY = {
     "MCDropoutRegressor": "uqprism.training.estimators",
     "RankCorrelation": "uqprism.tasks",
     "TaskResult": "uqprism.tasks",
+    "audit": "uqprism.tasks",
     "calibration": "uqprism.tasks",
     "files": "uqprism",
     "flag": "uqprism.tasks",
@@ -99,6 +103,7 @@ _LAZY = {
 # All but the names that need an extra, so that `from uqprism import *` works without any.
 __all__ = [
     "ActiveLearner",
+    "Audit",
     "Beta",
     "Calibration",
     "CensoredGaussian",
@@ -128,6 +133,7 @@ __all__ = [
     "Weibull",
     "__version__",
     "approximations",
+    "audit",
     "calibration",
     "catalogue",
     "decompose",

@@ -108,7 +108,7 @@ def from_model(model: Any, X: Array = None, **options: Any) -> EnsemblePredictio
     """
     adapter, model, rows, options = _resolve(model, X, options)
     check_options(options, option_names(adapter.predict), model)
-    found = adapter.predict(model, rows, **options)
+    found: Any = adapter.predict(model, rows, **options)
     if not isinstance(found, EnsemblePrediction):  # of a `predict_ensemble` that returns something else, which callers refuse
         return found
     # A model of this package, or a list, says itself what its members are.

@@ -83,7 +83,7 @@ class Points:
     def origin(self) -> Origin:
         """Where the members came from, if the first file says it."""
         with self._opened(self.paths[0]) as file:
-            return Origin.from_dict(file.header.get("origin"))
+            return Origin.from_dict((file.header or {}).get("origin"))
 
     @property
     def names(self) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from uqprism.ensemble.origin import KINDS
 from uqprism.measures.vocabulary import measure_in_words, risk_unit
 from uqprism.plots.words import from_set
 from uqprism.report.findings import SELECTIVE, Example, Missed, ReportFindings
@@ -77,15 +78,23 @@ def _collect(subject: Subject, findings: ReportFindings) -> Action:
         return Action("Train several models that differ", why, "rows")
     if parts.agree:
         return Action("Make sure that the models differ", "They agree in every row, as copies of one model would.", "rows")
-    like = subject.called(findings.collect)
+    like, claim = subject.called(findings.collect), findings.claim
+    if claim.contradiction is not None:
+        why = f"The models cannot tell: {claim.contradiction.what}. An audit (uqprism audit) on the training data can."
+        return Action("Measure what more data brings before you collect it", why, "summary")
+    if not claim.stands and claim.audit is None:
+        why = f"Disagreement of {KINDS[claim.kind]} does not tell; an audit (uqprism audit) does. It is largest in {like}."
+        return Action("Measure what more data brings before you collect it", why, "summary")
     if parts.has_shares and parts.shares[1] < LITTLE:
         why = (
-            f"More data like these would change little: according to these models {percent(parts.shares[0])} is noise. The "
-            f"models disagree most in {like}."
+            f"According to these models {percent(parts.shares[0])} is noise, and more data like these would change little. They "
+            f"disagree most in {like}."
         )
         return Action("Look for inputs that explain the noise", why, "most-noise")
     where = f"{count(parts.half, 'row')} ({percent(parts.half / parts.n_rows)})"
-    why = f"There the models disagree most, so such data could help most. Half of all disagreement is in {where}."
+    why = (
+        f"There the models disagree most, so by their estimate such data could help most. Half of all disagreement is in {where}."
+    )
     return Action(
         f"Collect more data like {like}",
         why if subject.n_rows > 1 else "According to these models, more data like it could help.",

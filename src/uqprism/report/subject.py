@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.origin import UNKNOWN_KIND
 from uqprism.errors import InvalidValueError
 from uqprism.families.quadrature import Exactness
 from uqprism.measures import Measure
 from uqprism.measures.vocabulary import is_square
 from uqprism.plots.words import ErrorWords
+from uqprism.tasks.audit.result import Audit
 
 MeasureColumns = Mapping[str, np.ndarray]
 
@@ -169,6 +171,7 @@ class Subject(Rows):
         columns_at: a function from places among the rows to further columns there, to show.
         id_name: what the identifiers of the rows are called; empty if rows have numbers only.
         ids_at: a function from places among the rows to their identifiers.
+        audit: promised against realised for such models on such data, if known.
     """
 
     title: str
@@ -185,6 +188,7 @@ class Subject(Rows):
     columns_at: Callable[[np.ndarray], Mapping[str, Sequence[Any]]] = lambda _: {}
     id_name: str = ""
     ids_at: Callable[[np.ndarray], Sequence[Any]] = lambda _: ()
+    audit: Audit | None = None
 
     def names_of(self, places: Sequence[int] | np.ndarray) -> list[str]:
         """The identifiers of these rows, or their numbers where there are none."""
@@ -202,6 +206,11 @@ class Subject(Rows):
     def n_members(self) -> int | None:
         """How many models there are; None if the members are not known."""
         return None if self.ensemble is None else self.ensemble.n_members
+
+    @property
+    def kind(self) -> str:
+        """What the members are, one of `uqprism.ensemble.origin.KINDS`."""
+        return UNKNOWN_KIND if self.ensemble is None else self.ensemble.origin.kind
 
     @property
     def ood_pairs(self) -> dict[str, Rows]:

@@ -1,6 +1,7 @@
-"""The tasks: selective prediction, out-of-distribution detection, active learning, rank correlation, choosing a measure."""
+"""The tasks: selective prediction, out-of-distribution detection, active learning, audit, rank correlation, selection."""
 
 from uqprism.tasks.active_learning import ActiveLearner, LearningState, LoopSettings, Pool, compare_acquisitions
+from uqprism.tasks.audit import Audit, Promise, audit
 from uqprism.tasks.calibration import Calibration, calibration
 from uqprism.tasks.flagging import Flagged, flag
 from uqprism.tasks.ood_detection import ood_detection
@@ -15,6 +16,7 @@ from uqprism.tasks.task import Recommendation, recommend
 
 __all__ = [
     "ActiveLearner",
+    "Audit",
     "AverageRanks",
     "Calibration",
     "ChosenMeasure",
@@ -22,10 +24,12 @@ __all__ = [
     "LearningState",
     "LoopSettings",
     "Pool",
+    "Promise",
     "RankCorrelation",
     "Recommendation",
     "RetentionCurve",
     "TaskResult",
+    "audit",
     "average_ranks",
     "calibration",
     "compare_acquisitions",

@@ -14,10 +14,10 @@ from uqprism.measures import MeasuresLike
 from uqprism.support.progress import progress_bar
 from uqprism.tasks.active_learning.models import Fit
 from uqprism.tasks.active_learning.pool import Pool
-from uqprism.tasks.audit.measuring import Measured
+from uqprism.tasks.audit.measuring import Measured, excesses
 from uqprism.tasks.audit.plan import Plan
 from uqprism.tasks.audit.promise import Correction
-from uqprism.tasks.audit.result import Audit, Promise
+from uqprism.tasks.audit.result import ARRAYS, Audit, Promise
 from uqprism.tasks.audit.running import Predict, Run
 from uqprism.tasks.resampling import RESAMPLES
 from uqprism.tasks.task import Task, register
@@ -76,13 +76,15 @@ def audit(
     plan = Plan.of(len(pool), has_test=test is not None, parts=parts, repeats=repeats, test_share=test_share, seed=seed)
     if resamples < 0 or resamples == 1:
         raise InvalidValueError(f"resamples must be 0, for no intervals, or 2 and more; got {resamples}")
+    excesses(measures)  # an unknown name is refused before any training
     run = Run(Fit.of(fit), pool, plan, measures, predict, int(seed), n_jobs, None if folder is None else Path(folder))
     with progress_bar("trainings", len(plan.sizes) * plan.repeats, shown=progress) as bar:
         chosen, found = run.run(bar)
+    means: dict[str, Any] = {name: _means(found, name) for name in ARRAYS}
     return Audit(
-        tuple(each.name for each in chosen),
-        tuple(plan.sizes),
-        *(_means(found, name) for name in ("excess", "noise", "penalty", "within", "between")),
+        measures=tuple(each.name for each in chosen),
+        sizes=tuple(plan.sizes),
+        **means,
         replicates=_replicates(found, resamples, int(seed), shared=test is not None) if resamples else None,
         settings={"parts": plan.parts, "repeats": plan.repeats, "seed": int(seed), "test_rows": _test_rows(found)}
         | run.fit.record,

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-AGREE = 2.0  # standard errors within which an earlier doubling counts as equal to the later ones
+AHEAD = 0.5  # doublings beyond the last to which a fall is followed
 
 
 @dataclass(frozen=True)
 class Correction:
     """How to correct the promise of a measure.
 
-    When the training set doubles from m to 2m rows, the penalty falls by `factor` times the excess at m, and the excess at 2m
-    is `rate` times that at m. Both are measured on the largest training sets; smaller ones count where they agree with these
-    within chance, because models of very few rows learn in other ways.
+    When the training set doubles from the largest size on, the penalty falls by `factor` times the excess before, and the excess
+    falls to `rate` times that. Doublings that agree within chance count together. The share falls as models learn, because the
+    error that they have in common goes first: a fall beyond chance is followed half a doubling further, and of a rise the last
+    doubling is taken.
 
     Attributes:
         factor: what one doubling removes, as a share of the excess.
@@ -27,15 +28,14 @@ class Correction:
 
     def after(self, growth: float) -> float:
         """What so many times the rows remove, as a share of the excess before."""
-        return self.factor * sums(self.rate, np.log2(growth))
+        return self.factor * float(sums(self.rate, float(np.log2(growth))))
 
 
-def sums(rate: float | np.ndarray, doublings: float) -> float | np.ndarray:
+def sums(rate: float | np.ndarray, doublings: float) -> np.ndarray:
     """1 + rate + rate**2 + ..., for so many doublings; a part of a doubling counts in part."""
-    rate = np.minimum(rate, 1.0)
+    rate = np.minimum(rate, 1.0)  # by rounding alone it is above
     near = np.abs(1.0 - rate) < 1e-9
-    found = np.where(near, doublings, (1.0 - rate**doublings) / np.where(near, 1.0, 1.0 - rate))
-    return found if np.ndim(rate) else float(found)
+    return np.where(near, doublings, (1.0 - rate**doublings) / np.where(near, 1.0, 1.0 - rate))
 
 
 def doubled(promise: np.ndarray, penalty: np.ndarray) -> np.ndarray:
@@ -44,34 +44,31 @@ def doubled(promise: np.ndarray, penalty: np.ndarray) -> np.ndarray:
         return (penalty[..., :-1] - penalty[..., 1:]) / promise[..., :-1]
 
 
-def weights_of(shares: np.ndarray, replicates: np.ndarray | None) -> np.ndarray:
-    """The weight of each doubling in the factor: the last one, and with replicates those before it that agree with it.
+def weights_of(replicates: np.ndarray | None, doublings: int) -> np.ndarray:
+    """The weight of each measured doubling in the factor of the next one.
 
     Args:
-        shares: of each doubling, (doublings,).
-        replicates: the same in resamples, (resamples, doublings), or None.
+        replicates: what each doubling removed, in resamples (resamples, doublings); without them the last doubling is taken.
+        doublings: how many there are.
     """
-    weights = np.zeros(len(shares))
-    weights[-1] = 1.0
-    if replicates is None:
-        return weights
-    variance = np.maximum(replicates.var(axis=0, ddof=1), 1e-300)
-    for first in range(len(shares) - 2, -1, -1):
-        later = replicates @ weights
-        error = float(np.std(replicates[:, first] - later, ddof=1))
-        if not abs(shares[first] - shares @ weights) <= AGREE * error:
-            break
-        weights[first:] = 1.0 / variance[first:]
-        weights /= weights.sum()
-    return weights
+    if replicates is None or doublings == 1:
+        return np.eye(doublings)[-1]
+    at = np.arange(doublings, dtype=float)
+    known = 1.0 / np.maximum(replicates.var(axis=0, ddof=1), 1e-300)
+    level = known / known.sum()
+    away = at - level @ at
+    slope = level * away / (level @ away**2)
+    drift = replicates @ slope
+    certain = 1.0 - min(1.0, float(drift.var(ddof=1)) / max(float(drift.mean()) ** 2, 1e-300))  # zero within its own error
+    falling = level + (at[-1] + AHEAD - level @ at) * slope
+    return np.asarray((1.0 - certain) * level + certain * (falling if drift.mean() < 0.0 else np.eye(doublings)[-1]))
 
 
-def rate_of(promise: np.ndarray, weights: np.ndarray) -> np.ndarray | float:
-    """What a doubling leaves of the excess: the mean of the same doublings, as ratios."""
+def rate_of(promise: np.ndarray) -> np.ndarray:
+    """What a doubling leaves of the excess, as a ratio: the geometric mean of all doublings, at most one."""
+    doublings = promise.shape[-1] - 1
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(promise[..., 1:]) - np.log(promise[..., :-1])
-    counted = np.where(weights > 0.0, logs, 0.0)
-    return np.minimum(np.exp(counted @ weights), 1.0)
+        return np.asarray(np.minimum((promise[..., -1] / promise[..., 0]) ** (1.0 / doublings), 1.0))
 
 
 def correction(
@@ -86,8 +83,8 @@ def correction(
     """
     shares = doubled(promise, penalty)
     drawn = None if replicates is None else doubled(*replicates)
-    weights = weights_of(shares, drawn)
-    found = Correction(float(shares @ weights), float(rate_of(promise, weights)))
+    weights = weights_of(drawn, len(shares))
+    found = Correction(float(shares @ weights), float(rate_of(promise)))
     if replicates is None or drawn is None:
         return found, None, None
-    return found, drawn @ weights, np.asarray(rate_of(replicates[0], weights))
+    return found, drawn @ weights, rate_of(replicates[0])

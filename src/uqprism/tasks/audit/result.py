@@ -22,7 +22,6 @@ from uqprism.tasks.audit.promise import Correction, correction, sums
 
 FORMAT = "uqprism.Audit"
 ARRAYS = ("excess", "noise", "penalty", "within", "between")
-DRAWN = ("excess", "noise", "penalty")  # those with resamples
 TAIL = 0.025
 
 
@@ -188,9 +187,11 @@ class Audit(Mapping[str, Promise]):
             raise unknown_measure("in this audit", measure, self.measures)
         at = self.measures.index(str(measure))
         return Promise(
-            self.measures[at],
-            self.sizes,
-            *(getattr(self, name)[at] for name in DRAWN),
+            measure=self.measures[at],
+            sizes=self.sizes,
+            excess=self.excess[at],
+            noise=self.noise[at],
+            penalty=self.penalty[at],
             procedural=self.within[at],
             data=self.between[at] - self.within[at],
             replicates=None if self.replicates is None else self.replicates[:, :, at],
@@ -261,10 +262,11 @@ class Audit(Mapping[str, Promise]):
     def load(cls, path: str | os.PathLike[str]) -> Audit:
         """Read what `save` wrote."""
         with loading(path, FORMAT) as (header, arrays):
+            known: dict[str, Any] = {name: arrays[name] for name in ARRAYS}
             return cls(
-                tuple(map(str, header["measures"])),
-                tuple(map(int, header["sizes"])),
-                *(arrays[name] for name in ARRAYS),
+                measures=tuple(map(str, header["measures"])),
+                sizes=tuple(map(int, header["sizes"])),
+                **known,
                 replicates=arrays.get("replicates"),
                 settings=dict(header["settings"]),
             )

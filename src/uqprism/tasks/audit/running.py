@@ -130,7 +130,7 @@ class Run:
             differ = [name for name in {**there, **about} if there.get(name) != about.get(name)]
             if differ:
                 raise ArgumentError(
-                    f"folder {self.folder} holds another audit: {', '.join(differ)} differ; name another folder, or delete this one"
+                    f"folder {self.folder} holds another audit: {', '.join(differ)} differ; name another folder, or delete it"
                 )
             return
         make_folder(self.folder)
