@@ -13,7 +13,20 @@ from tests.cli.command import run
 from tests.conftest import run_python
 from uqprism.cli import app
 
-COMMANDS = ["demo", "score", "inspect", "report", "app", "recommend", "select", "selective", "ood", "active", "correlation"]
+COMMANDS = [
+    "demo",
+    "score",
+    "inspect",
+    "report",
+    "app",
+    "recommend",
+    "select",
+    "selective",
+    "ood",
+    "active",
+    "audit",
+    "correlation",
+]
 COMMANDS += ["catalogue", "reproduce", "cite"]
 DEFAULTS = {"score": "usual", "report": "usual", "selective": "all", "ood": "all", "select": "all"}
 

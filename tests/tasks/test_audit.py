@@ -196,8 +196,8 @@ def test_doublings_that_agree_count_together_and_a_fall_is_followed() -> None:
         ({"parts": 256}, InvalidValueError, "too few for 256 parts"),
         ({"test_share": 1.0}, InvalidValueError, "test_share must be between 0 and 1"),
         ({"resamples": 1}, InvalidValueError, "resamples must be 0"),
-        ({"measures": "crps.total.members.members"}, ArgumentError, "an audit is of excess risks"),
-        ({"measures": "crps.excess.mixture.mixture"}, ArgumentError, "one role must be that of the members"),
+        ({"measures": "crps.total.members.members"}, ArgumentError, "measures must have an excess risk"),
+        ({"measures": "crps.excess.mixture.mixture"}, ArgumentError, "crps.excess.mixture.mixture, which promises nothing"),
         ({"predict": lambda *_: 3}, ArgumentError, "predict must return an EnsemblePrediction, got int"),
     ],
 )
