@@ -71,7 +71,7 @@ def test_a_default_forest_does_not_say_that_more_data_would_remove_its_disagreem
         page, text = written(before, tmp_path, **given)
         assert not any(claim in text for claim in CLAIMS)
         assert "trees of a forest, which disagree however many rows there are" in page.sentences["claim"] or given
-        assert page.advice[1].do == "Measure what more data brings before you collect it"
+        assert page.advice[1].do == "Audit before you collect data"
 
 
 def test_boosted_models_whose_calibration_fails_do_not_say_that_data_would_not_help(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_bare_gaussians_whose_calibration_fails_say_nothing_about_data_either(tm
     page, text = written(source, tmp_path, target=y)
     assert page.findings.parts.shares[0] > 0.95
     assert not any(claim in text for claim in CLAIMS)
-    assert page.advice[1].do == "Measure what more data brings before you collect it"
+    assert page.advice[1].do == "Audit before you collect data"
     assert page.findings.claim.contradiction.what in page.advice[1].why
 
 

@@ -14,6 +14,7 @@ from uqprism.report.subject import Subject
 from uqprism.tasks.calibration import Calibration
 
 SHOWN = 3
+AUDIT = "Audit before you collect data"
 LEVEL = 0.9
 
 
@@ -79,12 +80,13 @@ def _collect(subject: Subject, findings: ReportFindings) -> Action:
     if parts.agree:
         return Action("Make sure that the models differ", "They agree in every row, as copies of one model would.", "rows")
     like, claim = subject.called(findings.collect), findings.claim
+    place = "most-disagreement" if subject.n_rows > 1 else "rows"
     if claim.contradiction is not None:
-        why = f"The models cannot tell: {claim.contradiction.what}. An audit (uqprism audit) on the training data can."
-        return Action("Measure what more data brings before you collect it", why, "summary")
+        why = f"What it brings these models cannot tell: {claim.contradiction.what}."
+        return Action(AUDIT, why, place)
     if not claim.stands and claim.audit is None:
-        why = f"Disagreement of {KINDS[claim.kind]} does not tell; an audit (uqprism audit) does. It is largest in {like}."
-        return Action("Measure what more data brings before you collect it", why, "summary")
+        why = f"How far {KINDS[claim.kind]} disagree does not tell what more data brings. They differ most in {like}."
+        return Action(AUDIT, why, place)
     if parts.has_shares and parts.shares[1] < LITTLE:
         why = (
             f"According to these models {percent(parts.shares[0])} is noise, and more data like these would change little. They "
@@ -98,7 +100,7 @@ def _collect(subject: Subject, findings: ReportFindings) -> Action:
     return Action(
         f"Collect more data like {like}",
         why if subject.n_rows > 1 else "According to these models, more data like it could help.",
-        "most-disagreement" if subject.n_rows > 1 else "rows",
+        place,
     )
 
 
