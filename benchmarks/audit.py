@@ -30,7 +30,7 @@ RULES = ("crps", "log", "quadratic", "squared_error")
 MEASURES = [f"{rule}.excess.{roles}" for rule in RULES for roles in ("members.members", "mixture.members")]
 N, TEST = 1024, 2000  # rows of an audit on a set of known truth, whose sizes are n/8 ... n; rows to judge by
 SLOW_N = 256  # the same for models that are slow to train
-CLOSELY = "networks, resampled rows"  # audited four times on four sets; the others once on two of them
+CLOSELY = "networks, resampled rows"  # audited four times on every set; the others once on two of them
 MOST, SLOW_MOST = 1600, 800  # rows of a table, of which a quarter is held out
 
 # Sets of known truth ---------------------------------------------------------------------------------------------------
@@ -52,9 +52,18 @@ def plane(n: int, seed: int) -> tuple[Any, Any]:
     return x, mean + 0.5 * rng.standard_normal(n)
 
 
+def hills(n: int, seed: int) -> tuple[Any, Any]:
+    """Six inputs, of which five count, one of them as a step; made after the rule for the factor was chosen."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1.0, 1.0, size=(n, 6))
+    mean = 2.0 * np.sin(np.pi * x[:, 0]) + 3.0 * x[:, 1] * x[:, 2] + 2.0 / (1.0 + np.exp(-8.0 * x[:, 3])) + x[:, 4]
+    return x, mean + (0.3 + 0.3 * np.abs(x[:, 5])) * rng.standard_normal(n)
+
+
 KNOWN: dict[str, Callable[[int, int], tuple[Any, Any]]] = {
     "friedman": friedman,
     "plane": plane,
+    "hills": hills,
     "sine": sine,
     "two_curves": two_curves,
 }
@@ -183,7 +192,7 @@ def known(names: list[str]) -> None:
         make_fit, predict = MODELS[model]
         n = SLOW_N if model in SLOW else N
         audits, others, repeats = (4, 4, 4) if model == CLOSELY else (1, 2, 2)
-        for name, make in list(KNOWN.items())[: 4 if model == CLOSELY else 2]:
+        for name, make in list(KNOWN.items())[: None if model == CLOSELY else 2]:
             how = {"test": make(TEST, 10**6), "predict": predict}
             for number in range(audits):
                 run(f"known/{name}/{model}/audit {number}", make_fit(), *make(n, number), repeats=repeats, seed=number, **how)
@@ -195,12 +204,11 @@ def known(names: list[str]) -> None:
 
 def tables(folder: str, names: list[str]) -> None:
     """Audits of real tables, on a subsample of the rows; each repeat holds out other rows."""
-    for model in names:
-        make_fit, predict = MODELS[model]
-        for path in sorted([*Path(folder).glob("*.parquet"), *Path(folder).glob("tables/*.parquet")]):
-            if path.stem not in LEFT_OUT:
-                data = table(path, SLOW_MOST if model in SLOW else MOST)
-                run(f"tables/{path.stem}/{model}", make_fit(), *data, repeats=2, predict=predict)
+    for path in sorted([*Path(folder).glob("*.parquet"), *Path(folder).glob("tables/*.parquet")]):
+        for model in [] if path.stem in LEFT_OUT else names:
+            make_fit, predict = MODELS[model]
+            data = table(path, SLOW_MOST if model in SLOW else MOST)
+            run(f"tables/{path.stem}/{model}", make_fit(), *data, repeats=2, predict=predict)
 
 
 LEFT_OUT = {"blogfeedback", "ymsd"}  # 280 and 90 inputs for 1,200 rows
