@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 
 import uqprism as up
 from uqprism.arrays import normal_quantile
 from uqprism.errors import ArgumentError, InvalidValueError
+from uqprism.tasks.active_learning.models import Fit
 from uqprism.tasks.audit import Audit
 from uqprism.tasks.audit.plan import Plan
 from uqprism.tasks.audit.promise import correction, doubled, sums, weights_of
@@ -123,6 +125,21 @@ def test_networks_are_trained_as_one_stack_and_alike_alone() -> None:
     alone = up.audit(stack.__call__, inputs, targets, **how)
     np.testing.assert_allclose(together.penalty, alone.penalty, rtol=1e-4)
     np.testing.assert_allclose(together.excess, alone.excess, rtol=1e-3)
+
+
+def test_a_regressor_of_networks_is_trained_as_one_stack_and_alike_alone() -> None:
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(size=(96, 2))
+    targets = inputs[:, 0] + 0.1 * rng.normal(size=96)
+    regressor = up.MCDropoutRegressor(n_members=3, hidden=(8,), max_epochs=3, progress=False)
+    how = {"measures": CRPS, "parts": 2, "repeats": 1, "resamples": 0}
+    together = up.audit(regressor, inputs, targets, **how)
+
+    alone = Fit.of(regressor).one
+    np.testing.assert_allclose(together.penalty, up.audit(alone, inputs, targets, **how).penalty, rtol=1e-4)
+    by_hand = clone(regressor).set_params(random_state=5).fit(inputs, targets)
+    (stacked,) = regressor.many(inputs, targets, np.arange(96)[None], [5])
+    np.testing.assert_allclose(stacked.predict(inputs), by_hand.predict(inputs), rtol=1e-4, atol=1e-5)
 
 
 def test_a_forest_in_two_processes_is_that_of_one() -> None:
