@@ -327,13 +327,17 @@ def _known() -> list[str]:
         "rows. *Happened* is the mean over other sets of the same truth, which are trained on n, 2n and 4n rows (four such sets "
         "for networks on resampled rows, two for the others). CRPS, members in both roles.",
         "",
-        "| model | set | audits | factor 2x | happened 2x | ratio | factor 4x | happened 4x | ratio | within 20 %, 2x and 4x |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| model | set | audits | factor 2x | happened 2x | ratio | factor 4x | happened 4x | ratio | within 20 %, 2x and 4x | shares of doublings |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for model in MODELS:
+        audits = of("known audit", model, MAIN)
         for name, (factor, truth, near, count) in ratios(model, MAIN).items():
             both = " | ".join(f"{f:.2f} | {t:.2f} | {f / t:.2f}" for f, t in zip(factor, truth, strict=True))
-            lines.append(f"| {model} | {name} | {count} | {both} | {near[0]} and {near[1]} of {count} |")
+            shares = np.mean([each["penalty"][:-1] - each["penalty"][1:] for each in audits[name]], axis=0)
+            shares /= np.mean([each["excess"][:-1] for each in audits[name]], axis=0)
+            told = ", ".join(f"{share:.2f}" for share in shares)
+            lines.append(f"| {model} | {name} | {count} | {both} | {near[0]} and {near[1]} of {count} | {told} |")
     return [*lines, ""]
 
 

@@ -14,13 +14,13 @@ import uqprism as up
 from uqprism.arrays import normal_quantile
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.tasks.active_learning.models import Fit
-from uqprism.tasks.audit import Audit
+from uqprism.tasks.audit import Audit, Promise
 from uqprism.tasks.audit.plan import Plan
 from uqprism.tasks.audit.promise import correction, doubled, sums, weights_of
 
 SQUARED, CRPS = "squared_error.excess.members.members", "crps.excess.members.members"
 SCALE = 0.5
-EVEN = normal_quantile((np.arange(200) + 0.5) / 200)  # the quantiles of a Gaussian
+EVEN = normal_quantile((np.arange(50) + 0.5) / 50)  # the quantiles of a Gaussian
 EVEN /= EVEN.std()
 
 
@@ -51,13 +51,13 @@ def problem(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 X, Y = problem(512)
-TEST = problem(4000, 1)
+TEST = problem(500, 1)
 
 
 def test_a_true_posterior_keeps_its_promise() -> None:
     """The excess of its mixture at m rows is what is lost by not knowing the mean: half of it goes with twice the rows."""
     measure = "squared_error.excess.mixture.members"
-    found = [up.audit(posterior, *problem(512, seed), test=TEST, measures=measure, repeats=1, resamples=0) for seed in range(60)]
+    found = [up.audit(posterior, *problem(512, seed), test=TEST, measures=measure, repeats=1, resamples=0) for seed in range(40)]
     excess, penalty = (np.mean([getattr(each, name)[0] for each in found], axis=0) for name in ("excess", "penalty"))
     np.testing.assert_allclose(excess, SCALE**2 / np.array(found[0].sizes), rtol=1e-6)
     went = penalty[:-1] - penalty[1:]
@@ -204,6 +204,15 @@ def test_doublings_that_agree_count_together_and_a_fall_is_followed() -> None:
     assert falling @ weights_of(falling + 0.01 * noise, 3) == pytest.approx(0.4, abs=0.01)
     assert falling[::-1] @ weights_of(falling[::-1] + 0.01 * noise, 3) == pytest.approx(0.9, abs=0.01)
     np.testing.assert_array_equal(weights_of(None, 3), [0.0, 0.0, 1.0])
+
+
+def test_a_share_that_still_rises_is_told() -> None:
+    excess = 0.5 ** np.arange(4)
+    for shares, settled in (((0.2, 0.4, 0.9), False), ((0.9, 0.4, 0.2), True)):
+        penalty = 1.0 - np.cumsum([0.0, *(np.array(shares) * excess[:-1])])
+        found = Promise(CRPS, (50, 100, 200, 400), excess, excess, penalty, excess, excess)
+        assert found.settled == settled
+        assert ("still rising" in found.sentence()) != settled
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from uqprism.ensemble.origin import UNKNOWN_KIND
 from uqprism.report.formatting import SPACE, amounts, percent
 from uqprism.tasks.audit.evidence import KEPT, Kept
-from uqprism.tasks.audit.result import Promise
+from uqprism.tasks.audit.result import RISING, Promise
 from uqprism.tasks.calibration import Calibration
 
 if TYPE_CHECKING:
@@ -98,9 +98,11 @@ def audited(promise: Promise) -> str:
     """What an audit on data like these found."""
     twice, four = (_with_ends(*promise.after(growth)) for growth in (2.0, 4.0))
     gone = percent(max(promise.noise_gone, 0.0))
+    rising = "" if promise.settled else f" {RISING}"
     return (
         f"In an audit of such models on {promise.sizes[0]:,} to {promise.sizes[-1]:,} rows, twice the rows remove {twice} of the "
         f"disagreement from the penalty, and four times {four}; of what was called noise at first, {gone} was gone at last."
+        f"{rising}"
     )
 
 

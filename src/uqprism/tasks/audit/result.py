@@ -18,11 +18,12 @@ from uqprism.support.numbers import number
 from uqprism.support.optional import require
 from uqprism.support.reading import loading
 from uqprism.support.storage import check_ending, write_npz, write_text
-from uqprism.tasks.audit.promise import Correction, correction, sums
+from uqprism.tasks.audit.promise import Correction, correction, doubled, sums
 
 FORMAT = "uqprism.Audit"
 ARRAYS = ("excess", "noise", "penalty", "within", "between")
 TAIL = 0.025
+RISING = "But that share was still rising with the rows: beyond these sizes it is a guess."
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +78,20 @@ class Promise:
             return value, np.nan, np.nan
         low, high = np.quantile(factors * sums(rates, float(np.log2(growth))), [TAIL, 1.0 - TAIL])
         return value, float(low), float(high)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the share that doublings remove has stopped rising, as far as chance allows to tell.
+
+        While it rises, models still find structure that they did not know of, and what they will find is not in any excess:
+        on sets of known truth the factor was then too large by up to a half for twice the rows, and by more for four times.
+        """
+        shares = doubled(self.excess, self.penalty)
+        rise = shares[-1] - shares[0]
+        if self.replicates is None:
+            return bool(rise <= 0.0)
+        drawn = doubled(self.replicates[0], self.replicates[2])
+        return bool(rise <= np.std(drawn[:, -1] - drawn[:, 0], ddof=1))
 
     def expected(self, growth: float = 2.0) -> tuple[float, float, float]:
         """The penalty to expect of so many times the rows of the largest size, with the ends of its 95 % interval."""
@@ -140,7 +155,8 @@ class Promise:
             for later in range(at + 1, len(self.sizes))
         ]
         twice, four = (_share(*self.after(growth)) for growth in (2.0, 4.0))
-        return f"{what}; {', '.join(gone)}. Multiply such a promise by {twice} for twice the rows, and by {four} for four times."
+        advice = f"Multiply such a promise by {twice} for twice the rows, and by {four} for four times."
+        return f"{what}; {', '.join(gone)}. {advice}{'' if self.settled else f' {RISING}'}"
 
 
 def _share(value: float, low: float, high: float) -> str:
@@ -227,6 +243,7 @@ class Audit(Mapping[str, Promise]):
                     "factor_4x": four,
                     "noise_gone": promise.noise_gone,
                     "bias": float(promise.bias[-1]),
+                    "settled": promise.settled,
                     "procedural": float(promise.procedural[-2] / (promise.procedural + promise.data)[-2]),
                 }
             )
