@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from uqprism.arrays import normal_quantile
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.tasks.active_learning.models import Fit
 from uqprism.tasks.audit import Audit, Promise
+from uqprism.tasks.audit.evidence import KEPT
 from uqprism.tasks.audit.plan import Plan
 from uqprism.tasks.audit.promise import correction, doubled, sums, weights_of
 
@@ -213,6 +215,17 @@ def test_a_share_that_still_rises_is_told() -> None:
         found = Promise(CRPS, (50, 100, 200, 400), excess, excess, penalty, excess, excess)
         assert found.settled == settled
         assert ("still rising" in found.sentence()) != settled
+
+
+def test_what_the_report_quotes_and_the_page_shows_was_measured() -> None:
+    """The numbers of each kind are those of the stored audits, and so are the tables of the page on audits."""
+    root = Path(__file__).parents[2]
+    spec = importlib.util.spec_from_file_location("audit_benchmark", root / "benchmarks" / "audit.py")
+    benchmark = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(benchmark)
+    assert {kind: (each.sets, each.middle, each.low, each.high) for kind, each in KEPT.items()} == benchmark.evidence()
+    page = (root / "docs" / "audit.md").read_text()
+    assert all(line in page for line in [*benchmark._tables(), *benchmark._known()])
 
 
 @pytest.mark.parametrize(

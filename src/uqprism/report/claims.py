@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from uqprism.ensemble.origin import UNKNOWN_KIND
-from uqprism.report.formatting import SPACE, amounts, percent
+from uqprism.report.formatting import MINUS, SPACE, amounts, percent
 from uqprism.tasks.audit.evidence import KEPT, Kept
 from uqprism.tasks.audit.result import RISING, Promise
 from uqprism.tasks.calibration import Calibration
@@ -88,9 +88,10 @@ class Claim:
 
 def checked(kept: Kept) -> str:
     """What audits of such models on other data found."""
+    middle, low, high = (f"{share:.2f}".replace("-", MINUS) for share in (kept.middle, kept.low, kept.high))
     return (
-        f"Where such models were audited ({kept.sets} data sets), twice the rows removed {kept.middle:.2f} of the disagreement "
-        f"from the penalty ({kept.low:.2f} to {kept.high:.2f})."
+        f"Where such models were audited ({kept.sets} data sets), twice the rows removed {middle} of the disagreement from the "
+        f"penalty ({low} to {high})."
     )
 
 
@@ -107,7 +108,8 @@ def audited(promise: Promise) -> str:
 
 
 def _with_ends(value: float, low: float, high: float) -> str:
-    return f"{value:.2f}" if math.isnan(low) else f"{value:.2f} ({low:.2f} to {high:.2f})"
+    text = f"{value:.2f}" if math.isnan(low) else f"{value:.2f} ({low:.2f} to {high:.2f})"
+    return text.replace("-", MINUS)
 
 
 def contradiction(parts: Parts, realised: RealisedPenalty | None, calibration: Calibration | None) -> Contradiction | None:
