@@ -64,9 +64,18 @@ def _tasks() -> None:
         "correlation": up.rank_correlation(table),
         "intervals": up.select_measure(table, error=error),
         "learning": _comparison(),
+        "audit": _audit(),
     }
     for name, result in drawn.items():
         save_as(result.plot().figure, PICTURES / f"{name}.png")
+
+
+def _audit() -> up.Audit:
+    """The example of the page on audits, with more epochs, parts and repeats."""
+    from uqprism.training import MLP, StackedFit
+
+    fit = StackedFit(n_members=5, bootstrap=True, network=MLP((50, 50)), max_epochs=300, batch_size=32)
+    return up.audit(fit, *sine(1000, seed=0), repeats=4)
 
 
 def _comparison() -> up.TaskResult:

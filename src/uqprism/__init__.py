@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from uqprism.report.page import write_report as write_report
     from uqprism.tasks import (
         ActiveLearner,
+        Audit,
         Calibration,
         ConformalIntervals,
         Flagged,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         retention_curve,
         select_measure,
     )
+    from uqprism.tasks.audit import audit
     from uqprism.tasks.calibration import calibration
     from uqprism.tasks.ood_detection import ood_detection
     from uqprism.tasks.prediction_error import prediction_error
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
 # Where to find the names that are imported when they are first used, so that importing the package stays quick.
 _LAZY = {
     "ActiveLearner": "uqprism.tasks",
+    "Audit": "uqprism.tasks",
     "Calibration": "uqprism.tasks",
     "ConformalIntervals": "uqprism.tasks",
     "DeepEnsemble": "uqprism.training",
@@ -79,6 +82,7 @@ _LAZY = {
     "RankCorrelation": "uqprism.tasks",
     "Recalibration": "uqprism.tasks",
     "TaskResult": "uqprism.tasks",
+    "audit": "uqprism.tasks",
     "calibration": "uqprism.tasks",
     "conformal_intervals": "uqprism.tasks",
     "files": "uqprism",
@@ -107,6 +111,7 @@ _LAZY = {
 # All but the names that need an extra, so that `from uqprism import *` works without any.
 __all__ = [
     "ActiveLearner",
+    "Audit",
     "Beta",
     "Calibration",
     "CensoredGaussian",
@@ -138,6 +143,7 @@ __all__ = [
     "Weibull",
     "__version__",
     "approximations",
+    "audit",
     "calibration",
     "catalogue",
     "conformal_intervals",

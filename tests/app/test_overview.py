@@ -43,7 +43,7 @@ def test_rows_without_a_target_count_in_the_split() -> None:
 @pytest.mark.parametrize(
     ("upload", "choice", "expected"),
     [
-        (TABLE.upload(), ScoringChoice("log"), "disagreement between the models"),
+        (TABLE.upload(), ScoringChoice("log"), "disagreement between them"),
         (TABLE.upload(), ScoringChoice(prediction="pooled", truth="matched"), "do not show how far the models disagree"),
         (Upload("one.csv", b"mean_0,variance_0\n0,1\n1,4\n"), ScoringChoice(), ONE_MODEL),
     ],

@@ -14,7 +14,7 @@ from tests.conftest import run_python
 from uqprism.cli import app
 
 COMMANDS = ["demo", "score", "inspect", "flag", "recalibrate", "intervals", "report", "app", "recommend", "select", "selective"]
-COMMANDS += ["ood", "active", "correlation", "catalogue", "reproduce", "cite"]
+COMMANDS += ["ood", "active", "audit", "correlation", "catalogue", "reproduce", "cite"]
 DEFAULTS = {"score": "usual", "report": "usual", "selective": "all", "ood": "all", "select": "all"}
 
 

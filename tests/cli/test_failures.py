@@ -22,6 +22,9 @@ from uqprism.cli import demo_trained
 
 OLD = "what was there before"
 ACTIVE = "active in.csv --target y --inputs mean_0,mean_1 --initial 20 --batch-size 5 --rounds 1 --seeds 1 --acquisition random"
+AUDIT = (
+    "audit in.csv --target y --inputs mean_0,mean_1 --model forest --parts 2 --repeats 1 --resamples 5 --test-share 0.4 --quiet"
+)
 # Each command that writes, with OUT for the file that it writes.
 WRITING = {
     "demo": "demo trained -o OUT.html",
@@ -41,12 +44,16 @@ WRITING = {
     "correlation": "correlation in.csv --measures usual -o OUT.csv",
     "correlation plot": "correlation in.csv --measures usual --plot OUT.svg",
     "active": f"{ACTIVE} -o OUT.csv",
+    "audit": f"{AUDIT} -o OUT.csv",
+    "audit plot": f"{AUDIT} --plot OUT.png",
+    "audit save": f"{AUDIT} --save OUT.npz",
     "recommend": "recommend ood_detection -o OUT.json",
 }
 # Each command that writes into a folder.
 FILLING = {
     "score": "score in.csv -o OUT",
     "active": f"{ACTIVE} --folder OUT",
+    "audit": f"{AUDIT} --folder OUT",
     "reproduce": "reproduce parameterization -q --out OUT",
 }
 READING = {

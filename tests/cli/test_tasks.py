@@ -185,9 +185,28 @@ def test_active_compares_acquisitions_and_goes_on_from_its_folder(files, tmp_pat
     assert found(*arguments) == given
 
 
+def test_audit_gives_what_the_function_gives_and_a_report_reads_it(files, tmp_path) -> None:
+    measure = "crps.excess.members.members"
+    sizes = ["--parts", 2, "--repeats", 2, "--resamples", 20, "--measures", measure, "--model", "forest"]
+    where = ["--save", tmp_path / "audit.npz", "--folder", tmp_path / "kept"]
+    arguments = ["audit", files["labelled"], "--target", "y", *sizes, *where]
+    given, audit = found(*arguments), up.Audit.load(tmp_path / "audit.npz")
+    assert given == json.loads(audit.to_json())
+    assert [row["measure"] for row in given["factors"]] == [measure]
+    assert len(list((tmp_path / "kept").glob("*.npz"))) == 4
+    assert found(*arguments) == given
+    assert str(audit) in printed(*arguments)
+    page = tmp_path / "page.html"
+    printed("report", files["members"], "--audit", tmp_path / "audit.npz", "-o", page, "--resamples", 0)
+    assert f"twice the rows remove {audit.first.factor:.2f}" in page.read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ("audit labelled --target y --model tree", r"unknown model \(--model\) 'tree'"),
+        ("audit labelled --target y --save x.csv", r"--save must end in .npz"),
+        ("audit labelled --target y --measures crps.total.members.members", r"measures must have an excess risk"),
         ("selective scored --format yaml", r"unknown format \(--format\) 'yaml'"),
         ("selective scored --plot x.gif", r"--plot must end in .png, .svg, .pdf, got 'x.gif'"),
         ("selective scored --error-column ee", r"unknown column 'ee'; did you mean 'e'"),

@@ -61,7 +61,7 @@ def test_links_open_what_is_folded_and_names_show_on_request(written: Report, ch
         page.goto(written.path.as_uri())
         folded, name = page.locator("#most-disagreement table"), page.locator("#selective code.technical").first
         assert (folded.is_visible(), name.is_visible()) == (False, False)
-        page.get_by_role("link", name="Collect more data").click()
+        page.get_by_role("link", name="Audit before").click()
         page.get_by_role("button", name="Technical names").click()
         folded.wait_for()
         name.wait_for()

@@ -40,6 +40,7 @@ class ArviZ(Adapter):
     """A fitted posterior with its groups, as PyMC, ArviZ, NumPyro and Stan keep it; one member per draw."""
 
     supports = "ArviZ's InferenceData and DataTree"
+    kind = "posterior"
     takes_rows = False
 
     def matches(self, model: Any) -> bool:

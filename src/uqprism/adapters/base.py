@@ -18,6 +18,7 @@ import numpy as np
 from uqprism.adapters.levels import Level, together
 from uqprism.arrays import Array, namespace
 from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.origin import UNKNOWN_KIND, Origin
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError, UqprismError
 from uqprism.families import Family, Gaussian, families
 from uqprism.registry import Registry
@@ -30,11 +31,13 @@ class Adapter(ABC):
         supports: the kind of model, in the plural, for messages.
         priority: where several adapters match a model, the one with the highest priority predicts.
         takes_rows: False for what has predicted already, which takes no X.
+        kind: what the members are, one of `uqprism.ensemble.origin.KINDS`.
     """
 
     supports: ClassVar[str]
     priority: ClassVar[int] = 0
     takes_rows: ClassVar[bool] = True
+    kind: ClassVar[str] = UNKNOWN_KIND
 
     @abstractmethod
     def matches(self, model: Any) -> bool:
@@ -43,6 +46,10 @@ class Adapter(ABC):
     @abstractmethod
     def predict(self, model: Any, X: Array, *args: Any, **options: Any) -> EnsemblePrediction:
         """What the model predicts for the rows of X. Its keyword-only arguments are the options that `from_model` accepts."""
+
+    def kind_of(self, model: Any) -> str:
+        """What the members of this model are; by default the same for all models of the adapter."""
+        return self.kind
 
     def predict_member(self, model: Any, X: Array, *args: Any, **options: Any) -> EnsemblePrediction | Level:
         """What the model predicts as one member of a list or a bag, or as the part of a member that it is."""
@@ -101,7 +108,12 @@ def from_model(model: Any, X: Array = None, **options: Any) -> EnsemblePredictio
     """
     adapter, model, rows, options = _resolve(model, X, options)
     check_options(options, option_names(adapter.predict), model)
-    return adapter.predict(model, rows, **options)
+    found: Any = adapter.predict(model, rows, **options)
+    if not isinstance(found, EnsemblePrediction):  # of a `predict_ensemble` that returns something else, which callers refuse
+        return found
+    # A model of this package, or a list, says itself what its members are.
+    kind = found.origin.kind if found.origin.is_known else adapter.kind_of(model)
+    return found.made_by(Origin(adapters.name_of(type(adapter)) or UNKNOWN_KIND, kind, found.n_members))
 
 
 def join(parts: Iterable[tuple[str, Any, Callable[[Array], Array]]], X: Array, options: dict[str, Any]) -> EnsemblePrediction:
@@ -112,6 +124,7 @@ def join(parts: Iterable[tuple[str, Any, Callable[[Array], Array]]], X: Array, o
     members: list[EnsemblePrediction] = []
     levels: list[Level] = []
     known: set[str] = set()
+    kinds: set[str] = set()
     for label, given, view in parts:
         with _labelled(label):
             adapter, model, rows, seen = _resolve(given, None if X is None else view(X), _viewed(view, options))
@@ -119,9 +132,11 @@ def join(parts: Iterable[tuple[str, Any, Callable[[Array], Array]]], X: Array, o
             names = option_names(adapter.predict) if "**" in names else names  # it passes them on to `predict`
             member = adapter.predict_member(model, rows, **{key: value for key, value in seen.items() if key in names})
             (levels if isinstance(member, Level) else members).append(member)  # type: ignore[arg-type]
+            kinds.add(adapter.kind_of(model))
         known |= names
     check_options(options, known, model)
-    return _stacked(members + (together(levels) if levels else []))
+    found = _stacked(members + (together(levels) if levels else []))
+    return found.made_by(Origin(kind=kinds.pop() if len(kinds) == 1 else UNKNOWN_KIND, n_members=found.n_members))
 
 
 def one_member(model: Any, family: str, **parameters: Any) -> EnsemblePrediction:

@@ -19,6 +19,7 @@ class Bde(Adapter):
     """`BdeRegressor`, by the raw array (chains, draws, rows, 2) that it returns."""
 
     supports = "BdeRegressor of sklearn-contrib-bde"
+    kind = "posterior"
 
     def matches(self, model: Any) -> bool:
         """Whether it is such a regressor."""

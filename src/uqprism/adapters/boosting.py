@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from uqprism.adapters.base import adapters, is_a
+from uqprism.adapters.base import adapters, is_a, name
 from uqprism.adapters.quantiles import PredictsQuantiles
+from uqprism.ensemble.origin import kind_by_name
 
 LEVEL = {  # the argument that is the level
     "GradientBoostingRegressor": "alpha",
@@ -19,6 +20,10 @@ class SklearnQuantiles(PredictsQuantiles):
     """One level per model: a list of them makes members."""
 
     supports = "scikit-learn's regressors with the quantile loss, in lists"
+
+    def kind_of(self, model: Any) -> str:
+        """As the model's class is called."""
+        return kind_by_name(name(model))
 
     def levels(self, model: Any) -> tuple[float, ...] | None:
         """The level of its loss."""

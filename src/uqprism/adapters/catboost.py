@@ -21,6 +21,7 @@ class CatBoost(Adapter):
     """Models that predict mean and variance."""
 
     supports = f"CatBoost models with loss_function='{GAUSSIAN}'"
+    kind = "boosting"
 
     def matches(self, model: Any) -> bool:
         """Whether it was fitted for both."""
@@ -45,6 +46,7 @@ class CatBoostQuantiles(PredictsQuantiles):
     """One member per model of several levels; models of one level in lists."""
 
     supports = "CatBoost models with loss_function='MultiQuantile:alpha=...' or 'Quantile:alpha=...'"
+    kind = "boosting"
 
     def levels(self, model: Any) -> tuple[float, ...] | None:
         """The levels of the loss."""

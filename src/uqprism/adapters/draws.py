@@ -9,6 +9,7 @@ import numpy as np
 from uqprism.arrays import Array, coerce, is_array, namespace
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.labelled import by_name, is_labelled
+from uqprism.ensemble.origin import Origin
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.synonyms import named_arguments
 
@@ -83,7 +84,8 @@ def from_posterior(
             raise ArgumentError("n_members thins draws of equal weight; leave weights out, or resample the draws by weight first")
         kept = evenly(len(members["mean"]), n_members)
         members = {name: x[kept] for name, x in members.items()}
-    return EnsemblePrediction.gaussian(**members, weights=weights, member_axis=0)
+    found = EnsemblePrediction.gaussian(**members, weights=weights, member_axis=0)
+    return found.made_by(Origin("from_posterior", "posterior", found.n_members))
 
 
 def _flat(weights: Array) -> Array:

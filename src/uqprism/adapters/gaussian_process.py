@@ -23,6 +23,7 @@ class GaussianProcess(Adapter):
     """scikit-learn's Gaussian process regressors."""
 
     supports = "Gaussian processes (GaussianProcessRegressor)"
+    kind = "process"
 
     def matches(self, model: Any) -> bool:
         """Whether it is a Gaussian process regressor."""

@@ -19,6 +19,7 @@ class LaplaceTorch(Adapter):
     """Fitted approximations of regression networks with one output."""
 
     supports = "Laplace approximations of laplace-torch"
+    kind = "posterior"
 
     def matches(self, model: Any) -> bool:
         """Whether it is one of laplace-torch's approximations."""

@@ -16,6 +16,7 @@ class LightGBM(PredictsQuantiles):
     """One level per model: a list of them makes members."""
 
     supports = "LightGBM models with objective='quantile', in lists"
+    kind = "boosting"
 
     def levels(self, model: Any) -> tuple[float, ...] | None:
         """The level of the objective."""

@@ -18,6 +18,7 @@ class LSS(Adapter):
     """Models of one target, by the data frame of parameters that they return."""
 
     supports = "XGBoostLSS and LightGBMLSS models"
+    kind = "boosting"
 
     def matches(self, model: Any) -> bool:
         """Whether it is a model of one of the two."""

@@ -16,6 +16,7 @@ class NGBoost(Adapter):
     """Models with `pred_dist`, as NGBoost's."""
 
     supports = "NGBoost models"
+    kind = "boosting"
 
     def matches(self, model: Any) -> bool:
         """Whether it predicts distributions as NGBoost does."""

@@ -9,6 +9,7 @@ import numpy as np
 from uqprism.adapters.base import Adapter, adapters, name, one_member
 from uqprism.arrays import Array
 from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.origin import kind_by_name
 from uqprism.errors import ArgumentError, ShapeError, UnsupportedError
 
 
@@ -24,6 +25,10 @@ class PredictsNumbers(Adapter):
         if hasattr(model, "predict") and hasattr(model, "classes_"):
             raise UnsupportedError(f"{name(model)} is a classifier, whose predictions are no numbers; uqprism is for regression")
         return callable(getattr(model, "predict", None))
+
+    def kind_of(self, model: Any) -> str:
+        """As the model's class is called."""
+        return kind_by_name(name(model))
 
     def predict(
         self, model: Any, X: Array, *, validation: tuple[Array, Array] | None = None, variance: Array = None

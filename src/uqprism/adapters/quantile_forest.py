@@ -23,6 +23,7 @@ class QuantileForest(Adapter):
     """Quantile forests, one member per tree or one member in all."""
 
     supports = "quantile forests of quantile-forest"
+    kind = "forest"
 
     def matches(self, model: Any) -> bool:
         """Whether it is a quantile forest."""

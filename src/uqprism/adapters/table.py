@@ -10,6 +10,7 @@ import numpy as np
 from uqprism.arrays import Array
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.columns import Columns, ColumnsLike, checked_header, described
+from uqprism.ensemble.origin import Origin
 from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import ArrayTypeError, InvalidValueError, UqprismError
 from uqprism.synonyms import named_arguments
@@ -64,7 +65,8 @@ def from_frame(
             f"{FRAME}: row {row}: {name} must be {wanted}, got {shown}{more}; repair such rows or leave them out first"
         )
     stated = None if header is None else header.get("weights")
-    return EnsemblePrediction(layout.members(arrays, check=False), stated if weights is None else weights)
+    found = EnsemblePrediction(layout.members(arrays, check=False), stated if weights is None else weights)
+    return found.made_by(Origin.from_dict((header or {}).get("origin")))
 
 
 def header_of(frame: Any) -> dict[str, Any] | None:
@@ -98,7 +100,7 @@ def _described(table: Any, header: dict[str, Any]) -> EnsemblePrediction:
     arrays = layout.arrays(lambda name: _numbers(table, name))
     shape = (header["members"], *header["points_shape"])
     members = layout.members(arrays).map(lambda x: x.reshape(*x.shape[: x.ndim - 2], *shape))
-    return EnsemblePrediction(members, header["weights"])
+    return EnsemblePrediction(members, header["weights"]).made_by(Origin.from_dict(header.get("origin")))
 
 
 def _names(frame: Any) -> list[Any]:

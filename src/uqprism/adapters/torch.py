@@ -11,6 +11,7 @@ import numpy as np
 from uqprism.adapters.base import Adapter, adapters, is_a
 from uqprism.adapters.torch_outputs import Outputs
 from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.origin import Origin
 from uqprism.errors import ArgumentError, ArrayTypeError, ShapeError
 from uqprism.support.optional import require
 
@@ -131,7 +132,8 @@ def from_torch(
         raise ArgumentError(
             "all passes predict the same; passes= needs networks with layers such as torch.nn.Dropout, at a rate above zero"
         )
-    return reader.ensemble(name, values)
+    found = reader.ensemble(name, values)
+    return found.made_by(Origin("from_torch", "networks" if passes is None else "dropout", found.n_members))
 
 
 def batches(inputs: Any, networks: Any, rows_at_once: int | None) -> Iterator[Any]:

@@ -21,6 +21,7 @@ class Forest(Adapter):
     """scikit-learn's random forests and extra trees, one Gaussian per tree."""
 
     supports = "random forests and extra trees (RandomForestRegressor, ExtraTreesRegressor)"
+    kind = "forest"
 
     def matches(self, model: Any) -> bool:
         """Whether it is a forest of regression trees."""
@@ -45,6 +46,7 @@ class Tree(Adapter):
     """scikit-learn's regression trees, one Gaussian each."""
 
     supports = "regression trees (DecisionTreeRegressor, ExtraTreeRegressor)"
+    kind = "forest"
 
     def matches(self, model: Any) -> bool:
         """Whether it is a regression tree."""

@@ -18,6 +18,7 @@ class XGBoost(PredictsQuantiles):
     """One member per model of several levels; models of one level in lists."""
 
     supports = "XGBoost models with objective='reg:quantileerror'"
+    kind = "boosting"
 
     def levels(self, model: Any) -> tuple[float, ...] | None:
         """The levels of the objective."""

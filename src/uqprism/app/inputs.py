@@ -27,7 +27,7 @@ LONGEST_STEM, LONGEST_ENDING = 60, 20
 RULES = {rule: rule_words(rule).title for rule in PAPER}
 PARTS = {
     "total": "noise and disagreement together: the expected penalty",
-    "noise": "what more data would not reduce",
+    "noise": "what more data would not reduce, according to these models",
     "disagreement": "what more data could reduce, according to these models",
 }
 

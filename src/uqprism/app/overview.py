@@ -17,7 +17,7 @@ from uqprism.report.actions import Action, actions
 from uqprism.report.findings import Parts, find
 from uqprism.report.naming import identifier, split_unit
 from uqprism.report.readers import read_subject
-from uqprism.report.subject import MeasurePair, Subject, shows_disagreement
+from uqprism.report.subject import MeasurePair, Subject
 
 TARGETS = re.compile(r"(?i)y|target|outcome|label|(y|target)?_?(true|actual|observed)_?(y|target|values?)?")
 EXPLAINED = 0.3  # a column of which the predictions explain this share of the variance is what they predict
@@ -37,6 +37,7 @@ class Overview:
 
     Attributes:
         headline: how uncertain the predictions are, and why, in a sentence.
+        claim: how far that can be trusted about more data.
         parts: noise and disagreement, for the picture of the split; None where they are not to be compared.
         actions: what to do next: each in a few words, with a reason.
         about: how uncertainty is counted.
@@ -47,6 +48,7 @@ class Overview:
     """
 
     headline: str
+    claim: str
     parts: Parts | None
     actions: tuple[tuple[str, str], ...]
     about: str
@@ -71,8 +73,8 @@ def overview(upload: Upload, scored: ScoredFile, choice: ScoringChoice, target: 
     """What the report finds first about these rows."""
     pair = MeasurePair(choice.rule, choice.measures["noise"], choice.measures["disagreement"])
     named_by = identifier_of(scored)
-    if not shows_disagreement(Measure.parse(pair.excess)):
-        return Overview(ONE_DISTRIBUTION, None, (), "", "", named_by, "", unit or "")
+    if not Measure.parse(pair.excess).shows_disagreement:
+        return Overview(ONE_DISTRIBUTION, "", None, (), "", "", named_by, "", unit or "")
     with upload.on_disk() as path:
         points = Points.of(path, choice.columns, "drop")
 
@@ -87,7 +89,8 @@ def overview(upload: Upload, scored: ScoredFile, choice: ScoringChoice, target: 
         findings = find(compared, resamples=0, seed=0)
         parts = findings.parts if everything is None else _parts(everything, compared)
         return Overview(
-            headline=sentences.split(parts),
+            headline=sentences.split(parts, findings.claim),
+            claim="" if parts.is_one_model or parts.agree else for_a_page(findings.claim.withheld or findings.claim.caveat),
             parts=parts if parts.has_shares and not parts.is_one_model and not parts.agree else None,
             actions=tuple((_do(each), for_a_page(each.why)) for each in actions(compared, findings)),
             about=sentences.penalty(parts, pair.prediction, findings.average, intervals=False),

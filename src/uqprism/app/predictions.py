@@ -29,9 +29,9 @@ SPLIT = (
     '<div class="split" role="img" aria-label="{spoken}"><i class="noise" style="flex: {noise}"></i>'
     '<i class="disagreement" style="flex: {disagreement}"></i></div>'
     '<dl class="parts"><div><dt><b class="noise"></b>Noise, {noise_share}</dt><dd>{noise_amount}</dd>'
-    '<dd class="quiet">more data does not help</dd></div>'
+    '<dd class="quiet">what the models take for chance</dd></div>'
     '<div><dt><b class="disagreement"></b>Disagreement, {disagreement_share}</dt><dd>{disagreement_amount}</dd>'
-    '<dd class="quiet">more data could help</dd></div></dl>'
+    '<dd class="quiet">what the models differ about</dd></div></dl>'
 )
 NOTE = '<p class="quiet">{text}</p>'
 ALL_BAD = "every row lacks a mean or a variance, or has a variance that is not above zero"
@@ -106,6 +106,8 @@ def _first_screen(shown: Shown) -> None:
     if overview.actions:
         listed = show.filled("").join(show.filled("<li><b>{do}.</b> {why}</li>", do=do, why=why) for do, why in overview.actions)
         show.write('<ol class="actions">{listed}</ol>', listed=listed)
+    if overview.claim:
+        show.write("<p>{claim}</p>", claim=overview.claim)
     if shown.upload is example.deliveries():
         show.write(NOTE, text=f"The example: {example.ABOUT}")
 

@@ -15,7 +15,7 @@ from uqprism.tasks.flagging import Flagged, flag
 
 ROWS_SHOWN, COLUMNS_SHOWN, LONGEST_CELL = 500, 30, 120
 BY = {"total": "Most uncertain", "noise": "Most noise", "disagreement": "Most disagreement"}
-BY_HELP = "The most uncertain rows are likely errors. Where the models disagree, inputs are unfamiliar and more data could help."
+BY_HELP = "The most uncertain rows are likely errors. Where the models disagree, inputs are unfamiliar."
 PERCENT_HELP = "That share of the rows, rounded up; rows that tie with the last of them belong to them, too."
 
 

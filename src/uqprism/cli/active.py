@@ -69,7 +69,7 @@ def active(
     """Compare ways of choosing which points to label, on a table whose labels are all known."""
     kind = check(format, output, plot)
     fit = _model(model)
-    rows, targets = _table(file, target, inputs)
+    rows, targets = table_of(file, target, inputs)
     order = np.random.default_rng(0).permutation(len(targets))  # the same rows when --folder continues a run
     held = max(2, round(test_share * len(targets)))
     test, pool = order[:held], order[held:]
@@ -113,7 +113,7 @@ def _model(name: str) -> Any:
     raise ArgumentError(str(unknown("model (--model)", name, MODELS)))
 
 
-def _table(file: str, target: str, inputs: str | None) -> tuple[np.ndarray, np.ndarray]:
+def table_of(file: str, target: str, inputs: str | None) -> tuple[np.ndarray, np.ndarray]:
     """Inputs (rows, features) and targets (rows,)."""
     from uqprism.files.points import Points
 

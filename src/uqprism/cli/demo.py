@@ -52,8 +52,8 @@ def deliveries() -> str:
             lines.append(f"{'' if i else rule:<15}{trip:<26}{total:>9.3f}{noise:>9.3f}{disagreement:>14.3f}")
     total, noise, disagreement = (table[f"crps.{name}"] for name in PARTS)
     meaning = (
-        f"In the storm {noise[1] / total[1]:.1%} of the expected CRPS is noise: the models agree, so more data would hardly "
-        f"help. In the unvisited district {disagreement[2] / total[2]:.1%} is disagreement between the models: according to "
-        "them, that is what a few deliveries there could reduce."
+        f"In the storm {noise[1] / total[1]:.1%} of the expected CRPS is noise: the models agree, and by their account more data "
+        f"would hardly help. In the unvisited district {disagreement[2] / total[2]:.1%} is disagreement between the models: "
+        "according to them, that is what a few deliveries there could reduce."
     )
     return "\n".join([*lines, "", textwrap.fill(meaning, width=70)])

@@ -47,6 +47,8 @@ Id = Annotated[str | None, typer.Option(metavar="COLUMN", help=ID)]
 Title = Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page. By default the name of the file.")]
 SHOW = "Further columns to show beside rows, with commas between. By default the first four with no other use."
 Show = Annotated[str | None, typer.Option(metavar="COLUMN,...", help=SHOW)]
+AUDIT = "What uqprism audit --save wrote for such models on such data; the page then says what more data did there."
+AuditFile = Annotated[str | None, typer.Option("--audit", metavar="FILE", help=AUDIT)]
 CONTENTS = (
     "The page is one file that needs no network. It begins with one sentence, one picture and three things to do; then follow "
     "noise and disagreement of each row, and the rows with the most of each; with --target (or --error-column) whether the "
@@ -85,6 +87,7 @@ def report(
     scale_columns: ScaleColumns = None,
     family: Family = None,
     on_bad: OnBad = "error",
+    audit: AuditFile = None,
     resamples: Resamples = RESAMPLES,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -117,6 +120,7 @@ def report(
             title=title,
             id=id,
             show=[name.strip() for name in show.split(",")] if show else None,
+            audit=audit,
         )
         page = write_page(subject, output, resamples=resamples, seed=seed, command=_command(), progress=progress)
     if not quiet:

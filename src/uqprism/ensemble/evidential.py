@@ -11,6 +11,7 @@ import numpy as np
 
 from uqprism.arrays import Array, normal_quantile, to_numpy
 from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.origin import Origin
 from uqprism.errors import InvalidValueError, ShapeError
 from uqprism.families import StudentT
 from uqprism.families.base import prepare
@@ -117,7 +118,8 @@ class EvidentialPrediction:
         scale = unit * np.concatenate([scale[:pairs], scale[:pairs], middle])
         if self.networks:
             mean, scale = (np.moveaxis(x, 1, 0).reshape(-1, *x.shape[2:]) for x in (mean, scale))
-        return EnsemblePrediction.gaussian(mean=mean, scale=scale, member_axis=0)
+        made = EnsemblePrediction.gaussian(mean=mean, scale=scale, member_axis=0)
+        return made.made_by(Origin("evidential", "evidential", made.n_members))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a .npz file with a JSON header; `load` reads it back. A failed write leaves no file."""

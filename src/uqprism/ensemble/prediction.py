@@ -15,6 +15,7 @@ from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.ensemble.constructors import Constructors
 from uqprism.ensemble.given import are_unequal, with_inner_second, with_members_first
 from uqprism.ensemble.layout import columns_of
+from uqprism.ensemble.origin import UNKNOWN, Origin, common
 from uqprism.ensemble.widths import have_widths, too_narrow
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.families import Draws, Family, Gaussian, Histogram, Laplace, Logistic, Mixture, Quantiles, StudentT, families
@@ -60,7 +61,10 @@ class EnsemblePrediction(Constructors):
     Attributes:
         members: the distributions, with a batch of (members, *points).
         weights: one weight per member, summing to one; None means equal.
+        origin: what made it: the adapter of `from_model`, the kind of model and the number of members; unknown for arrays.
     """
+
+    origin: Origin = UNKNOWN
 
     @named_arguments(instead=f"EnsemblePrediction takes distributions; {BUILD}")
     def __init__(self, members: Family, weights: Array = None, *, check: bool = True) -> None:
@@ -255,7 +259,13 @@ class EnsemblePrediction(Constructors):
             return self
         depth = len(self.members.batch_shape)
         members = self.members.map(lambda x: x[(slice(None),) * (x.ndim - depth) + (keep,)])
-        return EnsemblePrediction(members, weights[keep], check=False)
+        return EnsemblePrediction(members, weights[keep], check=False).made_by(self.origin)
+
+    def made_by(self, origin: Origin) -> EnsemblePrediction:
+        """The same prediction with this origin, which slices and files of it keep."""
+        clone = object.__new__(type(self))
+        clone.members, clone.weights, clone.origin = self.members, self.weights, origin
+        return clone
 
     def _map_points(self, function: Any) -> EnsemblePrediction:
         """Apply `function` to arrays (members, *points); leading axes, such as that of draws, are looped over."""
@@ -267,7 +277,7 @@ class EnsemblePrediction(Constructors):
             return namespace(x).stack([apply(part) for part in x], axis=0)
 
         clone = object.__new__(type(self))
-        clone.members, clone.weights = self.members.map(apply), self.weights
+        clone.members, clone.weights, clone.origin = self.members.map(apply), self.weights, self.origin
         return clone
 
     @staticmethod
@@ -289,7 +299,8 @@ class EnsemblePrediction(Constructors):
             if around[0] != around[1]:
                 raise ShapeError(f"points must agree but for axis {axis}, got {first.points_shape} and {other.points_shape}")
         members = type(first.members).joined([p.members for p in predictions], 1 + axis)
-        return EnsemblePrediction(members, first.weights, check=False)
+        joined = EnsemblePrediction(members, first.weights, check=False)
+        return joined.made_by(common(each.origin for each in predictions))
 
     # Approximations ---------------------------------------------------------------------------------------------------
 
@@ -341,7 +352,8 @@ class EnsemblePrediction(Constructors):
 
     def _header(self) -> dict[str, Any]:
         members = _storable(self.members)
-        header = {"family": members.name, "parameters": list(members.stored())}
+        header: dict[str, Any] = {"family": members.name, "parameters": list(members.stored())}
+        header |= {"origin": self.origin.to_dict()} if self.origin.is_known else {}
         return {**header, "options": members.options()} if members.options() else header
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -358,7 +370,8 @@ class EnsemblePrediction(Constructors):
         with loading(path, FORMAT) as (header, arrays):
             weights = arrays.pop("member_weights", None)
             family, options = families.get(header["family"]), header.get("options", {})
-            return cls(family.restored(arrays, options, check=check), weights, check=check)
+            found = cls(family.restored(arrays, options, check=check), weights, check=check)
+            return found.made_by(Origin.from_dict(header.get("origin")))
 
     def to_pandas(self, index: Any = None) -> Any:
         """A `pandas.DataFrame` with a column per parameter and member (`mean_0`, `scale_0`, ...) and a row per point.
@@ -368,7 +381,7 @@ class EnsemblePrediction(Constructors):
         """
         columns, shared = columns_of(_storable(self.flat().members))
         frame = data_frame({name: x if x.ndim == 1 else _in_cells(x) for name, x in columns.items()}, index)
-        if self.members.in_lists or self.members.components is not None:
+        if self.members.in_lists or self.members.components is not None or self.origin.is_known:
             frame.attrs[FORMAT] = {**self._header(), **shared}
         return frame
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from uqprism.ensemble.columns import Columns, NoMembersError
 from uqprism.ensemble.layout import LARGEST, Layout
+from uqprism.ensemble.origin import Origin
 from uqprism.ensemble.prediction import EnsemblePrediction
 from uqprism.errors import ArgumentError, BadFileError, InvalidValueError, UnknownNameError
 from uqprism.evaluation import evaluate
@@ -77,6 +78,12 @@ class Points:
         """The weights of the members, if the first file states some."""
         with self._opened(self.paths[0]) as file:
             return file.weights
+
+    @cached_property
+    def origin(self) -> Origin:
+        """Where the members came from, if the first file says it."""
+        with self._opened(self.paths[0]) as file:
+            return Origin.from_dict((file.header or {}).get("origin"))
 
     @property
     def names(self) -> list[str]:
@@ -235,7 +242,7 @@ class Points:
     def ensemble(self) -> EnsemblePrediction:
         """The ensemble of the good rows."""
         arrays = {name: x[..., self.good] for name, x in self.members.items()}
-        return EnsemblePrediction(self.layout.members(arrays, check=False), self.weights)
+        return EnsemblePrediction(self.layout.members(arrays, check=False), self.weights).made_by(self.origin)
 
     def _in_all_rows(self, values: np.ndarray) -> np.ndarray:
         found = np.full(len(self.good), np.nan)  # so that measures stay beside the other columns of their rows

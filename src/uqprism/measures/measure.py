@@ -16,6 +16,7 @@ RISKS = ("total", "bayes", "excess")
 
 Order = Literal["prediction,truth", "truth,prediction"]
 ORDERS: tuple[Order, ...] = get_args(Order)
+SINGLE = {"mixture", "matched", "pooled"}  # one distribution each, so two of them differ in shape only
 RuleLike = str | Rule | type[Rule]
 ApproximationLike = str | Approximation
 
@@ -86,6 +87,12 @@ class Measure:
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def shows_disagreement(self) -> bool:
+        """Whether this is an excess that depends on how much the members disagree; between equal approximations it is zero."""
+        roles = {self.prediction or "", self.truth}
+        return self.risk == "excess" and (roles == {"members"} or (len(roles) == 2 and not roles <= SINGLE))
 
     def resolved(self) -> Rule:
         """The rule itself."""

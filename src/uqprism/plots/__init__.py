@@ -4,6 +4,7 @@ from uqprism.plots.calibration import coverage, error_against_uncertainty, group
 from uqprism.plots.comparisons import MOST_NAMES, intervals, rank_correlation
 from uqprism.plots.curves import learning_curves, retention_curves, roc_curves
 from uqprism.plots.parts import distributions, kind_of, noise_and_disagreement, sample
+from uqprism.plots.promises import promise
 
 __all__ = [
     "MOST_NAMES",
@@ -16,6 +17,7 @@ __all__ = [
     "learning_curves",
     "noise_and_disagreement",
     "pit_histogram",
+    "promise",
     "rank_correlation",
     "retention_curves",
     "roc_curves",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from uqprism.ensemble.origin import KINDS
 from uqprism.measures.vocabulary import measure_in_words, risk_unit
 from uqprism.plots.words import from_set
 from uqprism.report.findings import SELECTIVE, Example, Missed, ReportFindings
@@ -13,6 +14,7 @@ from uqprism.report.subject import Subject
 from uqprism.tasks.calibration import Calibration
 
 SHOWN = 3
+AUDIT = "Audit before you collect data"
 LEVEL = 0.9
 
 
@@ -77,19 +79,28 @@ def _collect(subject: Subject, findings: ReportFindings) -> Action:
         return Action("Train several models that differ", why, "rows")
     if parts.agree:
         return Action("Make sure that the models differ", "They agree in every row, as copies of one model would.", "rows")
-    like = subject.called(findings.collect)
+    like, claim = subject.called(findings.collect), findings.claim
+    place = "most-disagreement" if subject.n_rows > 1 else "rows"
+    if claim.contradiction is not None:
+        why = f"What it brings these models cannot tell: {claim.contradiction.what}."
+        return Action(AUDIT, why, place)
+    if not claim.stands and claim.audit is None:
+        why = f"How far {KINDS[claim.kind]} disagree does not tell what more data brings. They differ most in {like}."
+        return Action(AUDIT, why, place)
     if parts.has_shares and parts.shares[1] < LITTLE:
         why = (
-            f"More data like these would change little: according to these models {percent(parts.shares[0])} is noise. The "
-            f"models disagree most in {like}."
+            f"According to these models {percent(parts.shares[0])} is noise, and more data like these would change little. They "
+            f"disagree most in {like}."
         )
         return Action("Look for inputs that explain the noise", why, "most-noise")
     where = f"{count(parts.half, 'row')} ({percent(parts.half / parts.n_rows)})"
-    why = f"There the models disagree most, so such data could help most. Half of all disagreement is in {where}."
+    why = (
+        f"There the models disagree most, so by their estimate such data could help most. Half of all disagreement is in {where}."
+    )
     return Action(
         f"Collect more data like {like}",
         why if subject.n_rows > 1 else "According to these models, more data like it could help.",
-        "most-disagreement" if subject.n_rows > 1 else "rows",
+        place,
     )
 
 

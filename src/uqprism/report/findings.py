@@ -13,7 +13,9 @@ from uqprism.errors import InvalidValueError
 from uqprism.evaluation import evaluate
 from uqprism.measures.vocabulary import has_shares, is_square, risk_unit
 from uqprism.plots.words import ErrorWords
+from uqprism.report.claims import Claim, contradiction
 from uqprism.report.subject import Rows, Subject
+from uqprism.tasks.audit.result import Promise
 from uqprism.tasks.calibration import Calibration, calibration
 from uqprism.tasks.flagging import Flagged, flag
 from uqprism.tasks.prediction_error import Kind, prediction_error
@@ -218,6 +220,7 @@ class ReportFindings:
         collect: the places of the rows with the most disagreement.
         example: the first of the most uncertain rows with its interval, where the members are known.
         is_level: whether all rows are equally uncertain by the lead of selective prediction.
+        claim: what may be said about more data.
     """
 
     parts: Parts
@@ -236,6 +239,7 @@ class ReportFindings:
     collect: Sequence[int]
     example: Example | None
     is_level: bool
+    claim: Claim
 
 
 def find(subject: Subject, *, resamples: int, seed: int, progress: Callable[[str], None] = lambda _: None) -> ReportFindings:
@@ -257,14 +261,15 @@ def find(subject: Subject, *, resamples: int, seed: int, progress: Callable[[str
     # Of ties, the first in the file.
     lead = subject.measures[leads[SELECTIVE]]
     first, collect = (np.argsort(-each, kind="stable") for each in (lead, subject.excess))
+    parts, realised = Parts.of(subject, **about), _realised(subject, average)
     return ReportFindings(
-        parts=Parts.of(subject, **about),
+        parts=parts,
         ood={name: Parts.of(rows, **about) for name, rows in subject.ood_pairs.items()},
         results=results,
         missing=missing,
         calibration=found,
         average=None if average is None else mean_of(average),
-        realised=_realised(subject, average),
+        realised=realised,
         choices=_choices(subject, results, seed),
         leads=leads,
         tenth=flag(subject.measures[leads[SELECTIVE]], TENTH) if several else None,
@@ -274,7 +279,15 @@ def find(subject: Subject, *, resamples: int, seed: int, progress: Callable[[str
         collect=collect[:ROWS_TO_COLLECT].tolist(),
         example=_example(subject, int(first[0])),
         is_level=count_equal(lead, float(lead.max())) == subject.n_rows,
+        claim=Claim(subject.kind, contradiction(parts, realised, found), _promise(subject)),
     )
+
+
+def _promise(subject: Subject) -> Promise | None:
+    """What the audit says of the disagreement that the page shows."""
+    if subject.audit is None or subject.pair.excess not in subject.audit:
+        return None
+    return subject.audit[subject.pair.excess]
 
 
 def _most_uncertain(subject: Subject) -> Rows:

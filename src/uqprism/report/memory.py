@@ -135,7 +135,7 @@ def _plain(ensemble: EnsemblePrediction) -> EnsemblePrediction:
     if on_device(ensemble.members.centre):
         return ensemble
     weights = None if ensemble.weights is None else to_numpy(ensemble.weights)
-    return EnsemblePrediction(ensemble.members.map(to_numpy), weights, check=False)
+    return EnsemblePrediction(ensemble.members.map(to_numpy), weights, check=False).made_by(ensemble.origin)
 
 
 def _held_frame(frame: Any, columns: Columns, names: Sequence[str], measures: Sequence[str]) -> _Held:

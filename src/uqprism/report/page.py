@@ -29,7 +29,8 @@ from uqprism.support.versions import __version__
 from uqprism.tasks.resampling import RESAMPLES
 
 SHORT = 24  # characters that surely fit on a line of a phone
-TERMINAL = (("split",), ("errors",), ("ood", "detection"))  # the sentences of each paragraph
+FIRST = {"split", "claim"}  # the sentences of the first screen
+TERMINAL = (("split", "claim"), ("errors",), ("ood", "detection"))  # the sentences of each paragraph
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class Report:
     Attributes:
         path: the file.
         size: of the file, in bytes.
-        sentences: the summary by subject: `split`, `realised`, `kinds`, `rows`, `errors`, `calibration`, `ood`, `detection`,
-            `missed`, `left_out`.
+        sentences: the summary by subject: `split`, `claim` (how far that holds for more data), `realised`, `kinds`, `rows`,
+            `errors`, `calibration`, `ood`, `detection`, `missed`, `left_out`.
         advice: what to do next, the most important first.
         findings: all numbers in it.
     """
@@ -76,6 +77,7 @@ def write_report(
     title: str | None = None,
     show: Sequence[str] | None = None,
     id: Any = None,
+    audit: Any = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Report:
@@ -101,6 +103,8 @@ def write_report(
         show: further columns beside the rows; by default the first four that have no other use.
         id: what the rows are called: a column, or for other sources an array; by default the named index of a frame, or a
             column such as `id`, `name` or `house_id` that has another value in each row.
+        audit: of such models on such data: the result of `uqprism.audit`, or a file of it. The page then says what more data
+            did there.
         resamples: how many the intervals are made from; 0 for none.
         seed: of the resamples.
     """
@@ -120,6 +124,7 @@ def write_report(
         title=title,
         show=show,
         id=id,
+        audit=audit,
     )
     return write_page(subject, output, resamples=resamples, seed=seed)
 
@@ -153,7 +158,7 @@ def write_page(
         loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja.StrictUndefined
     )
     environment.filters["whole"] = whole
-    found = [sentence for name, sentence in text.items() if name != "split"]  # which is the first on the page
+    found = [sentence for name, sentence in text.items() if name not in FIRST]  # which is the first on the page
     script = _text(environment, "report.js")
     html = environment.get_template("report.html").render(
         version=__version__,
@@ -163,6 +168,7 @@ def write_page(
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         headline=text["split"],
+        claim=text.get("claim", ""),
         split=split_picture(findings),
         actions=todo,
         sections=all_sections(subject, findings, found, resamples=resamples, seed=seed, command=command),

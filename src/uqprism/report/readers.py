@@ -19,6 +19,7 @@ from uqprism.plots.words import ErrorWords
 from uqprism.report.memory import few_measures, from_memory, shown_columns, usual_measures
 from uqprism.report.naming import identifier, split_unit
 from uqprism.report.subject import LONGEST_NAME, MeasurePair, Rows, Subject, cut
+from uqprism.tasks.audit.result import check as checked_audit
 
 if TYPE_CHECKING:
     from uqprism.files.points import Points
@@ -38,6 +39,7 @@ def read_subject(
     title: str | None = None,
     show: Sequence[str] | None = None,
     id: Any = None,
+    audit: Any = None,
 ) -> Subject:
     """Read everything that a report says about its rows; `write_report` describes the arguments."""
     read = _from_file if _is_file(source) else from_memory
@@ -57,6 +59,7 @@ def read_subject(
     return replace(
         subject,
         title=title or subject.title,
+        audit=None if audit is None else checked_audit(audit),
         unit=unit,
         target_name=cut(name, LONGEST_NAME),
         error_words=_error_words(error, has_target=target is not None, unit=unit),

@@ -21,9 +21,10 @@ from uqprism.tasks.task import Task, all_tasks, recommend
 
 NOT_FROM_THESE = "Whether the predicted intervals hold as many targets as they promise cannot be told from {}: that needs {}."
 DEFINITIONS = {
-    "noise": "(aleatoric uncertainty) stays however much data there is: with the same inputs, outcomes still differ.",
-    "disagreement": "between the models (epistemic uncertainty) shows where they have seen too little: according to these "
-    "models, it is what more data could reduce.",
+    "noise": "(aleatoric uncertainty) is what the models take for chance: by their account, outcomes with the same inputs would "
+    "still differ, however much data there is.",
+    "disagreement": "between the models (epistemic uncertainty) shows where they have seen too little to agree. How much of it "
+    "more data removes depends on the models; an audit measures it.",
 }
 RANKS = "rank_correlation"
 KEPT = "the columns of the members, which uqprism score keeps with --keep-members"
@@ -83,9 +84,10 @@ def _summary(subject: Subject, findings: ReportFindings, found: Sequence[str]) -
 
 def _rows(subject: Subject, findings: ReportFindings) -> PageSection:
     parts = findings.parts
-    about = "Each row of the file is a point in the figures. Noisy rows are on the right; more data does not change that."
+    about = "Each row of the file is a point in the figures. Rows that the models take for noisy are on the right."
     if not parts.is_one_model:
-        about += " Rows on which the models disagree are at the top; according to these models, more data like them could help."
+        about += " Rows on which the models disagree are at the top"
+        about += "; according to these models, more data like them could help." if findings.claim.stands else "."
     about += " Rows have the numbers they have in the file; the first is row 0."
     if parts.is_square:
         about += " Noise and disagreement are shown as roots of the squared error."

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from uqprism.ensemble.approximations import approximations
 from uqprism.measures.vocabulary import ONE_MODEL, measure_in_words, rule_words, unit_in_words
 from uqprism.plots.words import UNNAMED, ErrorWords, from_set
+from uqprism.report.claims import Claim
 from uqprism.report.findings import OOD, SELECTIVE, Missed, Parts, RealisedPenalty, ReportFindings
 from uqprism.report.formatting import SPACE, amount, amounts, count, percent
 from uqprism.report.subject import Subject
@@ -16,7 +17,8 @@ from uqprism.tasks.result import TaskResult
 
 HANDED_OVER = 10  # percent
 UNNOTICED = 0.6  # an AUROC up to this is little better than guessing
-COULD_HELP = "disagreement between the models, which more data like these rows could reduce"
+STAYS, COULD_GO = ", which they say more data would not reduce", ", which they say more data like these rows could reduce"
+ANY = Claim()  # of models of which nothing is known
 LITTLE = 0.05  # of the penalty: below this share, less disagreement would hardly change it
 ONE_ROW = "Only one row has a target. Whether uncertainty finds errors, and whether intervals hold, takes more rows."
 
@@ -24,11 +26,13 @@ ONE_ROW = "Only one row has a target. Whether uncertainty finds errors, and whet
 def summary(subject: Subject, findings: ReportFindings) -> dict[str, str]:
     """The summary of a report, a sentence or two for each subject that there is something to say about."""
     parts, found = findings.parts, {}
-    found["split"] = split(parts)
+    found["split"] = split(parts, findings.claim)
+    if not (parts.is_one_model or parts.agree):
+        found["claim"] = findings.claim.withheld or findings.claim.caveat
     if findings.realised is not None:
         found["realised"] = realised(findings.realised, parts)
     found["kinds"] = rows_of_each_kind(parts)
-    found["rows"] = rows_to_look_at(parts)
+    found["rows"] = rows_to_look_at(parts, findings.claim)
     if SELECTIVE in findings.results:
         found["errors"] = handing_over(findings.results[SELECTIVE], findings.leads[SELECTIVE], subject.error_words)
         found["errors"] += tied_tenth(findings.tenth)
@@ -44,8 +48,12 @@ def summary(subject: Subject, findings: ReportFindings) -> dict[str, str]:
     return {name: sentence for name, sentence in found.items() if sentence}
 
 
-def split(parts: Parts) -> str:
-    """How uncertain the predictions are, and how that divides into noise and disagreement: the first sentence of the page."""
+def split(parts: Parts, claim: Claim = ANY) -> str:
+    """How uncertain the predictions are, and how that divides into noise and disagreement: the first sentence of the page.
+
+    What the models say about more data is repeated only where the claim stands.
+    """
+    stays, could_go = (STAYS, COULD_GO) if claim.stands else ("", "")
     whose = "this model" if parts.is_one_model else f"these {f'{parts.n_members:,} ' if parts.n_members else ''}models"
     several, unit = parts.n_rows > 1, parts.shown_unit
     size = amount(parts.shown(parts.total), unit)
@@ -65,10 +73,10 @@ def split(parts: Parts) -> str:
         penalty = (
             f"the expected penalty ({rule}) {'is' if several else 'of the only row is'} {total}{' on average' if several else ''}"
         )
-        return f"According to {whose}, {penalty}: {bayes} is noise, and {excess} is {COULD_HELP}."
+        return f"According to {whose}, {penalty}: {bayes} is noise, and {excess} is disagreement between them{could_go}."
     bayes, excess = map(percent, parts.shares)
     this = "of the squared error" if parts.is_square else "of this"
-    return f"{head}: {bayes} {this} is noise, which more data would not reduce, and {excess} is {COULD_HELP}."
+    return f"{head}: {bayes} {this} is noise{stays}, and {excess} is disagreement between them{could_go}."
 
 
 def amounts_of(parts: Parts) -> tuple[str, str]:
@@ -136,7 +144,7 @@ def rows_of_each_kind(parts: Parts) -> str:
     )
 
 
-def rows_to_look_at(parts: Parts) -> str:
+def rows_to_look_at(parts: Parts, claim: Claim = ANY) -> str:
     """Which rows are the most uncertain of each kind."""
     if parts.n_rows < 2:
         return ""
@@ -148,10 +156,8 @@ def rows_to_look_at(parts: Parts) -> str:
     if parts.is_one_model or parts.agree:
         return noisiest
     ties = f", and as much in {count(parts.as_extreme[1] - 1, 'other row')}" if parts.as_extreme[1] > 1 else ""
-    return (
-        f"The models disagree most in {parts.least_known}{ties} ({excess}): by their estimate, more data like it could help "
-        f"most. {noisiest}"
-    )
+    most = ": by their estimate, more data like it could help most" if claim.stands else ""
+    return f"The models disagree most in {parts.least_known}{ties} ({excess}){most}. {noisiest}"
 
 
 def handing_over(result: TaskResult, measure: str, words: ErrorWords) -> str:

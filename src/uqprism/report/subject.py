@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.origin import UNKNOWN_KIND
 from uqprism.errors import InvalidValueError
 from uqprism.families.quadrature import Exactness
 from uqprism.measures import Measure
 from uqprism.measures.vocabulary import is_square
 from uqprism.plots.words import ErrorWords
+from uqprism.tasks.audit.result import Audit
 
 MeasureColumns = Mapping[str, np.ndarray]
 
 LONGEST_NAME = 40  # characters of a name in a sentence
-SINGLE = {"mixture", "matched", "pooled"}  # one distribution each, so two of them differ in shape only
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class MeasurePair:
             for excess in sorted(name for name in names if name.startswith(f"{each}.excess.")):
                 measure = Measure.parse(excess)
                 bayes = f"{each}.bayes.{measure.truth}"
-                if bayes in names and shows_disagreement(measure):
+                if bayes in names and measure.shows_disagreement:
                     wanted = cls.of(each)  # preferred: it compares the models with each other
                     return wanted if {wanted.bayes, wanted.excess} <= set(names) else cls(each, bayes, excess)
         raise InvalidValueError(
@@ -76,12 +77,6 @@ def cut(value: Any, length: int) -> str:
     """A value as text on one line, cut where it is longer than this."""
     text = "" if value is None else " ".join(str(value).split())
     return text if len(text) <= length else f"{text[: length - 1]}…"
-
-
-def shows_disagreement(measure: Measure) -> bool:
-    """Whether an excess risk depends on how much the members disagree; between equal approximations it is always zero."""
-    roles = {measure.prediction, measure.truth}
-    return roles == {"members"} or (len(roles) == 2 and not roles <= SINGLE)
 
 
 @dataclass(frozen=True, eq=False)  # arrays have no single truth, so two of these cannot be compared by ==
@@ -176,6 +171,7 @@ class Subject(Rows):
         columns_at: a function from places among the rows to further columns there, to show.
         id_name: what the identifiers of the rows are called; empty if rows have numbers only.
         ids_at: a function from places among the rows to their identifiers.
+        audit: promised against realised for such models on such data, if known.
     """
 
     title: str
@@ -192,6 +188,7 @@ class Subject(Rows):
     columns_at: Callable[[np.ndarray], Mapping[str, Sequence[Any]]] = lambda _: {}
     id_name: str = ""
     ids_at: Callable[[np.ndarray], Sequence[Any]] = lambda _: ()
+    audit: Audit | None = None
 
     def names_of(self, places: Sequence[int] | np.ndarray) -> list[str]:
         """The identifiers of these rows, or their numbers where there are none."""
@@ -209,6 +206,11 @@ class Subject(Rows):
     def n_members(self) -> int | None:
         """How many models there are; None if the members are not known."""
         return None if self.ensemble is None else self.ensemble.n_members
+
+    @property
+    def kind(self) -> str:
+        """What the members are, one of `uqprism.ensemble.origin.KINDS`."""
+        return UNKNOWN_KIND if self.ensemble is None else self.ensemble.origin.kind
 
     @property
     def ood_pairs(self) -> dict[str, Rows]:

@@ -1,6 +1,7 @@
-"""The tasks: selective prediction, out-of-distribution detection, active learning, rank correlation, choosing a measure."""
+"""The tasks: selective prediction, out-of-distribution detection, active learning, audit, rank correlation, selection."""
 
 from uqprism.tasks.active_learning import ActiveLearner, LearningState, LoopSettings, Pool, compare_acquisitions
+from uqprism.tasks.audit import Audit, Promise, audit
 from uqprism.tasks.calibration import Calibration, calibration
 from uqprism.tasks.conformal import ConformalIntervals, conformal_intervals
 from uqprism.tasks.flagging import Flagged, flag
@@ -17,6 +18,7 @@ from uqprism.tasks.task import Recommendation, recommend
 
 __all__ = [
     "ActiveLearner",
+    "Audit",
     "AverageRanks",
     "Calibration",
     "ChosenMeasure",
@@ -25,11 +27,13 @@ __all__ = [
     "LearningState",
     "LoopSettings",
     "Pool",
+    "Promise",
     "RankCorrelation",
     "Recalibration",
     "Recommendation",
     "RetentionCurve",
     "TaskResult",
+    "audit",
     "average_ranks",
     "calibration",
     "compare_acquisitions",

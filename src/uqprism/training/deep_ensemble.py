@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.origin import Origin
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError
 from uqprism.support.optional import require
 from uqprism.support.reading import reading
@@ -44,6 +45,7 @@ class DeepEnsemble:
         network: the function that built them.
         history: the record of training.
         features: the names of the columns, if it was trained on a table; tables with other columns are refused.
+        bootstrap: whether each network drew its training rows with replacement.
     """
 
     stack: Stack
@@ -53,6 +55,7 @@ class DeepEnsemble:
     network: Factory
     history: History
     features: tuple[str, ...] | None = None
+    bootstrap: bool = False
 
     @property
     def n_members(self) -> int:
@@ -74,7 +77,14 @@ class DeepEnsemble:
         parameters = self.parameters(inputs, passes=passes, seed=seed)
         if not isinstance(inputs, torch.Tensor):
             parameters = {name: value.cpu().numpy() for name, value in parameters.items()}
-        return self.head.ensemble(parameters)
+        found = self.head.ensemble(parameters)
+        return found.made_by(Origin("DeepEnsemble", self._kind(passes), found.n_members))
+
+    def _kind(self, passes: int | None) -> str:
+        """What the members of a prediction are."""
+        if self.head.family == "evidential":
+            return "evidential"
+        return "dropout" if passes is not None else "resampled" if self.bootstrap else "networks"
 
     def predict_evidential(self, inputs: Any) -> Any:
         """The `EvidentialPrediction` of an evidential head; with several networks, they are the first axis."""
@@ -133,7 +143,9 @@ class DeepEnsemble:
     def to(self, device: Any) -> DeepEnsemble:
         """The same ensemble on another device."""
         scalings = self.input_scaling.to(device), self.target_scaling.to(device)
-        return DeepEnsemble(self.stack.to(device), self.head, *scalings, self.network, self.history, self.features)
+        return DeepEnsemble(
+            self.stack.to(device), self.head, *scalings, self.network, self.history, self.features, self.bootstrap
+        )
 
     # Files ------------------------------------------------------------------------------------------------------------
 
@@ -151,6 +163,7 @@ class DeepEnsemble:
             "architecture": self.stack.signature(),
             "history": self.history.to_dict(),
             "features": self.features,
+            "bootstrap": self.bootstrap,
         }
         write_tensors(path, KIND, header, tensors)
 
@@ -182,7 +195,7 @@ class DeepEnsemble:
                 f"network builds other networks than those in {os.fspath(path)}: they predict other values with the same "
                 "parameters. (All numbers that a module computes with must be parameters or buffers.)"
             )
-        return cls(stack, head, inputs, targets, factory, history, features)
+        return cls(stack, head, inputs, targets, factory, history, features, header.get("bootstrap") is True)
 
 
 def _check_size(factory: Factory, shape: tuple[int, ...], n_outputs: int, count: int) -> None:

@@ -17,7 +17,7 @@ from uqprism.evaluation import evaluate
 from uqprism.measures import Measure
 from uqprism.support.optional import require
 from uqprism.training.deep_ensemble import DeepEnsemble
-from uqprism.training.fit import train
+from uqprism.training.fit import train, train_many
 from uqprism.training.heads import Head
 from uqprism.training.heads.evidential import Evidential
 from uqprism.training.networks import Factory, resolve
@@ -28,7 +28,7 @@ from uqprism.training.techniques import DROPOUT
 torch = require("torch", extra="deep")
 require("sklearn", extra="sklearn")
 
-from sklearn.base import BaseEstimator, RegressorMixin  # noqa: E402  `require` names the extra if it is missing
+from sklearn.base import BaseEstimator, RegressorMixin, clone  # noqa: E402  `require` names the extra if it is missing
 from sklearn.utils import check_random_state  # noqa: E402
 from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
 
@@ -78,16 +78,38 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Train on inputs (rows, ...) and one target per row."""
         inputs, targets = self._checked_pair(X, y)
+        return self._fitted_with(train(inputs, targets, **self._settings(), seed=self._seed()))
+
+    def many(self, X: Any, y: Any, rows: Any, seeds: Sequence[int]) -> list[Self]:
+        """A fitted copy for each training set `rows` (experiments, n), all trained in one stack.
+
+        Each equals, up to rounding, what `fit` gives on these rows with this `random_state`; a `random_state` that was set is
+        that of all of them.
+        """
+        models: list[Self] = [clone(self) for _ in seeds]
+        for model, seed in zip(models, seeds, strict=True):
+            inputs, targets = model._checked_pair(X, y)
+            model.random_state = int(seed) if self.random_state is None else self.random_state
+        trained = train_many(inputs, targets, rows, **self._settings(), seed=[model._seed() for model in models])
+        return [model._fitted_with(ensemble) for model, ensemble in zip(models, trained, strict=True)]
+
+    def _settings(self) -> dict[str, Any]:
+        """The options of training, without the seed."""
         network, head, n_networks = self._training()
         if self.checkpoint is not None and self.random_state is None:
             raise ArgumentError("checkpoint needs random_state: without it every run has other seeds and none can be continued")
         given = {name: getattr(self, name) for name in OPTIONS if hasattr(self, name)}
-        given |= {"network": network, "head": head, "n_members": n_networks}
+        return given | {"network": network, "head": head, "n_members": n_networks}
+
+    def _seed(self) -> int:
         # A generator as `random_state` moves on, so that a second fit differs, as scikit-learn expects.
-        given["seed"] = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.ensemble_: DeepEnsemble = train(inputs, targets, **given)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _fitted_with(self, ensemble: DeepEnsemble) -> Self:
+        """This estimator with what was trained."""
+        self.ensemble_: DeepEnsemble = ensemble
         if hasattr(self, "feature_names_in_"):  # scikit-learn made an array of the table, so `train` saw no names
-            self.ensemble_ = replace(self.ensemble_, features=tuple(self.feature_names_in_))
+            self.ensemble_ = replace(ensemble, features=tuple(self.feature_names_in_))
         self.n_iter_ = max(len(curve.training) for curve in self.ensemble_.history.curves)
         return self
 

@@ -110,7 +110,8 @@ def _train(inputs: Any, targets: Any, rows: Any, options: TrainingOptions) -> li
     for i, scalings in enumerate(data.scalings):
         part = slice(i * options.n_members, (i + 1) * options.n_members)
         own = trained.take(range(*part.indices(len(trained))))
-        ensembles.append(DeepEnsemble(own, head, *scalings, factory, history.part(part), feature_names(inputs)))
+        parts = own, head, *scalings, factory, history.part(part), feature_names(inputs)
+        ensembles.append(DeepEnsemble(*parts, bootstrap=options.bootstrap))
     return ensembles
 
 

@@ -48,7 +48,7 @@ class Fit:
         if isinstance(fit, type):
             raise ArgumentError(f"fit must be a regressor or a function, got the class {fit.__name__}; pass {fit.__name__}()")
         if hasattr(fit, "fit") and hasattr(fit, "get_params"):
-            return cls(fit, functools.partial(_fit_clone, fit))
+            return cls(fit, functools.partial(_fit_alone if hasattr(fit, "many") else _fit_clone, fit))
         if not callable(fit):
             raise ArgumentError(
                 f"fit must be a function (inputs, targets) -> model, or a scikit-learn regressor, got {type(fit).__name__}"
@@ -111,6 +111,11 @@ def _finished(model: Any) -> Any:
     if any(getattr(event, "kind", None) == "interrupted" for event in events):
         raise KeyboardInterrupt("training was interrupted; finished rounds are kept")
     return model
+
+
+def _fit_alone(estimator: Any, inputs: Any, targets: Any, seed: int) -> Any:
+    """A fresh copy of an estimator that can be trained in a stack, fitted as it is there."""
+    return estimator.many(inputs, targets, np.arange(len(targets))[None], [seed])[0]
 
 
 def _fit_clone(estimator: Any, inputs: Any, targets: Any, seed: int) -> Any:
