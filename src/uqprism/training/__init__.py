@@ -12,6 +12,7 @@ from uqprism.training.heads.laplace import LaplaceHead
 from uqprism.training.history import Event, History, TrainingWarning
 from uqprism.training.networks.convolutional import ResNet18, SmallCNN
 from uqprism.training.networks.mlp import MLP
+from uqprism.training.networks.tabular import TabularMLP
 from uqprism.training.options import TrainingOptions
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Scaling",
     "SmallCNN",
     "StackedFit",
+    "TabularMLP",
     "TrainingOptions",
     "TrainingWarning",
     "WarmUp",

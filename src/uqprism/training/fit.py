@@ -97,6 +97,10 @@ def _train(inputs: Any, targets: Any, rows: Any, options: TrainingOptions) -> li
     example = data.inputs[:2].to(getattr(torch, options.dtype))
     with keep_generators(device), full_precision(device):  # training seeds PyTorch's generators, which belong to the user
         stack = Stack.build(factory, example, head.n_outputs, seeds.tolist(), options.technique)
+        for place, rows_of_one in enumerate(data.sets):
+            own = slice(place * options.n_members, (place + 1) * options.n_members)
+            first = torch.tensor([own.start], device=data.training.device)
+            stack.observe(own, data.batch(rows_of_one[None].to(first.device), first)[0][0])
         state = State.of(stack, seeds.tolist())
         checkpoints = _checkpoints(data, factory, head, options, stack)
         checkpoints.restore(state)

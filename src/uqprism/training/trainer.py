@@ -17,7 +17,7 @@ from uqprism.training.history import Event, History
 from uqprism.training.networks import Factory
 from uqprism.training.options import TrainingOptions
 from uqprism.training.randomness import ORDER, fresh_seed, hashed, orders, seed_generator
-from uqprism.training.stack import Stack, buffers_of, initialised, row_of
+from uqprism.training.stack import Stack, buffers_of, initialised, observers, row_of
 from uqprism.training.step import Moments, Stepper, validation_losses
 
 torch = require("torch", extra="deep")
@@ -161,7 +161,10 @@ class Trainer:
         seed = fresh_seed(state.seeds[member], state.restarts[member])
         shape = tuple(self.data.inputs.shape[1:])
         module = initialised(self.factory, shape, self.head.n_outputs, seed).to(state.rows)
-        state.restart(member, seed, row_of(module), buffers_of(module))
+        # What layers have observed in the data stays.
+        seen = tuple(f"{name}." for name, _ in observers(module))
+        buffers = {name: value for name, value in buffers_of(module).items() if not name.startswith(seen)}
+        state.restart(member, seed, row_of(module), buffers)
         # Everything about a member follows from its seed, its validation rows too.
         self.data.split_again(member, seed, self.options)
         message = f"member {member} diverged in epoch {epoch} (its loss was not finite) and was restarted with a fresh seed"
