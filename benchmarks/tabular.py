@@ -10,6 +10,7 @@ that predict one number get a Gaussian with the variance of their errors on a te
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import time
@@ -24,6 +25,7 @@ import public
 import results
 
 import uqprism as up
+from uqprism.errors import UnsupportedError
 
 Array = Any
 Predict = Callable[[Array], Any]
@@ -181,10 +183,10 @@ def scores(ens: Any, y: Array) -> dict[str, float]:
     """Errors and scores of one prediction."""
     mixture, matched = ens.mixture, ens.matched
     lower, upper = mixture.quantile(0.05), mixture.quantile(0.95)
-    found = {
-        "rmse": np.sqrt(np.mean((matched.mean - y) ** 2)),
-        "nll": np.mean(up.rules.Log().score(mixture, y)),
-        "nll_gaussian": np.mean(up.rules.Log().score(matched, y)),
+    found = {"rmse": np.sqrt(np.mean((matched.mean - y) ** 2)), "nll_gaussian": np.mean(up.rules.Log().score(matched, y))}
+    with contextlib.suppress(UnsupportedError):  # quantiles that coincide have no density
+        found["nll"] = np.mean(up.rules.Log().score(mixture, y))
+    found |= {
         "crps": np.mean(up.rules.CRPS().score(mixture, y)),
         "coverage": np.mean((lower <= y) & (y <= upper)),
         "width": np.mean(upper - lower),

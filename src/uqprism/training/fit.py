@@ -89,6 +89,17 @@ class StackedFit:
 
 
 def _train(inputs: Any, targets: Any, rows: Any, options: TrainingOptions) -> list[DeepEnsemble]:
+    found = _run(inputs, targets, rows, options)
+    if not options.refit:
+        return found
+    lengths = [epoch for ensemble in found for epoch in ensemble.history.best_epochs]
+    again = options.replace({"refit": False, "validation_fraction": 0.0, "patience": None})
+    return _run(inputs, targets, rows, again, lengths)
+
+
+def _run(
+    inputs: Any, targets: Any, rows: Any, options: TrainingOptions, lengths: list[int] | None = None
+) -> list[DeepEnsemble]:
     factory, head = networks.resolve(options.network), heads.resolve(options.head)
     n_experiments = 1 if rows is None else len(as_tensor(rows, "rows"))
     seeds = _seeds(options, n_experiments).flatten()
@@ -102,12 +113,12 @@ def _train(inputs: Any, targets: Any, rows: Any, options: TrainingOptions) -> li
             first = torch.tensor([own.start], device=data.training.device)
             stack.observe(own, data.batch(rows_of_one[None].to(first.device), first)[0][0])
         state = State.of(stack, seeds.tolist())
-        checkpoints = _checkpoints(data, factory, head, options, stack)
+        checkpoints = _checkpoints(data, factory, head, options, stack, lengths)
         checkpoints.restore(state)
         # The file holds a restarted member's seed, from which its rows follow.
         for member in (i for i, restarts in enumerate(state.restarts) if restarts):
             data.split_again(member, state.seeds[member], options)
-        trainer = Trainer(data, factory, head, options, checkpoints, stack, state)
+        trainer = Trainer(data, factory, head, options, checkpoints, stack, state, lengths)
         with progress_of(options.max_epochs, options.progress) as show:
             trained, history = trainer.run(show)
     ensembles = []
@@ -118,12 +129,14 @@ def _train(inputs: Any, targets: Any, rows: Any, options: TrainingOptions) -> li
     return ensembles
 
 
-def _checkpoints(data: TrainingData, factory: Factory, head: Head, options: TrainingOptions, stack: Stack) -> Checkpoints:
+def _checkpoints(
+    data: TrainingData, factory: Factory, head: Head, options: TrainingOptions, stack: Stack, lengths: list[int] | None
+) -> Checkpoints:
     """The checkpoints of this run: the name of the file follows from everything that determines the result."""
     name = ""  # not computed without a folder, since it hashes all data
     if options.checkpoint is not None:
-        parts = [networks.to_dict(factory), heads.to_dict(head), options.schedule(), data.inputs, data.targets, data.training]
-        parts += [] if data.validation is None else [data.validation]
+        parts = [networks.to_dict(factory), heads.to_dict(head), options.deciding(), data.inputs, data.targets, data.training]
+        parts += [part for part in (data.validation, lengths) if part is not None]
         # A function of the user has no description: initial weights and sample outputs identify its networks.
         name = fingerprint(*parts, stack.technique, stack.signature(), stack.rows, stack.sample())
     return Checkpoints(options.checkpoint, options.checkpoint_every, name)

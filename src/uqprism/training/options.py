@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from uqprism.training.networks import Factory
 
 
+STOPPING = ("member", "ensemble")
+SCHEDULES = ("constant", "cosine")
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
     """How an ensemble is trained.
@@ -42,9 +46,12 @@ class TrainingOptions:
         progress: whether to show a progress bar; by default on a terminal only.
         max_epochs: passes over the training rows, at most.
         batch_size: rows per step and member, at most; the rows are divided evenly, so that no batch is much smaller.
-        learning_rate: of Adam.
+        learning_rate: of Adam; of a cosine schedule the first and largest.
+        schedule: of the learning rate: `constant`, or `cosine`, which falls to zero at `max_epochs`.
         weight_decay: decoupled from the gradient, as in AdamW.
         patience: epochs without a better validation loss after which a member stops; None trains all epochs.
+        stopping: whose validation loss decides about the best epoch and the end: each `member`'s own, or the mean of the `ensemble`.
+        refit: whether to train again, on all rows, from the same weights and for as many epochs as were best.
         validation_fraction: share of the rows that each member keeps out of training for early stopping; 0 for none.
         bootstrap: whether each member draws its training rows with replacement.
         max_gradient: largest norm of the gradient of a member's mean loss; longer gradients are scaled down. None for no limit.
@@ -62,11 +69,14 @@ class TrainingOptions:
     checkpoint: str | os.PathLike[str] | None = None
     checkpoint_every: int = 10
     progress: bool | None = None
-    max_epochs: int = 200  # from here on, options determine the result: `schedule` puts them into the name of a checkpoint
+    max_epochs: int = 200  # from here on, options determine the result: `deciding` puts them into the name of a checkpoint
     batch_size: int = 64
     learning_rate: float = 1e-3
+    schedule: str = "constant"
     weight_decay: float = 0.0
     patience: int | None = 20
+    stopping: str = "member"
+    refit: bool = False
     validation_fraction: float = 0.1
     bootstrap: bool = False
     max_gradient: float | None = None
@@ -77,6 +87,12 @@ class TrainingOptions:
                 object.__setattr__(self, name, positive_integer(name, value))
         if self.dtype not in {"float32", "float64"}:
             raise ArgumentError(f"dtype must be float32 or float64, got {self.dtype!r}")
+        if self.schedule not in SCHEDULES:
+            raise unknown("schedule", self.schedule, SCHEDULES)
+        if self.stopping not in STOPPING:
+            raise unknown("stopping", self.stopping, STOPPING)
+        if self.refit and (self.validation is not None or not self.validation_fraction):
+            raise ArgumentError("refit adds the rows that were kept for validation: it needs validation_fraction, not validation")
         for name in ("learning_rate", "max_gradient"):
             if (value := getattr(self, name)) is None and name == "max_gradient":
                 continue
@@ -94,7 +110,7 @@ class TrainingOptions:
                 raise unknown("training option", name, OPTIONS)
         return dataclasses.replace(self, **settings)
 
-    def schedule(self) -> dict[str, Any]:
+    def deciding(self) -> dict[str, Any]:
         """The options from `max_epochs` on, which determine the result together with data, network, head and seeds."""
         return {name: getattr(self, name) for name in OPTIONS[OPTIONS.index("max_epochs") :]}
 
