@@ -122,6 +122,8 @@ def _train(
         scaling=None if start is None else (start.input_scaling, start.target_scaling),
     )
     head = heads.resolve(options.head) if start is None else start.head
+    # Sets with a standardisation of their own have no targets in common.
+    head = head if data.own_scaling is not None else head.fitted(data.targets[: len(targets)])
     example = data.inputs[:2].to(getattr(torch, options.dtype))
     with keep_generators(device), full_precision(device):  # training seeds PyTorch's generators, which belong to the user
         stack = Stack.build(factory, example, head.n_outputs, seeds.tolist(), options.technique)
