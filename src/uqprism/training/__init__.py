@@ -8,7 +8,10 @@ from uqprism.training.fit import StackedFit, train, train_many
 from uqprism.training.heads import Head
 from uqprism.training.heads.evidential import Evidential
 from uqprism.training.heads.gaussian import BetaNLL, CRPSHead, MeanVariance, Natural, WarmUp
+from uqprism.training.heads.histogram import HistogramHead
 from uqprism.training.heads.laplace import LaplaceHead
+from uqprism.training.heads.mixture import MixtureHead
+from uqprism.training.heads.quantiles import QuantileHead
 from uqprism.training.history import Event, History, TrainingWarning
 from uqprism.training.networks.convolutional import ResNet18, SmallCNN
 from uqprism.training.networks.mlp import MLP
@@ -23,10 +26,13 @@ __all__ = [
     "Event",
     "Evidential",
     "Head",
+    "HistogramHead",
     "History",
     "LaplaceHead",
     "MeanVariance",
+    "MixtureHead",
     "Natural",
+    "QuantileHead",
     "ResNet18",
     "Scaling",
     "SmallCNN",

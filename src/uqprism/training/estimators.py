@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -10,19 +12,26 @@ from typing import Any, Self
 
 import numpy as np
 
+from uqprism.arrays import to_numpy
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.evidential import EvidentialPrediction
-from uqprism.errors import ArgumentError, InvalidValueError
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.evaluation import evaluate
 from uqprism.measures import Measure
 from uqprism.support.optional import require
-from uqprism.training.deep_ensemble import DeepEnsemble
+from uqprism.support.reading import reading
+from uqprism.training import networks
+from uqprism.training.checkpoints import read_tensors, write_tensors
+from uqprism.training.columns import is_frame, take_rows
+from uqprism.training.deep_ensemble import KIND, DeepEnsemble
 from uqprism.training.fit import train
 from uqprism.training.heads import Head
 from uqprism.training.heads.evidential import Evidential
+from uqprism.training.history import TrainingWarning
 from uqprism.training.networks import Factory, resolve
 from uqprism.training.networks.mlp import MLP
 from uqprism.training.options import OPTIONS, TrainingOptions
+from uqprism.training.summaries import crps_skill, quantiles
 from uqprism.training.techniques import DROPOUT
 
 torch = require("torch", extra="deep")
@@ -30,8 +39,10 @@ require("sklearn", extra="sklearn")
 
 from sklearn.base import BaseEstimator, RegressorMixin  # noqa: E402  `require` names the extra if it is missing
 from sklearn.utils import check_random_state  # noqa: E402
-from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data  # noqa: E402
 
+LATE = 0.9  # the share of the epochs after which a network whose best epoch is later counts as still improving
+PLAIN = (int, float, str, bool, tuple, list, type(None))  # settings that a file keeps
 MEASURE = "crps.excess.members.members"
 DEFAULTS, NETWORK, WEIGHTED = TrainingOptions(), MLP(), Evidential()
 
@@ -40,8 +51,9 @@ DEFAULTS, NETWORK, WEIGHTED = TrainingOptions(), MLP(), Evidential()
 class EnsembleRegressor(RegressorMixin, BaseEstimator):
     """The base class of the regressors, whose prediction is an ensemble of distributions.
 
-    Inputs may be arrays, pandas tables, images (rows, channels, height, width) or PyTorch tensors on any device. Parameters that
-    are not listed here are described in `TrainingOptions`.
+    Inputs may be arrays, pandas or Polars data frames, Arrow tables, images (rows, channels, height, width) or PyTorch tensors on
+    any device. Columns of tables may be numbers, booleans or categories, with missing values; see `columns.Column` for what
+    becomes of them. Parameters that are not listed here are described in `TrainingOptions`.
 
     Attributes:
         n_members: members of the prediction.
@@ -49,6 +61,7 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         activation: see `MLP`.
         network: used in place of an `MLP` with `hidden` and `activation`; see `TrainingOptions`.
         random_state: an integer makes the result reproducible.
+        warm_start: whether a further `fit` goes on with the networks of the last one, their columns and standardisation.
         ensemble_: the fitted `DeepEnsemble`, with its `history`, `save` and `load`.
     """
 
@@ -70,30 +83,122 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
     checkpoint_every: int = DEFAULTS.checkpoint_every
     progress: bool | None = DEFAULTS.progress
     random_state: Any = None
+    warm_start: bool = False
 
     @abstractmethod
     def _training(self) -> tuple[str | Factory, str | Head, int]:
         """The network, the head, and how many networks to train."""
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train on inputs (rows, ...) and one target per row."""
-        inputs, targets = self._checked_pair(X, y)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: tuple[Any, Any] | None = None) -> Self:
+        """Train on inputs (rows, ...) and one target per row.
+
+        Args:
+            X: an array, a tensor, or a data frame or Arrow table whose categories, booleans and missing values become numbers.
+            y: one number per row.
+            sample_weight: of each row in the loss; rows of weight zero are left out.
+            validation: (X, y) for early stopping, in place of the rows that each member keeps.
+        """
+        start = self.ensemble_ if self.warm_start and hasattr(self, "ensemble_") else None
+        self._train(*self._checked_pair(X, y, reset=start is None), sample_weight, validation, start)
+        self._warn_of_cap()
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train one more epoch on these rows, none of which are kept for validation.
+
+        The first call decides about columns and standardisation, so that its rows should be like those that follow. The
+        optimiser starts anew with each call.
+        """
+        start = getattr(self, "ensemble_", None)
+        inputs, targets = self._checked_pair(X, y, reset=start is None)
+        return self._train(inputs, targets, sample_weight, None, start, max_epochs=1, validation_fraction=0.0, progress=False)
+
+    def _train(
+        self, inputs: Any, targets: Any, weights: Any, validation: Any, start: DeepEnsemble | None, **settings: Any
+    ) -> Self:
         network, head, n_networks = self._training()
         if self.checkpoint is not None and self.random_state is None:
             raise ArgumentError("checkpoint needs random_state: without it every run has other seeds and none can be continued")
         given = {name: getattr(self, name) for name in OPTIONS if hasattr(self, name)}
-        given |= {"network": network, "head": head, "n_members": n_networks}
+        given |= {"network": network, "head": head, "n_members": n_networks, "validation": validation}
         # A generator as `random_state` moves on, so that a second fit differs, as scikit-learn expects.
         given["seed"] = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.ensemble_: DeepEnsemble = train(inputs, targets, **given)
-        if hasattr(self, "feature_names_in_"):  # scikit-learn made an array of the table, so `train` saw no names
-            self.ensemble_ = replace(self.ensemble_, features=tuple(self.feature_names_in_))
+        inputs, targets, given["weights"] = _weighted(inputs, targets, weights)
+        self.ensemble_: DeepEnsemble = train(inputs, targets, start=start, **{**given, **settings})
         self.n_iter_ = max(len(curve.training) for curve in self.ensemble_.history.curves)
         return self
+
+    def _warn_of_cap(self) -> None:
+        """Warn of members that the default limit stopped while they were still improving; a limit that was set is meant."""
+        history = self.ensemble_.history
+        if self.patience is None or self.max_epochs != DEFAULTS.max_epochs or not len(history.validation_loss):
+            return
+        late = sum(best > LATE * self.max_epochs for best in history.best_epochs)
+        if late:
+            text = f"{late} of {len(history.best_epochs)} networks were still improving at the limit of {self.max_epochs} epochs"
+            warnings.warn(f"{text}; raise max_epochs", TrainingWarning, stacklevel=3)
 
     def predict_ensemble(self, X: Any) -> EnsemblePrediction:
         """The predictive distributions, (members, rows)."""
         return self._fitted().predict_ensemble(self._checked(X))
+
+    def predict_quantiles(self, X: Any, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> Any:
+        """The values that the target stays below with these probabilities, by the mixture of all members, (rows, levels)."""
+        return quantiles(self.predict_ensemble(X), levels)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Any, Any]:
+        """The ends of central intervals that hold the target with this probability, according to the mixture of all members."""
+        if not 0.0 < coverage < 1.0:
+            raise ArgumentError(f"coverage must lie between 0 and 1, got {coverage!r}")
+        ends = self.predict_quantiles(X, (0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage))
+        return ends[..., 0], ends[..., 1]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The CRPS skill: the share of the CRPS of the targets' own distribution that the prediction saves.
+
+        It is 1 for a perfect prediction, 0 for one no better than the distribution of `y` without X, and negative for a worse
+        one. `sklearn.metrics.r2_score` of `predict(X)`, or `scoring="r2"` in searches, judge the mean alone.
+        """
+        return crps_skill(self.predict_ensemble(X), y, sample_weight)
+
+    # Files ------------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one safetensors file with a JSON header; `load` reads the estimator, `DeepEnsemble.load` the networks alone."""
+        header, tensors = self._fitted().stored()
+        settings = {name: x for name, x in self.get_params().items() if isinstance(x, PLAIN) and name != "network"}
+        names, known = getattr(self, "feature_names_in_", None), None if self.network is None else networks.resolve(self.network)
+        about = {
+            "kind": type(self).__name__,
+            "settings": settings,
+            "network": None if known is None else networks.to_dict(known),
+            "n_features_in": self.n_features_in_,
+            "feature_names_in": None if names is None else list(names),
+        }
+        write_tensors(path, KIND, header | {"estimator": about}, tensors)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, network: Factory | None = None, device: Any = "cpu") -> Self:
+        """Read a file that `save` wrote; pass `network=` again if the networks were built by a function of your own."""
+        header, _ = read_tensors(path, KIND)
+        if (about := header.get("estimator")) is None:
+            raise ArgumentError(f"{os.fspath(path)} holds networks alone: read it with uqprism.DeepEnsemble.load")
+        if about.get("kind") != cls.__name__:
+            raise ArgumentError(f"{os.fspath(path)} holds a {about.get('kind')}: read it with {about.get('kind')}.load")
+        ensemble = DeepEnsemble.load(path, network=network, device=device)
+        with reading(path, "does not hold what save of an estimator writes"):
+            settings: Any = {name: tuple(x) if isinstance(x, list) else x for name, x in about["settings"].items()}
+            settings |= {"head": ensemble.head} if "head" in cls().get_params() and "head" not in settings else {}
+            known = network or (None if about["network"] is None else networks.from_dict(about["network"]))
+            model = cls(**{**settings, "network": known})
+            model.n_features_in_ = int(about["n_features_in"])
+            if about["feature_names_in"] is not None:
+                model.feature_names_in_ = np.asarray(about["feature_names_in"], dtype=object)
+        model.ensemble_ = ensemble
+        model.n_iter_ = max(len(curve.training) for curve in ensemble.history.curves)
+        return model
+
+    # Parts ------------------------------------------------------------------------------------------------------------
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The mean of the prediction; with `return_std` also its standard deviation, noise and disagreement together."""
@@ -123,9 +228,13 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         """Inputs to predict for, checked by scikit-learn; tensors are returned as they are, on their device."""
         self._fitted()
         # NaN and infinity are found later, by a check that names the row.
-        return X if isinstance(X, torch.Tensor) else validate_data(self, X, reset=False, allow_nd=True, ensure_all_finite=False)
+        if isinstance(X, torch.Tensor):
+            return X
+        if is_frame(X):  # the names and their order; what the columns hold is checked by `Columns`
+            return validate_data(self, X, reset=False, skip_check_array=True)
+        return validate_data(self, X, reset=False, allow_nd=True, ensure_all_finite=False)
 
-    def _checked_pair(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _checked_pair(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
         """Inputs and targets to train on, checked by scikit-learn; tensors are returned as they are."""
         if isinstance(X, torch.Tensor):
             self.n_features_in_ = X.shape[1] if X.ndim > 1 else 0
@@ -134,7 +243,13 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         y = y.detach().cpu().numpy() if isinstance(y, torch.Tensor) else y
         if _is_text(y):  # scikit-learn would convert it to numbers
             raise InvalidValueError("y must be numbers, got text; convert it, as with y.astype(float)")
-        return validate_data(self, X, y, y_numeric=True, allow_nd=True, ensure_min_samples=2, ensure_all_finite=False)
+        if is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if self.n_features_in_ == 0:
+                raise ShapeError("the table has no columns; give at least one")
+            return X, column_or_1d(y, warn=True)
+        fitting = {"y_numeric": True, "allow_nd": True, "ensure_min_samples": 2, "ensure_all_finite": False}
+        return validate_data(self, X, y, reset=reset, **fitting)
 
 
 @dataclass(eq=False, repr=False)
@@ -232,6 +347,19 @@ def _with_dropout(network: Factory, input_shape: tuple[int, ...], n_outputs: int
     if not any(isinstance(part, DROPOUT) for part in module.modules()):
         raise ArgumentError("MC dropout needs a network with dropout layers, but the given network has none")
     return module
+
+
+def _weighted(inputs: Any, targets: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """The rows that count, with their weights: a weight of zero is the same as no row."""
+    if weights is None:
+        return inputs, targets, None
+    found = to_numpy(weights)
+    if found.ndim != 1 or len(found) != len(targets):
+        raise ShapeError(f"sample_weight must be one number per row, ({len(targets)},), got shape {found.shape}")
+    there = np.flatnonzero(found)
+    if len(there) == len(found) or not len(there):
+        return inputs, targets, found
+    return take_rows(inputs, there), take_rows(targets, there), found[there]
 
 
 def _is_text(values: Any) -> bool:

@@ -12,7 +12,8 @@ from uqprism.errors import ArgumentError
 from uqprism.support.optional import require
 from uqprism.training import heads, networks
 from uqprism.training.checkpoints import Checkpoints, State, fingerprint
-from uqprism.training.data import TrainingData, as_tensor, feature_names, prepare
+from uqprism.training.columns import Columns, is_frame
+from uqprism.training.data import TrainingData, as_tensor, prepare
 from uqprism.training.deep_ensemble import DeepEnsemble
 from uqprism.training.device import full_precision, training_device
 from uqprism.training.heads import Head
@@ -29,17 +30,28 @@ Tensor = Any
 SEEDS = ("seed", "member_seeds")
 
 
-def train(inputs: Any, targets: Any, options: TrainingOptions | None = None, **settings: Any) -> DeepEnsemble:
+def train(
+    inputs: Any,
+    targets: Any,
+    options: TrainingOptions | None = None,
+    *,
+    weights: Any = None,
+    start: DeepEnsemble | None = None,
+    **settings: Any,
+) -> DeepEnsemble:
     """Train an ensemble.
 
     Args:
-        inputs: a table, array or tensor of finite numbers, (rows, features) or (rows, channels, height, width).
+        inputs: an array or tensor of finite numbers, (rows, features) or (rows, channels, height, width); or a pandas or Polars
+            data frame or an Arrow table, whose categories, booleans and missing values become numbers.
         targets: one finite number per row, (rows,).
         options: see `TrainingOptions`, which has the defaults.
+        weights: of the rows in the loss, (rows,); None means equal.
+        start: an ensemble to train further, with its networks, head, columns and standardisation. The optimiser starts anew.
         settings: options by name, such as `n_members`, `network`, `head` or `max_epochs`; they replace those in `options`.
     """
     with torch.inference_mode(False), torch.enable_grad():  # the caller may have switched gradients off
-        return _train(inputs, targets, None, (options or TrainingOptions()).replace(settings))[0]
+        return _train(inputs, targets, None, (options or TrainingOptions()).replace(settings), weights=weights, start=start)[0]
 
 
 def train_many(
@@ -88,30 +100,55 @@ class StackedFit:
         return f"StackedFit({', '.join(f'{name}={value!r}' for name, value in self.settings.items())})"
 
 
-def _train(inputs: Any, targets: Any, rows: Any, options: TrainingOptions) -> list[DeepEnsemble]:
-    found = _run(inputs, targets, rows, options)
+def _train(
+    inputs: Any, targets: Any, rows: Any, options: TrainingOptions, *, weights: Any = None, start: DeepEnsemble | None = None
+) -> list[DeepEnsemble]:
+    found = _run(inputs, targets, rows, options, weights=weights, start=start)
     if not options.refit:
         return found
     lengths = [epoch for ensemble in found for epoch in ensemble.history.best_epochs]
     again = options.replace({"refit": False, "validation_fraction": 0.0, "patience": None})
-    return _run(inputs, targets, rows, again, lengths)
+    return _run(inputs, targets, rows, again, weights=weights, start=start, lengths=lengths)
 
 
 def _run(
-    inputs: Any, targets: Any, rows: Any, options: TrainingOptions, lengths: list[int] | None = None
+    inputs: Any,
+    targets: Any,
+    rows: Any,
+    options: TrainingOptions,
+    *,
+    weights: Any,
+    start: DeepEnsemble | None,
+    lengths: list[int] | None = None,
 ) -> list[DeepEnsemble]:
-    factory, head = networks.resolve(options.network), heads.resolve(options.head)
+    factory = networks.resolve(options.network) if start is None else start.network
+    columns = (Columns.of(inputs) if is_frame(inputs) else None) if start is None else start.columns
+    inputs, options = _encoded(columns, inputs, options)
     n_experiments = 1 if rows is None else len(as_tensor(rows, "rows"))
     seeds = _seeds(options, n_experiments).flatten()
     device = training_device(options.device)
-    data = prepare(inputs, targets, rows, seeds=seeds, n_experiments=n_experiments, options=options, device=device)
+    data = prepare(
+        inputs,
+        targets,
+        rows,
+        seeds=seeds,
+        n_experiments=n_experiments,
+        options=options,
+        device=device,
+        weights=weights,
+        switches=None if columns is None else columns.switches,
+        scaling=None if start is None else (start.input_scaling, start.target_scaling),
+    )
+    head = heads.resolve(options.head) if start is None else start.head
+    # Sets with a standardisation of their own have no targets in common.
+    head = head if data.own_scaling is not None else head.fitted(data.targets[: len(targets)])
     example = data.inputs[:2].to(getattr(torch, options.dtype))
     with keep_generators(device), full_precision(device):  # training seeds PyTorch's generators, which belong to the user
         stack = Stack.build(factory, example, head.n_outputs, seeds.tolist(), options.technique)
-        for place, rows_of_one in enumerate(data.sets):
-            own = slice(place * options.n_members, (place + 1) * options.n_members)
-            first = torch.tensor([own.start], device=data.training.device)
-            stack.observe(own, data.batch(rows_of_one[None].to(first.device), first)[0][0])
+        if start is None:
+            _observe(stack, data, options.n_members)
+        else:
+            stack = _continued(stack, start)
         state = State.of(stack, seeds.tolist())
         checkpoints = _checkpoints(data, factory, head, options, stack, lengths)
         checkpoints.restore(state)
@@ -125,8 +162,36 @@ def _run(
     for i, scalings in enumerate(data.scalings):
         part = slice(i * options.n_members, (i + 1) * options.n_members)
         own = trained.take(range(*part.indices(len(trained))))
-        ensembles.append(DeepEnsemble(own, head, *scalings, factory, history.part(part), feature_names(inputs)))
+        ensembles.append(DeepEnsemble(own, head, *scalings, factory, history.part(part), columns))
     return ensembles
+
+
+def _observe(stack: Stack, data: TrainingData, n_members: int) -> None:
+    """Show each experiment's rows to the layers that look at them before training."""
+    for place, rows in enumerate(data.sets):
+        members = slice(place * n_members, (place + 1) * n_members)
+        first = torch.tensor([members.start], device=data.training.device)
+        stack.observe(members, data.batch(rows[None].to(first.device), first)[0][0])
+
+
+def _encoded(columns: Columns | None, inputs: Any, options: TrainingOptions) -> tuple[Any, TrainingOptions]:
+    """The rows of a table, and those for validation, as numbers."""
+    if columns is None:
+        return inputs, options
+    if options.validation is not None:
+        options = options.replace({"validation": (columns.apply(options.validation[0]), options.validation[1])})
+    return columns.apply(inputs), options
+
+
+def _continued(stack: Stack, start: DeepEnsemble) -> Stack:
+    """The networks of an earlier training in place of fresh ones."""
+    if len(stack) != len(start.stack) or stack.rows.shape != start.stack.rows.shape:
+        raise ArgumentError(
+            f"start has {start.n_members} networks for rows of shape {start.stack.input_shape}: the options differ"
+        )
+    # Copies: the earlier ensemble stays what it is.
+    rows, buffers = start.stack.rows.to(stack.rows, copy=True), start.stack.buffers
+    return stack.with_rows(rows, {name: value.to(stack.buffers[name], copy=True) for name, value in buffers.items()})
 
 
 def _checkpoints(
@@ -136,7 +201,7 @@ def _checkpoints(
     name = ""  # not computed without a folder, since it hashes all data
     if options.checkpoint is not None:
         parts = [networks.to_dict(factory), heads.to_dict(head), options.deciding(), data.inputs, data.targets, data.training]
-        parts += [part for part in (data.validation, lengths) if part is not None]
+        parts += [x for x in (data.validation, data.weights, lengths) if x is not None]
         # A function of the user has no description: initial weights and sample outputs identify its networks.
         name = fingerprint(*parts, stack.technique, stack.signature(), stack.rows, stack.sample())
     return Checkpoints(options.checkpoint, options.checkpoint_every, name)

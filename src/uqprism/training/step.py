@@ -161,7 +161,7 @@ class Stepper:
         inputs, targets = self._data.batch(rows, self._members)
         self._masks.counts.copy_(self._moments.steps)  # the member's own steps: its masks are those that it would have alone
         raw = stack(inputs, training=True, masks=self._masks)
-        losses = self._head.loss(raw, targets, self._ages)
+        losses = self._data.weighted(self._head.loss(raw, targets, self._ages), rows)
         # A parameter that the outputs do not depend on keeps its gradient of zero.
         gradients = torch.autograd.grad(losses.mean(1).sum(), list(stack.parameters.values()), allow_unused=True)
         with torch.no_grad():
@@ -219,5 +219,5 @@ def validation_losses(
         # The activations of all members are in memory together.
         for part in rows.split(max(rows_at_once // len(stack), 64), dim=1):
             inputs, targets = data.batch(part, members if data.own_scaling is not None else None)
-            total += head.validation_loss(stack(inputs), targets).double().sum(1)
+            total += data.weighted(head.validation_loss(stack(inputs), targets), part).double().sum(1)
     return (total / rows.shape[1]).tolist()

@@ -1,0 +1,76 @@
+"""A mixture of Gaussians, for noise that is skewed, heavy-tailed or has several modes (Bishop 1994)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from uqprism.families import Family, Gaussian, Mixture
+from uqprism.rules import CRPS, Quadratic
+from uqprism.support.optional import require
+from uqprism.training.heads import Head, Tensor, heads, softplus
+from uqprism.training.heads.gaussian import HALF_LOG_2PI
+from uqprism.training.heads.lists import check_rule, first
+from uqprism.training.options import positive_integer
+
+torch = require("torch", extra="deep")
+
+LEAST = 1e-3  # of a scale in standardised units: the likelihood of a value that occurs twice grows without bound below
+
+
+@heads.register("mixture")
+@dataclass(frozen=True)
+class MixtureHead(Head):
+    """K Gaussians: shares = softmax(f), means = f plus quantiles of a standard Gaussian, scales = softplus(f) + 1e-3.
+
+    The means begin apart, so that components learn different things.
+
+    Attributes:
+        components: their number.
+        rule: the proper scoring rule that is minimised, "log", "crps" or "quadratic".
+    """
+
+    name: ClassVar[str] = "mixture"
+    family: ClassVar[str] = "mixture"
+    components: int = 5
+    rule: str = "log"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "components", positive_integer("components", self.components))
+        check_rule(self.rule)
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        """Three for each component."""
+        return 3 * self.components
+
+    def parameters(self, raw: Tensor) -> dict[str, Tensor]:
+        """Shares, means and scales, (..., components)."""
+        shares, mean, scale = self._parts(raw)
+        return {"shares": shares.softmax(-1), "mean": mean, "scale": scale}
+
+    def _parts(self, raw: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        shares, mean, scale = raw.unflatten(-1, (3, self.components)).unbind(-2)
+        levels = (torch.arange(self.components, device=raw.device, dtype=raw.dtype) + 0.5) / self.components
+        return shares, mean + torch.special.ndtri(levels), softplus(scale) + LEAST
+
+    def loss(self, raw: Tensor, target: Tensor, age: Tensor) -> Tensor:
+        """The score of the mixture."""
+        if self.rule != "log":
+            rule = CRPS() if self.rule == "crps" else Quadratic()
+            return rule.score(self.distribution(self.parameters(raw)), target)
+        shares, mean, scale = self._parts(raw)
+        z = (target[..., None] - mean) / scale
+        # From the logarithms of the shares: a share that has become zero could not grow again.
+        return HALF_LOG_2PI - torch.logsumexp(shares.log_softmax(-1) - 0.5 * z * z - scale.log(), -1)
+
+    def to_units(self, parameters: dict[str, Tensor], mean: Tensor, scale: Tensor) -> dict[str, Tensor]:
+        """Means and scales in the units of mean + scale * Y, in double precision."""
+        given = {name: value.double() for name, value in parameters.items()}
+        return given | {"mean": mean + scale * given["mean"], "scale": scale * given["scale"]}
+
+    def distribution(self, parameters: dict[str, Tensor], *, check: bool = False) -> Family:
+        """The mixtures, with a batch of (...)."""
+        given = {name: first(value) for name, value in parameters.items()}
+        shares = given.pop("shares")
+        return Mixture(Gaussian(**given, check=check), shares, check=check)
