@@ -23,7 +23,7 @@ import public
 
 HERE = Path(__file__).parent
 CELLS, REPORT = HERE / "defaults.jsonl", HERE / "RESULTS-defaults.md"
-NAMES = ("table", "split", "rows", "variant")
+NAMES = ("table", "split", "rows", "variant", "base")
 
 # What a variant changes; `steps` is the budget, from which the epochs follow.
 BASE: dict[str, Any] = {
@@ -31,9 +31,9 @@ BASE: dict[str, Any] = {
     "head": "natural",
     "schedule": "cosine",
     "learning_rate": 3e-3,
-    "steps": 4000,
+    "steps": 3000,
     "batch_size": 64,
-    "patience": None,
+    "patience": 20,
 }
 CONSTANT = {"schedule": "constant", "patience": 20, "max_epochs": 200, "learning_rate": 1e-3}
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -53,9 +53,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "rate 1e-2": {"learning_rate": 1e-2},
     "1,000 steps": {"steps": 1000},
     "2,000 steps": {"steps": 2000},
-    "8,000 steps": {"steps": 8000},
+    "6,000 steps": {"steps": 6000},
+    "12,000 steps": {"steps": 12000},
     "constant, patience 20": {"schedule": "constant", "patience": 20},
-    "cosine, patience 20": {"patience": 20},
+    "cosine to the end": {"patience": None},
+    "patience 40": {"patience": 40},
     "batch 16": {"batch_size": 16},
     "batch 32": {"batch_size": 32},
     "batch 128": {"batch_size": 128},
@@ -82,14 +84,17 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-def settings(variant: dict[str, Any], rows: int) -> dict[str, Any]:
+def settings(variant: dict[str, Any], rows: int, base: str = "{}") -> dict[str, Any]:
     """The options of training of a variant."""
     from uqprism.training import MLP, TabularMLP, heads
 
-    found = BASE | variant
+    start = BASE | json.loads(base)
+    found = start | variant
+    if variant.get("network") and start["network"]:
+        found["network"] = start["network"] | variant["network"]
     network = found.pop("network")
     found["network"] = MLP() if network is None else TabularMLP(**network)
-    if isinstance(found["head"], tuple):
+    if not isinstance(found["head"], str):
         name, options = found["head"]
         found["head"] = heads.heads.get(name)(**options)
     steps = found.pop("steps")
@@ -97,23 +102,23 @@ def settings(variant: dict[str, Any], rows: int) -> dict[str, Any]:
     return {"max_epochs": max(-(-steps // per_epoch), 5)} | found
 
 
-def measure(task: tuple[str, int, int, str, str]) -> dict[str, Any]:
+def measure(task: tuple[str, int, int, str, str, str]) -> dict[str, Any]:
     """One cell."""
     import torch
 
     import uqprism as up
     from uqprism.training import train
 
-    table, number, most, name, device = task
+    table, number, most, name, base, device = task
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     x, y = public.load(table)
     training, test = public.split(y, number, most, 2000)
-    cell: dict[str, Any] = {"table": table, "split": number, "rows": most, "variant": name, "used_rows": len(training), "device": device}
+    cell: dict[str, Any] = {"table": table, "split": number, "rows": most, "variant": name, "base": base, "used_rows": len(training), "device": device}
     try:
         start = time.perf_counter()
         model = train(
-            x[training], y[training], seed=number, device=device, progress=False, **settings(VARIANTS[name], len(training))
+            x[training], y[training], seed=number, device=device, progress=False, **settings(VARIANTS[name], len(training), base)
         )
         cell["fit"] = time.perf_counter() - start
         ens, targets, scale = model.predict_ensemble(x[test]), y[test], y[training].std()
@@ -146,18 +151,18 @@ def finished(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def run(tasks: Iterable[tuple[str, int, int, str, str]], jobs: int, path: Path, seconds: float) -> None:
+def run(tasks: Iterable[tuple[str, int, int, str, str, str]], jobs: int, path: Path, seconds: float) -> None:
     """Measure the cells that are missing, in this order, for at most so long."""
     end = time.monotonic() + seconds
     done = {tuple(cell[name] for name in NAMES) for cell in finished(path)}
-    left = [task for task in tasks if task[:4] not in done]
+    left = [task for task in tasks if task[:5] not in done]
     with multiprocessing.get_context("spawn").Pool(jobs) as pool, path.open("a") as file:
         for count, cell in enumerate(pool.imap_unordered(measure, left), 1):
             file.write(json.dumps(cell) + "\n")
             file.flush()
             if count % 20 == 0 or "error" in cell:
                 print(count, len(left), cell, flush=True)
-            if time.monotonic() > end:
+            if time.monotonic() > end:  # what runs is lost
                 pool.terminate()
                 break
 
@@ -172,13 +177,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="*", default=[2000], help="training rows at most")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--base", default="{}", help="what the base has instead, as JSON: to repeat the comparison from there")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--cells", type=Path, default=CELLS)
     given = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if given.what == "run":
         tasks = [
-            (table, number, rows, variant, given.device)
+            (table, number, rows, variant, given.base, given.device)
             for number in range(given.splits)
             for rows in given.rows
             for variant in given.variants

@@ -77,6 +77,8 @@ class Stack:
 
     def __call__(self, x: Tensor, *, training: bool = False, masks: DropoutMasks | None = None) -> Tensor:
         """Outputs (members, rows, outputs) for inputs (members, rows, ...); outside training, dropout only with `masks`."""
+        if self.technique == "matmul":  # which reads only the layers' settings: switching modes would take a tenth of a step
+            return self._run(self.parameters, self.buffers, x, masks)
         self.template.train(training)
         if not training and masks is not None:
             for module in self.template.modules():
