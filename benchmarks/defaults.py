@@ -69,6 +69,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "head mixture of 3": {"head": ("mixture", {"components": 3})},
     "head mixture of 10": {"head": ("mixture", {"components": 10})},
     "head mixture, crps": {"head": ("mixture", {"rule": "crps"})},
+    "head mixture of 3, crps": {"head": ("mixture", {"rule": "crps", "components": 3})},
     "head histogram": {"head": "histogram"},
     "silu": {"network": {"activation": "silu"}},
     "2 x 128": {"network": {"hidden": (128, 128)}},
@@ -114,7 +115,15 @@ def measure(task: tuple[str, int, int, str, str, str]) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     x, y = public.load(table)
     training, test = public.split(y, number, most, 2000)
-    cell: dict[str, Any] = {"table": table, "split": number, "rows": most, "variant": name, "base": base, "used_rows": len(training), "device": device}
+    cell: dict[str, Any] = {
+        "table": table,
+        "split": number,
+        "rows": most,
+        "variant": name,
+        "base": base,
+        "used_rows": len(training),
+        "device": device,
+    }
     try:
         start = time.perf_counter()
         model = train(

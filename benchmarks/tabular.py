@@ -63,7 +63,9 @@ def catboost_ten(x: Array, y: Array, seed: int) -> Predict:
     from catboost import CatBoostRegressor
 
     quiet = {"verbose": 0, "allow_writing_files": False, "thread_count": CORES}
-    models = [CatBoostRegressor(loss_function="RMSEWithUncertainty", random_seed=10 * seed + i, **quiet).fit(x, y) for i in range(10)]
+    models = [
+        CatBoostRegressor(loss_function="RMSEWithUncertainty", random_seed=10 * seed + i, **quiet).fit(x, y) for i in range(10)
+    ]
     return lambda inputs: up.from_model(models, inputs)
 
 
@@ -72,7 +74,8 @@ def lightgbm(x: Array, y: Array, seed: int) -> Predict:
     from lightgbm import LGBMRegressor
 
     models = [
-        LGBMRegressor(objective="quantile", alpha=level, random_state=seed, verbose=-1, n_jobs=CORES).fit(x, y) for level in LEVELS
+        LGBMRegressor(objective="quantile", alpha=level, random_state=seed, verbose=-1, n_jobs=CORES).fit(x, y)
+        for level in LEVELS
     ]
     return lambda inputs: up.from_model(models, inputs)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import warnings
+
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -27,9 +27,8 @@ from uqprism.training.deep_ensemble import KIND, DeepEnsemble
 from uqprism.training.fit import train
 from uqprism.training.heads import Head
 from uqprism.training.heads.evidential import Evidential
-from uqprism.training.history import TrainingWarning
 from uqprism.training.networks import Factory, resolve
-from uqprism.training.networks.mlp import MLP
+from uqprism.training.networks.tabular import TabularMLP
 from uqprism.training.options import OPTIONS, TrainingOptions
 from uqprism.training.summaries import crps_skill, quantiles
 from uqprism.training.techniques import DROPOUT
@@ -41,10 +40,9 @@ from sklearn.base import BaseEstimator, RegressorMixin  # noqa: E402  `require` 
 from sklearn.utils import check_random_state  # noqa: E402
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data  # noqa: E402
 
-LATE = 0.9  # the share of the epochs after which a network whose best epoch is later counts as still improving
 PLAIN = (int, float, str, bool, tuple, list, type(None))  # settings that a file keeps
 MEASURE = "crps.excess.members.members"
-DEFAULTS, NETWORK, WEIGHTED = TrainingOptions(), MLP(), Evidential()
+DEFAULTS, NETWORK, WEIGHTED = TrainingOptions(), TabularMLP(), Evidential()
 
 
 @dataclass(eq=False, repr=False)  # for __init__, which only sets attributes, as scikit-learn requires
@@ -57,9 +55,10 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
 
     Attributes:
         n_members: members of the prediction.
-        hidden: see `MLP`.
-        activation: see `MLP`.
-        network: used in place of an `MLP` with `hidden` and `activation`; see `TrainingOptions`.
+        hidden: see `TabularMLP`.
+        activation: see `TabularMLP`.
+        embedding: see `TabularMLP`.
+        network: used in place of a `TabularMLP` with `hidden`, `activation` and `embedding`; see `TrainingOptions`.
         random_state: an integer makes the result reproducible.
         warm_start: whether a further `fit` goes on with the networks of the last one, their columns and standardisation.
         ensemble_: the fitted `DeepEnsemble`, with its `history`, `save` and `load`.
@@ -69,12 +68,16 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
     _: KW_ONLY
     hidden: tuple[int, ...] = NETWORK.hidden
     activation: str = NETWORK.activation
+    embedding: str | None = NETWORK.embedding
     network: str | Factory | None = None
-    max_epochs: int = DEFAULTS.max_epochs
-    batch_size: int = DEFAULTS.batch_size
+    max_epochs: int | str = DEFAULTS.max_epochs
+    batch_size: int | str = DEFAULTS.batch_size
     learning_rate: float = DEFAULTS.learning_rate
+    schedule: str = DEFAULTS.schedule
     weight_decay: float = DEFAULTS.weight_decay
-    patience: int | None = DEFAULTS.patience
+    patience: int | str | None = DEFAULTS.patience
+    stopping: str = DEFAULTS.stopping
+    refit: bool = DEFAULTS.refit
     validation_fraction: float = DEFAULTS.validation_fraction
     max_gradient: float | None = DEFAULTS.max_gradient
     device: Any = DEFAULTS.device
@@ -100,7 +103,6 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         """
         start = self.ensemble_ if self.warm_start and hasattr(self, "ensemble_") else None
         self._train(*self._checked_pair(X, y, reset=start is None), sample_weight, validation, start)
-        self._warn_of_cap()
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -127,16 +129,6 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         self.ensemble_: DeepEnsemble = train(inputs, targets, start=start, **{**given, **settings})
         self.n_iter_ = max(len(curve.training) for curve in self.ensemble_.history.curves)
         return self
-
-    def _warn_of_cap(self) -> None:
-        """Warn of members that the default limit stopped while they were still improving; a limit that was set is meant."""
-        history = self.ensemble_.history
-        if self.patience is None or self.max_epochs != DEFAULTS.max_epochs or not len(history.validation_loss):
-            return
-        late = sum(best > LATE * self.max_epochs for best in history.best_epochs)
-        if late:
-            text = f"{late} of {len(history.best_epochs)} networks were still improving at the limit of {self.max_epochs} epochs"
-            warnings.warn(f"{text}; raise max_epochs", TrainingWarning, stacklevel=3)
 
     def predict_ensemble(self, X: Any) -> EnsemblePrediction:
         """The predictive distributions, (members, rows)."""
@@ -212,13 +204,13 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         return next(iter(table.values())) if single else table
 
     def _network(self, **settings: Any) -> str | Factory:
-        """The user's network, or an MLP."""
+        """The user's network, or a `TabularMLP`."""
         if self.network is not None:
-            ignored = [n for n in ("hidden", "activation", *settings) if getattr(self, n) != getattr(type(self), n)]
+            ignored = [n for n in ("hidden", "activation", "embedding", *settings) if getattr(self, n) != getattr(type(self), n)]
             if ignored:
                 raise ArgumentError(f"network has its own {' and '.join(ignored)}: set one or the other")
             return self.network
-        return MLP(self.hidden, self.activation, **settings)
+        return TabularMLP(self.hidden, self.activation, embedding=self.embedding, **settings)
 
     def _fitted(self) -> DeepEnsemble:
         check_is_fitted(self, "ensemble_")
@@ -263,7 +255,7 @@ class DeepEnsembleRegressor(EnsembleRegressor):
         bootstrap: see `TrainingOptions`.
     """
 
-    head: str | Head = field(default=DEFAULTS.head, kw_only=True)
+    head: str | Head = field(default="mixture", kw_only=True)
     bootstrap: bool = field(default=DEFAULTS.bootstrap, kw_only=True)
 
     def _training(self) -> tuple[str | Factory, str | Head, int]:
@@ -286,7 +278,7 @@ class MCDropoutRegressor(EnsembleRegressor):
 
     n_members: int = 50
     dropout: float = field(default=0.1, kw_only=True)
-    head: str | Head = field(default=DEFAULTS.head, kw_only=True)
+    head: str | Head = field(default=DEFAULTS.head, kw_only=True)  # mixtures of fifty members would take long to decompose
 
     def _training(self) -> tuple[str | Factory, str | Head, int]:
         if self.network is None and not (self.dropout and self.hidden):

@@ -125,6 +125,7 @@ def _run(
     columns = (Columns.of(inputs) if is_frame(inputs) else None) if start is None else start.columns
     inputs, options = _encoded(columns, inputs, options)
     n_experiments = 1 if rows is None else len(as_tensor(rows, "rows"))
+    options = options.settled(len(inputs) if rows is None else int(np.size(rows)) // n_experiments)
     seeds = _seeds(options, n_experiments).flatten()
     device = training_device(options.device)
     data = prepare(

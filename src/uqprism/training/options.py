@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import numbers
 import operator
 import os
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from uqprism.training.networks import Factory
 
 
+AUTO = "auto"  # stands for numbers that follow from the number of rows
+ADAPTED = ("max_epochs", "batch_size", "patience")
+STEPS, FEWEST_EPOCHS, MOST_EPOCHS = 6000, 40, 600
+FEWEST_ROWS, MOST_ROWS = 32, 256  # per step
+PATIENCE, LEAST_PATIENCE = 0.15, 20  # a share of the epochs
 STOPPING = ("member", "ensemble")
 SCHEDULES = ("constant", "cosine")
 
@@ -31,9 +37,9 @@ class TrainingOptions:
 
     Attributes:
         n_members: networks per ensemble.
-        network: the name of a network such as `mlp`, a specification such as `MLP(hidden=(50,))`, or a function
+        network: the name of a network such as `tabular`, a specification such as `MLP(hidden=(50,))`, or a function
             (input_shape, n_outputs) or () that returns a `torch.nn.Module` with fresh weights.
-        head: what the networks predict, and the loss: the name of a head such as `natural` or `crps`, or a `Head`.
+        head: what the networks predict, and the loss: the name of a head such as `natural` or `mixture`, or a `Head`.
         validation: (inputs, targets) for early stopping; by default each member keeps `validation_fraction` of its rows.
         seed: a number from which the members' seeds follow, or one for each experiment. Experiments with the same seed start
             from the same weights.
@@ -44,12 +50,14 @@ class TrainingOptions:
         checkpoint: a folder for checkpoints; an interrupted run continues from its checkpoint in this folder.
         checkpoint_every: epochs between two checkpoints.
         progress: whether to show a progress bar; by default on a terminal only.
-        max_epochs: passes over the training rows, at most.
-        batch_size: rows per step and member, at most; the rows are divided evenly, so that no batch is much smaller.
+        max_epochs: passes over the training rows, at most; by default as many as make `STEPS` steps, within limits.
+        batch_size: rows per step and member, at most; the rows are divided evenly, so that no batch is much smaller. By default
+            it grows with the number of rows.
         learning_rate: of Adam; of a cosine schedule the first and largest.
         schedule: of the learning rate: `constant`, or `cosine`, which falls to zero at `max_epochs`.
         weight_decay: decoupled from the gradient, as in AdamW.
-        patience: epochs without a better validation loss after which a member stops; None trains all epochs.
+        patience: epochs without a better validation loss after which a member stops; by default a share of `max_epochs`. None trains
+            all epochs.
         stopping: whose validation loss decides about the best epoch and the end: each `member`'s own, or the mean of the `ensemble`.
         refit: whether to train again, on all rows, from the same weights and for as many epochs as were best.
         validation_fraction: share of the rows that each member keeps out of training for early stopping; 0 for none.
@@ -58,7 +66,7 @@ class TrainingOptions:
     """
 
     n_members: int = 10
-    network: str | Factory = "mlp"
+    network: str | Factory = "tabular"
     head: str | Head = "natural"
     validation: tuple[Any, Any] | None = None
     seed: int | Sequence[int] = 0
@@ -69,12 +77,12 @@ class TrainingOptions:
     checkpoint: str | os.PathLike[str] | None = None
     checkpoint_every: int = 10
     progress: bool | None = None
-    max_epochs: int = 200  # from here on, options determine the result: `deciding` puts them into the name of a checkpoint
-    batch_size: int = 64
-    learning_rate: float = 1e-3
-    schedule: str = "constant"
+    max_epochs: int | str = AUTO  # from here on, options determine the result: `deciding` puts them into the name of a checkpoint
+    batch_size: int | str = AUTO
+    learning_rate: float = 3e-3
+    schedule: str = "cosine"
     weight_decay: float = 0.0
-    patience: int | None = 20
+    patience: int | str | None = AUTO
     stopping: str = "member"
     refit: bool = False
     validation_fraction: float = 0.1
@@ -83,7 +91,8 @@ class TrainingOptions:
 
     def __post_init__(self) -> None:
         for name in ("n_members", "max_epochs", "batch_size", "checkpoint_every", "patience"):
-            if (value := getattr(self, name)) is not None or name != "patience":
+            value = getattr(self, name)
+            if not (value is None and name == "patience") and not (value == AUTO and name in ADAPTED):
                 object.__setattr__(self, name, positive_integer(name, value))
         if self.dtype not in {"float32", "float64"}:
             raise ArgumentError(f"dtype must be float32 or float64, got {self.dtype!r}")
@@ -102,6 +111,21 @@ class TrainingOptions:
             raise ArgumentError(f"weight_decay must not be negative, got {self.weight_decay!r}")
         if not _is_real(self.validation_fraction) or not 0 <= self.validation_fraction < 1:
             raise ArgumentError(f"validation_fraction must lie in [0, 1), got {self.validation_fraction!r}")
+
+    def settled(self, rows: int) -> TrainingOptions:
+        """These options with numbers in place of "auto", for a training set of so many rows (benchmarks/RESULTS-defaults.md)."""
+        found: dict[str, Any] = {}
+        batch = self.batch_size
+        if isinstance(batch, str):
+            # As few steps per epoch as keep the gradient's noise: a power of two near a sixtieth of the rows.
+            batch = found["batch_size"] = min(max(2 ** round(math.log2(max(rows, 2) / 60)), FEWEST_ROWS), MOST_ROWS)
+        epochs = self.max_epochs
+        if isinstance(epochs, str):
+            steps = max(-(-int(rows * (1.0 - self.validation_fraction)) // batch), 1)
+            epochs = found["max_epochs"] = min(max(-(-STEPS // steps), FEWEST_EPOCHS), MOST_EPOCHS)
+        if isinstance(self.patience, str):
+            found["patience"] = max(round(PATIENCE * epochs), LEAST_PATIENCE)
+        return self.replace(found)
 
     def replace(self, settings: dict[str, Any]) -> TrainingOptions:
         """These options with some of them replaced; an unknown name is an error that suggests the nearest."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from uqprism.errors import ArgumentError, ShapeError
+from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.training.networks import networks
@@ -25,7 +25,7 @@ ROWS_FOR_QUANTILES = 2**16  # as many give quantiles for a few dozen bins
 @networks.register("tabular")
 @dataclass(frozen=True)
 class TabularMLP:
-    """An `MLP` on embedded columns.
+    """An `MLP` on embedded columns; on rows of another shape than (columns,), such as images, an `MLP`.
 
     Each column becomes `pieces` numbers, of which a linear layer of its own makes `width`. A piece of a piecewise-linear embedding is 0
     below its bin, 1 above it, and linear in between; the bins hold equally many training rows. Beyond the training rows the pieces stay as they are at
@@ -36,7 +36,7 @@ class TabularMLP:
         hidden: widths of the hidden layers, as in `MLP`.
         activation: `relu`, `silu` or `gelu`.
         dropout: the probability that a hidden unit is set to zero in training.
-        embedding: `piecewise` or `periodic`.
+        embedding: `piecewise`, `periodic`, or None for the columns as they are.
         pieces: of a column: bins, or pairs of a sine and a cosine.
         width: numbers that a column's embedding has; None feeds the pieces to the first hidden layer as they are.
         frequency: spread of the initial frequencies of a periodic embedding, in periods per standard deviation of the column.
@@ -46,7 +46,7 @@ class TabularMLP:
     hidden: tuple[int, ...] = (100, 100, 100)
     activation: str = "relu"
     dropout: float = 0.0
-    embedding: str = "piecewise"
+    embedding: str | None = "piecewise"
     pieces: int = 16
     width: int | None = 8
     frequency: float = 0.3
@@ -54,7 +54,7 @@ class TabularMLP:
     def __post_init__(self) -> None:
         widths = MLP(self.hidden, self.activation, self.dropout).hidden  # which checks them
         object.__setattr__(self, "hidden", widths)
-        if self.embedding not in EMBEDDINGS:
+        if self.embedding is not None and self.embedding not in EMBEDDINGS:
             raise unknown("embedding", self.embedding, EMBEDDINGS)
         object.__setattr__(self, "pieces", positive_integer("pieces", self.pieces))
         if self.width is not None:
@@ -64,12 +64,12 @@ class TabularMLP:
 
     def __call__(self, input_shape: tuple[int, ...], n_outputs: int) -> Any:
         """Build a network with fresh weights; its bins are those of the training rows once it is trained."""
-        if (columns := math.prod(input_shape)) == 0:
-            raise ShapeError(f"rows need at least one feature, got rows of shape {input_shape}")
-        layers: list[Any] = [nn.Flatten()] if len(input_shape) != 1 else []
+        (columns,) = input_shape if len(input_shape) == 1 else (0,)
+        if not columns or self.embedding is None:
+            return MLP(self.hidden, self.activation, self.dropout)(input_shape, n_outputs)
         encoding = EMBEDDINGS[self.embedding](columns, self)
         given = columns * encoding.pieces
-        layers.append(encoding)
+        layers = [encoding]
         if self.width is not None:
             layers.append(ByColumn(columns, encoding.pieces, self.width))
             given = columns * self.width
@@ -116,13 +116,16 @@ class Pieces(nn.Module):  # type: ignore[name-defined]  # PyTorch is loaded by n
 
     def stacked(self, values: dict[str, Tensor], x: Tensor) -> Tensor:
         """All members: buffers (members, ...) and inputs (members, rows, columns)."""
-        left, slope, lowest, highest = (values[name].unsqueeze(-2 if values[name].ndim == x.ndim - 1 else -3) for name in NAMES)
+        left, slope = (values[name].unsqueeze(-3) for name in ("left", "slope"))
         inside = ((x.unsqueeze(-1) - left) * slope).clamp(0.0, 1.0)
-        beyond = x - torch.minimum(torch.maximum(x, lowest), highest)
+        beyond = x - _within(values, x)
         return torch.cat([inside, beyond.unsqueeze(-1)], dim=-1).flatten(-2)
 
 
-NAMES = ("left", "slope", "lowest", "highest")
+def _within(values: dict[str, Tensor], x: Tensor) -> Tensor:
+    """The nearest values inside the training rows."""
+    lowest, highest = (values[name].unsqueeze(-2) for name in ("lowest", "highest"))
+    return torch.minimum(torch.maximum(x, lowest), highest)
 
 
 class Waves(nn.Module):  # type: ignore[name-defined]
@@ -147,8 +150,7 @@ class Waves(nn.Module):  # type: ignore[name-defined]
 
     def stacked(self, values: dict[str, Tensor], x: Tensor) -> Tensor:
         """All members: parameters and buffers (members, ...) and inputs (members, rows, columns)."""
-        lowest, highest = (values[name].unsqueeze(-2) for name in ("lowest", "highest"))
-        inside = torch.minimum(torch.maximum(x, lowest), highest)
+        inside = _within(values, x)
         angles = inside.unsqueeze(-1) * values["frequency"].unsqueeze(-3)
         parts = [angles.sin(), angles.cos(), inside.unsqueeze(-1), (x - inside).unsqueeze(-1)]
         return torch.cat(parts, dim=-1).flatten(-2)
