@@ -16,13 +16,11 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import public
-import results
 
 import uqprism as up
 from uqprism.errors import UnsupportedError
@@ -105,13 +103,13 @@ def forest(x: Array, y: Array, seed: int) -> Predict:
 
 
 def process(x: Array, y: Array, seed: int) -> Predict:
-    """A Gaussian process with a length for each column, on at most 2,000 rows."""
+    """A Gaussian process with a length for each column, or one for all where there are many, on at most 2,000 rows."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    kernel = ConstantKernel() * RBF(np.ones(x.shape[1])) + WhiteKernel()
+    kernel = ConstantKernel() * RBF(np.ones(x.shape[1]) if x.shape[1] <= 20 else 1.0) + WhiteKernel()
     gaussian = GaussianProcessRegressor(kernel, normalize_y=True, random_state=seed)
     model = make_pipeline(StandardScaler(), gaussian).fit(x, y)
 
@@ -184,13 +182,15 @@ PACKAGES = ("uqprism", "torch", "catboost", "lightgbm", "xgboost", "ngboost", "s
 
 def scores(ens: Any, y: Array) -> dict[str, float]:
     """Errors and scores of one prediction."""
-    mixture, matched = ens.mixture, ens.matched
-    lower, upper = mixture.quantile(0.05), mixture.quantile(0.95)
+    # One member is its own mixture, and may have probability at single values, of which no mixture is made.
+    mixture, at = (ens.members, y[None]) if ens.n_members == 1 else (ens.mixture, y)
+    matched = ens.matched
+    lower, upper = (np.reshape(mixture.quantile(level), y.shape) for level in (0.05, 0.95))
     found = {"rmse": np.sqrt(np.mean((matched.mean - y) ** 2)), "nll_gaussian": np.mean(up.rules.Log().score(matched, y))}
     with contextlib.suppress(UnsupportedError):  # quantiles that coincide have no density
-        found["nll"] = np.mean(up.rules.Log().score(mixture, y))
+        found["nll"] = np.mean(up.rules.Log().score(mixture, at))
     found |= {
-        "crps": np.mean(up.rules.CRPS().score(mixture, y)),
+        "crps": np.mean(up.rules.CRPS().score(mixture, at)),
         "coverage": np.mean((lower <= y) & (y <= upper)),
         "width": np.mean(upper - lower),
     }
@@ -205,7 +205,7 @@ def finished(path: Path = CELLS) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def run(tables: Iterable[str], models: Iterable[str], splits: int, most: int, most_test: int, path: Path) -> None:
+def run(tables: Iterable[str], models: Iterable[str], splits: int, *, most: int, most_test: int, path: Path) -> None:
     """Measure the cells that are missing, the first split of every table before the second of any."""
     names = ("table", "split", "rows", "model")
     done = {tuple(cell[name] for name in names) for cell in finished(path)}
@@ -252,7 +252,7 @@ def main() -> None:
     parser.add_argument("--cells", type=Path, default=CELLS)
     given = parser.parse_args()
     if given.what == "run":
-        run(given.tables, given.models, given.splits, given.rows, given.test_rows, given.cells)
+        run(given.tables, given.models, given.splits, most=given.rows, most_test=given.test_rows, path=given.cells)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace

@@ -91,7 +91,7 @@ def mixture_crps(shares: Tensor, mean: Tensor, scale: Tensor, target: Tensor) ->
     return (weights * _Distance.apply(shifts, scales)).sum(-1) - (shares * shares * scale).sum(-1) / math.sqrt(math.pi)
 
 
-class _Distance(torch.autograd.Function):  # type: ignore[name-defined, misc]  # PyTorch is loaded by name
+class _Distance(torch.autograd.Function):  # type: ignore[name-defined]  # PyTorch is loaded by name
     """E|X| of Gaussians with these means and scales, whose derivatives are two numbers that its value consists of."""
 
     @staticmethod
