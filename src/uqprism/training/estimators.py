@@ -70,6 +70,7 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
     hidden: tuple[int, ...] = NETWORK.hidden
     activation: str = NETWORK.activation
     network: str | Factory | None = None
+    target_transform: str | None = DEFAULTS.target_transform
     max_epochs: int = DEFAULTS.max_epochs
     batch_size: int = DEFAULTS.batch_size
     learning_rate: float = DEFAULTS.learning_rate
