@@ -83,7 +83,7 @@ def test_distributions_of_targets_are_the_change_of_variables(transform: TargetT
     exact = -scipy.stats.norm.logpdf(transform.apply(y), MEAN, SCALE) - np.log(slope)
     likely = np.abs(transform.apply(y) - MEAN) < 3.0 * SCALE
     error = (up.rules.Log().score(d, y) - exact)[likely]
-    assert abs(error.mean()) < 0.02
+    assert abs(error.mean()) < 0.05
     assert np.abs(error).max() < 0.5
 
 

@@ -19,7 +19,7 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 transforms: Registry[type[TargetTransform]] = Registry("target transform")
 
 PLACES = np.linspace(-4.0, 4.0, 61)  # quantiles of a standard Gaussian at which transformed distributions are known exactly
-KNOTS = 200  # of the piecewise linear map to a Gaussian
+KNOTS, ROWS = 100, 20  # of the piecewise linear map to a Gaussian, at most, and training rows for each: with fewer it is ragged
 LARGEST = 100.0  # of a logarithm: predictions far from all data must not overflow, nor the squares of their spreads
 NARROWEST, WIDEST = 1e-6, 10.0  # scales that lognormals may have
 
@@ -95,7 +95,7 @@ class LogTransform(TargetTransform):
 
     def undo(self, values: Floats) -> Floats:
         """The exponential."""
-        return np.exp(np.clip(values, -LARGEST, LARGEST))
+        return np.exp(_bounded(values))
 
     def distribution(self, d: Family) -> Family:
         """Lognormal distributions for Gaussians, and mixtures of these for mixtures."""
@@ -151,7 +151,13 @@ class YeoJohnson(TargetTransform):
         size = np.abs(values)
         small = power < 1e-12
         logarithm = np.where(small, size, np.log1p(power * size) / np.where(small, 1.0, power))
-        return self.centre + self.unit * np.sign(values) * np.expm1(np.minimum(logarithm, LARGEST))
+        return self.centre + self.unit * np.sign(values) * np.expm1(_bounded(logarithm))
+
+
+def _bounded(logarithm: Floats) -> Floats:
+    """The same within limits; beyond them it grows so slowly that its exponential does not overflow, and no two become one."""
+    size = np.abs(logarithm)
+    return np.sign(logarithm) * np.where(size > LARGEST, LARGEST + np.log(np.maximum(size / LARGEST, 1.0)), size)
 
 
 def _forward(x: Floats, power: float) -> Floats:
@@ -167,8 +173,8 @@ def _forward(x: Floats, power: float) -> Floats:
 class QuantileNormal(TargetTransform):
     """The Gaussian quantile of each target's rank: transformed targets are Gaussian whatever their distribution was.
 
-    The map is linear between 200 quantiles of the training targets, and goes on beyond the outermost ones as over the outermost
-    twentieth of them.
+    The map is linear between at most 100 quantiles of the training targets, and goes on beyond the outermost ones as over the
+    outermost twentieth of them.
 
     Attributes:
         targets: increasing quantiles of the training targets.
@@ -188,7 +194,8 @@ class QuantileNormal(TargetTransform):
         distinct = np.unique(ordered)
         if len(distinct) < 2:
             return cls((float(distinct[0]) - 1.0, float(distinct[0]) + 1.0), (-1.0, 1.0))
-        knots = distinct if len(distinct) <= KNOTS else np.unique(np.quantile(distinct, np.linspace(0.0, 1.0, KNOTS)))
+        most = min(max(count // ROWS, 2), KNOTS)
+        knots = distinct if len(distinct) <= most else np.unique(np.quantile(ordered, np.linspace(0.0, 1.0, most)))
         below, upto = (np.searchsorted(ordered, knots, side=side) for side in ("left", "right"))
         values = ndtri(np.clip(0.5 * (below + upto) / count, 0.5 / count, 1.0 - 0.5 / count))
         kept = np.concatenate([[True], np.diff(values) > 1e-9])
