@@ -84,7 +84,7 @@ def test_distributions_of_targets_are_the_change_of_variables(transform: TargetT
     likely = np.abs(transform.apply(y) - MEAN) < 3.0 * SCALE
     error = (up.rules.Log().score(d, y) - exact)[likely]
     assert abs(error.mean()) < 0.05
-    assert np.abs(error).max() < 0.5
+    assert np.abs(error).max() < {"yeo_johnson": 0.2, "quantile_normal": 0.7}[transform.name]  # its slope jumps
 
 
 def gini(values: np.ndarray) -> np.ndarray:
@@ -138,5 +138,7 @@ def test_targets_that_a_transform_cannot_take() -> None:
     with pytest.raises(up.UqprismError, match="several training sets have none in common"):
         train_many(x, y, rows, **FAST, target_transform="yeo_johnson")
     assert len(train_many(x, np.exp(y), rows, **FAST, target_transform="log")) == 2
+    evidential = up.EvidentialRegressor(target_transform="yeo_johnson", max_epochs=1, random_state=0).fit(x, y)
+    assert_allclose(evidential.predict(x), evidential.predict_ensemble(x).matched.mean)
     with pytest.raises(up.UqprismError, match="the evidence is of the transformed targets"):
-        up.EvidentialRegressor(target_transform="yeo_johnson", max_epochs=1, random_state=0).fit(x, y).predict_evidential(x)
+        evidential.predict_evidential(x)

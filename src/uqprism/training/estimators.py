@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -27,7 +26,6 @@ from uqprism.training.deep_ensemble import KIND, DeepEnsemble
 from uqprism.training.fit import train
 from uqprism.training.heads import Head
 from uqprism.training.heads.evidential import Evidential
-from uqprism.training.history import TrainingWarning
 from uqprism.training.networks import Factory, resolve
 from uqprism.training.networks.mlp import MLP
 from uqprism.training.options import OPTIONS, TrainingOptions
@@ -41,7 +39,6 @@ from sklearn.base import BaseEstimator, RegressorMixin  # noqa: E402  `require` 
 from sklearn.utils import check_random_state  # noqa: E402
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data  # noqa: E402
 
-LATE = 0.9  # the share of the epochs after which a network whose best epoch is later counts as still improving
 PLAIN = (int, float, str, bool, tuple, list, type(None))  # settings that a file keeps
 MEASURE = "crps.excess.members.members"
 DEFAULTS, NETWORK, WEIGHTED = TrainingOptions(), MLP(), Evidential()
@@ -100,9 +97,7 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
             validation: (X, y) for early stopping, in place of the rows that each member keeps.
         """
         start = self.ensemble_ if self.warm_start and hasattr(self, "ensemble_") else None
-        self._train(*self._checked_pair(X, y, reset=start is None), sample_weight, validation, start)
-        self._warn_of_cap()
-        return self
+        return self._train(*self._checked_pair(X, y, reset=start is None), sample_weight, validation, start)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train one more epoch on these rows, none of which are kept for validation.
@@ -112,7 +107,8 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         """
         start = getattr(self, "ensemble_", None)
         inputs, targets = self._checked_pair(X, y, reset=start is None)
-        return self._train(inputs, targets, sample_weight, None, start, max_epochs=1, validation_fraction=0.0, progress=False)
+        once = {"max_epochs": 1, "patience": None, "validation_fraction": 0.0, "progress": False}
+        return self._train(inputs, targets, sample_weight, None, start, **once)
 
     def _train(
         self, inputs: Any, targets: Any, weights: Any, validation: Any, start: DeepEnsemble | None, **settings: Any
@@ -128,16 +124,6 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         self.ensemble_: DeepEnsemble = train(inputs, targets, start=start, **{**given, **settings})
         self.n_iter_ = max(len(curve.training) for curve in self.ensemble_.history.curves)
         return self
-
-    def _warn_of_cap(self) -> None:
-        """Warn of members that the default limit stopped while they were still improving; a limit that was set is meant."""
-        history = self.ensemble_.history
-        if self.patience is None or self.max_epochs != DEFAULTS.max_epochs or not len(history.validation_loss):
-            return
-        late = sum(best > LATE * self.max_epochs for best in history.best_epochs)
-        if late:
-            text = f"{late} of {len(history.best_epochs)} networks were still improving at the limit of {self.max_epochs} epochs"
-            warnings.warn(f"{text}; raise max_epochs", TrainingWarning, stacklevel=3)
 
     def predict_ensemble(self, X: Any) -> EnsemblePrediction:
         """The predictive distributions, (members, rows)."""
@@ -334,7 +320,9 @@ class EvidentialRegressor(EnsembleRegressor):
         return replace(self._fitted(), head=Evidential(self.evidence_weight, self.n_members)).predict_ensemble(self._checked(X))
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """The mean; with `return_std` also the standard deviation, in closed form."""
+        """The mean; with `return_std` also the standard deviation, in closed form unless targets are transformed."""
+        if self._fitted().transform is not None:
+            return super().predict(X, return_std)
         found = self.predict_evidential(X)
         mean, scale = found.gamma, np.sqrt(found.aleatoric + found.epistemic)
         if isinstance(X, torch.Tensor):
