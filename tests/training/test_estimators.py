@@ -23,7 +23,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import uqprism as up
-from uqprism.training import MLP, Evidential, TrainingOptions, networks
+from uqprism.training import MLP, Evidential, TabularMLP, TrainingOptions, networks
 
 from .problems import images, waves
 
@@ -69,7 +69,7 @@ for kind in (up.DeepEnsembleRegressor, up.MCDropoutRegressor, up.EvidentialRegre
 @pytest.mark.parametrize("kind", KINDS)
 def test_predictions_are_those_of_the_ensemble(kind: type) -> None:
     x, y = waves(200)
-    model = quick(kind).fit(x, y)
+    model = quick(kind, max_epochs=2 * QUICK["max_epochs"]).fit(x, y)
     ens = model.predict_ensemble(x)
     assert isinstance(ens, up.EnsemblePrediction)
     assert ens.n_members == 4
@@ -198,14 +198,16 @@ def test_estimators_take_the_training_options_with_their_defaults() -> None:
     without = {"validation", "seed", "member_seeds", "technique"}  # random_state is in place of the seeds
     for kind in KINDS:
         given = kind().get_params()
-        own = {"hidden", "activation", "random_state", "dropout", "evidence_weight", "warm_start"}
+        own = {"hidden", "activation", "embedding", "random_state", "dropout", "evidence_weight", "warm_start"}
         assert set(given) - own <= set(options) - without
         one_network = kind is not up.DeepEnsembleRegressor
         assert set(options) - without - set(given) <= ({"bootstrap", "head"} if one_network else set())
         changed = {name for name, value in given.items() if name in options and value != options[name]}
-        assert changed == ({"network", "n_members"} if one_network else {"network"})
+        assert changed == {"network", "n_members" if one_network else "head"}
         assert given["network"] is None  # which stands for the default network with these arguments
-        assert MLP(given["hidden"], given["activation"]) == networks.resolve(options["network"])
+        assert TabularMLP(given["hidden"], given["activation"], embedding=given["embedding"]) == networks.resolve(
+            options["network"]
+        )
     assert up.EvidentialRegressor().get_params()["evidence_weight"] == Evidential().weight
     assert up.EvidentialRegressor().n_members == Evidential().n_members
 

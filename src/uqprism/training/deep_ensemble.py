@@ -129,7 +129,8 @@ class DeepEnsemble:
     def _blocks(self, values: Tensor) -> Iterator[Tensor]:
         """Blocks of rows whose activations fit into the memory limit."""
         widest = max(value.shape[1] for value in self.stack.parameters.values() if value.ndim > 1)
-        row = math.prod(values.shape[1:]) * (IMAGE_CHANNELS if values.ndim > 2 else 1)
+        pieces = max((getattr(layer, "pieces", 1) for layer in self.stack.template.modules()), default=1)
+        row = math.prod(values.shape[1:]) * (IMAGE_CHANNELS if values.ndim > 2 else pieces)
         yield from values.split(max(min(VALUES_AT_ONCE // (self.n_members * max(row, widest)), ROWS_AT_ONCE), 1))
 
     def _predict(self, stack: Stack, values: Tensor, passes: int | None, seed: int) -> Tensor:

@@ -27,7 +27,7 @@ from uqprism.training.fit import train
 from uqprism.training.heads import Head
 from uqprism.training.heads.evidential import Evidential
 from uqprism.training.networks import Factory, resolve
-from uqprism.training.networks.mlp import MLP
+from uqprism.training.networks.tabular import TabularMLP
 from uqprism.training.options import OPTIONS, TrainingOptions
 from uqprism.training.summaries import crps_skill, quantiles
 from uqprism.training.techniques import DROPOUT
@@ -41,7 +41,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 PLAIN = (int, float, str, bool, tuple, list, type(None))  # settings that a file keeps
 MEASURE = "crps.excess.members.members"
-DEFAULTS, NETWORK, WEIGHTED = TrainingOptions(), MLP(), Evidential()
+DEFAULTS, NETWORK, WEIGHTED = TrainingOptions(), TabularMLP(), Evidential()
 
 
 @dataclass(eq=False, repr=False)  # for __init__, which only sets attributes, as scikit-learn requires
@@ -54,9 +54,10 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
 
     Attributes:
         n_members: members of the prediction.
-        hidden: see `MLP`.
-        activation: see `MLP`.
-        network: used in place of an `MLP` with `hidden` and `activation`; see `TrainingOptions`.
+        hidden: see `TabularMLP`.
+        activation: see `TabularMLP`.
+        embedding: see `TabularMLP`.
+        network: used in place of a `TabularMLP` with `hidden`, `activation` and `embedding`; see `TrainingOptions`.
         random_state: an integer makes the result reproducible.
         warm_start: whether a further `fit` goes on with the networks of the last one, their columns and standardisation.
         ensemble_: the fitted `DeepEnsemble`, with its `history`, `save` and `load`.
@@ -66,13 +67,17 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
     _: KW_ONLY
     hidden: tuple[int, ...] = NETWORK.hidden
     activation: str = NETWORK.activation
+    embedding: str | None = NETWORK.embedding
     network: str | Factory | None = None
     target_transform: str | None = DEFAULTS.target_transform
-    max_epochs: int = DEFAULTS.max_epochs
-    batch_size: int = DEFAULTS.batch_size
+    max_epochs: int | str = DEFAULTS.max_epochs
+    batch_size: int | str = DEFAULTS.batch_size
     learning_rate: float = DEFAULTS.learning_rate
+    schedule: str = DEFAULTS.schedule
     weight_decay: float = DEFAULTS.weight_decay
-    patience: int | None = DEFAULTS.patience
+    patience: int | str | None = DEFAULTS.patience
+    stopping: str = DEFAULTS.stopping
+    refit: bool = DEFAULTS.refit
     validation_fraction: float = DEFAULTS.validation_fraction
     max_gradient: float | None = DEFAULTS.max_gradient
     device: Any = DEFAULTS.device
@@ -107,7 +112,7 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         """
         start = getattr(self, "ensemble_", None)
         inputs, targets = self._checked_pair(X, y, reset=start is None)
-        once = {"max_epochs": 1, "patience": None, "validation_fraction": 0.0, "progress": False}
+        once = {"max_epochs": 1, "patience": None, "validation_fraction": 0.0, "refit": False, "progress": False}
         return self._train(inputs, targets, sample_weight, None, start, **once)
 
     def _train(
@@ -199,13 +204,13 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         return next(iter(table.values())) if single else table
 
     def _network(self, **settings: Any) -> str | Factory:
-        """The user's network, or an MLP."""
+        """The user's network, or a `TabularMLP`."""
         if self.network is not None:
-            ignored = [n for n in ("hidden", "activation", *settings) if getattr(self, n) != getattr(type(self), n)]
+            ignored = [n for n in ("hidden", "activation", "embedding", *settings) if getattr(self, n) != getattr(type(self), n)]
             if ignored:
                 raise ArgumentError(f"network has its own {' and '.join(ignored)}: set one or the other")
             return self.network
-        return MLP(self.hidden, self.activation, **settings)
+        return TabularMLP(self.hidden, self.activation, embedding=self.embedding, **settings)
 
     def _fitted(self) -> DeepEnsemble:
         check_is_fitted(self, "ensemble_")
@@ -250,7 +255,7 @@ class DeepEnsembleRegressor(EnsembleRegressor):
         bootstrap: see `TrainingOptions`.
     """
 
-    head: str | Head = field(default=DEFAULTS.head, kw_only=True)
+    head: str | Head = field(default="mixture", kw_only=True)
     bootstrap: bool = field(default=DEFAULTS.bootstrap, kw_only=True)
 
     def _training(self) -> tuple[str | Factory, str | Head, int]:
@@ -273,7 +278,7 @@ class MCDropoutRegressor(EnsembleRegressor):
 
     n_members: int = 50
     dropout: float = field(default=0.1, kw_only=True)
-    head: str | Head = field(default=DEFAULTS.head, kw_only=True)
+    head: str | Head = field(default=DEFAULTS.head, kw_only=True)  # mixtures of fifty members would take long to decompose
 
     def _training(self) -> tuple[str | Factory, str | Head, int]:
         if self.network is None and not (self.dropout and self.hidden):

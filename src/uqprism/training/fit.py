@@ -104,12 +104,31 @@ class StackedFit:
 def _train(
     inputs: Any, targets: Any, rows: Any, options: TrainingOptions, *, weights: Any = None, start: DeepEnsemble | None = None
 ) -> list[DeepEnsemble]:
+    found = _run(inputs, targets, rows, options, weights=weights, start=start)
+    if not options.refit:
+        return found
+    lengths = [epoch for ensemble in found for epoch in ensemble.history.best_epochs]
+    again = options.replace({"refit": False, "validation_fraction": 0.0, "patience": None})
+    return _run(inputs, targets, rows, again, weights=weights, start=start, lengths=lengths)
+
+
+def _run(
+    inputs: Any,
+    targets: Any,
+    rows: Any,
+    options: TrainingOptions,
+    *,
+    weights: Any,
+    start: DeepEnsemble | None,
+    lengths: list[int] | None = None,
+) -> list[DeepEnsemble]:
     factory = networks.resolve(options.network) if start is None else start.network
     columns = (Columns.of(inputs) if is_frame(inputs) else None) if start is None else start.columns
     inputs, options = _encoded(columns, inputs, options)
     n_experiments = 1 if rows is None else len(as_tensor(rows, "rows"))
     transform = _transform(options, targets, n_experiments) if start is None else start.transform
     targets, options = _transformed(transform, targets, options)
+    options = options.settled(len(inputs) if rows is None else int(np.size(rows)) // n_experiments)
     seeds = _seeds(options, n_experiments).flatten()
     device = training_device(options.device)
     data = prepare(
@@ -130,14 +149,17 @@ def _train(
     example = data.inputs[:2].to(getattr(torch, options.dtype))
     with keep_generators(device), full_precision(device):  # training seeds PyTorch's generators, which belong to the user
         stack = Stack.build(factory, example, head.n_outputs, seeds.tolist(), options.technique)
-        stack = stack if start is None else _continued(stack, start)
+        if start is None:
+            _observe(stack, data, options.n_members)
+        else:
+            stack = _continued(stack, start)
         state = State.of(stack, seeds.tolist())
-        checkpoints = _checkpoints(data, factory, head, options, stack)
+        checkpoints = _checkpoints(data, factory, head, options, stack, lengths)
         checkpoints.restore(state)
         # The file holds a restarted member's seed, from which its rows follow.
         for member in (i for i, restarts in enumerate(state.restarts) if restarts):
             data.split_again(member, state.seeds[member], options)
-        trainer = Trainer(data, factory, head, options, checkpoints, stack, state)
+        trainer = Trainer(data, factory, head, options, checkpoints, stack, state, lengths)
         with progress_of(options.max_epochs, options.progress) as show:
             trained, history = trainer.run(show)
     ensembles = []
@@ -172,6 +194,14 @@ def _finite(targets: Any, name: str) -> Any:
     return values.cpu().double().numpy()
 
 
+def _observe(stack: Stack, data: TrainingData, n_members: int) -> None:
+    """Show each experiment's rows to the layers that look at them before training."""
+    for place, rows in enumerate(data.sets):
+        members = slice(place * n_members, (place + 1) * n_members)
+        first = torch.tensor([members.start], device=data.training.device)
+        stack.observe(members, data.batch(rows[None].to(first.device), first)[0][0])
+
+
 def _encoded(columns: Columns | None, inputs: Any, options: TrainingOptions) -> tuple[Any, TrainingOptions]:
     """The rows of a table, and those for validation, as numbers."""
     if columns is None:
@@ -192,12 +222,14 @@ def _continued(stack: Stack, start: DeepEnsemble) -> Stack:
     return stack.with_rows(rows, {name: value.to(stack.buffers[name], copy=True) for name, value in buffers.items()})
 
 
-def _checkpoints(data: TrainingData, factory: Factory, head: Head, options: TrainingOptions, stack: Stack) -> Checkpoints:
+def _checkpoints(
+    data: TrainingData, factory: Factory, head: Head, options: TrainingOptions, stack: Stack, lengths: list[int] | None
+) -> Checkpoints:
     """The checkpoints of this run: the name of the file follows from everything that determines the result."""
     name = ""  # not computed without a folder, since it hashes all data
     if options.checkpoint is not None:
-        parts = [networks.to_dict(factory), heads.to_dict(head), options.schedule(), data.inputs, data.targets, data.training]
-        parts += [x for x in (data.validation, data.weights) if x is not None]
+        parts = [networks.to_dict(factory), heads.to_dict(head), options.deciding(), data.inputs, data.targets, data.training]
+        parts += [x for x in (data.validation, data.weights, lengths) if x is not None]
         # A function of the user has no description: initial weights and sample outputs identify its networks.
         name = fingerprint(*parts, stack.technique, stack.signature(), stack.rows, stack.sample())
     return Checkpoints(options.checkpoint, options.checkpoint_every, name)

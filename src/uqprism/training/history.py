@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TrainingWarning(UserWarning):
-    """A member was restarted, or training was interrupted."""
+    """A member was restarted, training was interrupted, or it ended while members were still improving."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Event:
     """A restart or an interruption.
 
     Attributes:
-        kind: `restarted` or `interrupted`.
+        kind: `restarted`, `interrupted`, or `capped` if members were still improving at the last epoch.
         member: the number of the member, or None for all.
         epoch: of the member, or of the run for an interruption.
         message: one sentence for the user.
