@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from uqprism.training.columns import Column, Columns
 from uqprism.training.data import Scaling
 from uqprism.training.deep_ensemble import DeepEnsemble
 from uqprism.training.fit import StackedFit, train, train_many
@@ -17,11 +18,14 @@ from uqprism.training.networks.convolutional import ResNet18, SmallCNN
 from uqprism.training.networks.mlp import MLP
 from uqprism.training.networks.tabular import TabularMLP
 from uqprism.training.options import TrainingOptions
+from uqprism.training.transforms import LogTransform, QuantileNormal, TargetTransform, YeoJohnson
 
 __all__ = [
     "MLP",
     "BetaNLL",
     "CRPSHead",
+    "Column",
+    "Columns",
     "DeepEnsemble",
     "Event",
     "Evidential",
@@ -29,18 +33,22 @@ __all__ = [
     "HistogramHead",
     "History",
     "LaplaceHead",
+    "LogTransform",
     "MeanVariance",
     "MixtureHead",
     "Natural",
     "QuantileHead",
+    "QuantileNormal",
     "ResNet18",
     "Scaling",
     "SmallCNN",
     "StackedFit",
     "TabularMLP",
+    "TargetTransform",
     "TrainingOptions",
     "TrainingWarning",
     "WarmUp",
+    "YeoJohnson",
     "train",
     "train_many",
 ]

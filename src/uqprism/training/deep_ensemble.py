@@ -12,7 +12,7 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError
 from uqprism.support.optional import require
 from uqprism.support.reading import reading
-from uqprism.training import heads, networks
+from uqprism.training import heads, networks, transforms
 from uqprism.training.checkpoints import read_tensors, write_tensors
 from uqprism.training.columns import Columns
 from uqprism.training.data import Scaling, as_tensor, check_finite
@@ -23,6 +23,7 @@ from uqprism.training.networks import Factory
 from uqprism.training.randomness import DropoutMasks, keep_generators, member_seeds
 from uqprism.training.stack import Stack, initialised
 from uqprism.training.techniques import DROPOUT
+from uqprism.training.transforms import TargetTransform
 
 torch = require("torch", extra="deep")
 
@@ -45,6 +46,7 @@ class DeepEnsemble:
         network: the function that built them.
         history: the record of training.
         columns: those of the table that it was trained on, which is what it predicts for; None for arrays.
+        transform: of the targets; `target_scaling` is that of the transformed ones.
     """
 
     stack: Stack
@@ -54,6 +56,7 @@ class DeepEnsemble:
     network: Factory
     history: History
     columns: Columns | None = None
+    transform: TargetTransform | None = None
 
     @property
     def n_members(self) -> int:
@@ -76,17 +79,23 @@ class DeepEnsemble:
         parameters = self.parameters(inputs, passes=passes, seed=seed)
         if not isinstance(inputs, torch.Tensor):
             parameters = {name: value.cpu().numpy() for name, value in parameters.items()}
-        return self.head.ensemble(parameters)
+        found = self.head.ensemble(parameters)
+        return found if self.transform is None else self.transform.prediction(found)
 
     def predict_evidential(self, inputs: Any) -> Any:
         """The `EvidentialPrediction` of an evidential head; with several networks, they are the first axis."""
         if self.head.family != "evidential":
             raise UnsupportedError(f"the {self.head.name} head does not predict evidence; train with head='evidential'")
+        if self.transform is not None:
+            raise UnsupportedError("the evidence is of the transformed targets; use predict_ensemble, or no target_transform")
         parameters = self.parameters(inputs)
         return self.head.evidence(parameters if self.n_members > 1 else {name: value[0] for name, value in parameters.items()})  # type: ignore[attr-defined]
 
     def parameters(self, inputs: Any, *, passes: int | None = None, seed: int = 0) -> dict[str, Tensor]:
-        """The parameters of the predicted distributions by name, (members, rows), on the device of the inputs."""
+        """The parameters of the distributions of the (transformed) targets by name, on the device of the inputs.
+
+        They are (members, rows), and (members, rows, n) for lists of n components, bars or quantiles.
+        """
         values = self._numbers(inputs)
         expected = self.stack.input_shape
         if tuple(values.shape[1:]) != expected or values.ndim < 2:
@@ -138,7 +147,7 @@ class DeepEnsemble:
     def to(self, device: Any) -> DeepEnsemble:
         """The same ensemble on another device."""
         scalings = self.input_scaling.to(device), self.target_scaling.to(device)
-        return DeepEnsemble(self.stack.to(device), self.head, *scalings, self.network, self.history, self.columns)
+        return DeepEnsemble(self.stack.to(device), self.head, *scalings, self.network, self.history, self.columns, self.transform)
 
     # Files ------------------------------------------------------------------------------------------------------------
 
@@ -162,6 +171,7 @@ class DeepEnsemble:
             "features": None if self.columns is None else self.columns.given,
         }
         header |= {} if self.columns is None else {"columns": self.columns.to_dict()}
+        header |= {} if self.transform is None else {"transform": transforms.to_dict(self.transform)}
         return header, tensors
 
     @classmethod
@@ -176,6 +186,7 @@ class DeepEnsemble:
             head, history = heads.from_dict(header["head"]), History.from_dict(header["history"])
             shape = tuple(int(length) for length in header["input_shape"])
             columns = Columns.from_dict(header["columns"]) if "columns" in header else None
+            transform = transforms.from_dict(header["transform"]) if "transform" in header else None
             expected, rows, sample = dict(header["architecture"]["shapes"]), tensors["rows"], tensors["sample"]
             inputs, targets = (Scaling(tensors[f"{name}.mean"], tensors[f"{name}.scale"]) for name in ("input", "target"))
             if network is None:
@@ -192,7 +203,7 @@ class DeepEnsemble:
                 f"network builds other networks than those in {os.fspath(path)}: they predict other values with the same "
                 "parameters. (All numbers that a module computes with must be parameters or buffers.)"
             )
-        return cls(stack, head, inputs, targets, factory, history, columns)
+        return cls(stack, head, inputs, targets, factory, history, columns, transform)
 
 
 def _check_size(factory: Factory, shape: tuple[int, ...], n_outputs: int, count: int) -> None:

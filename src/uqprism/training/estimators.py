@@ -69,6 +69,7 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
     activation: str = NETWORK.activation
     embedding: str | None = NETWORK.embedding
     network: str | Factory | None = None
+    target_transform: str | None = DEFAULTS.target_transform
     max_epochs: int | str = DEFAULTS.max_epochs
     batch_size: int | str = DEFAULTS.batch_size
     learning_rate: float = DEFAULTS.learning_rate
@@ -101,8 +102,7 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
             validation: (X, y) for early stopping, in place of the rows that each member keeps.
         """
         start = self.ensemble_ if self.warm_start and hasattr(self, "ensemble_") else None
-        self._train(*self._checked_pair(X, y, reset=start is None), sample_weight, validation, start)
-        return self
+        return self._train(*self._checked_pair(X, y, reset=start is None), sample_weight, validation, start)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train one more epoch on these rows, none of which are kept for validation.
@@ -112,7 +112,8 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         """
         start = getattr(self, "ensemble_", None)
         inputs, targets = self._checked_pair(X, y, reset=start is None)
-        return self._train(inputs, targets, sample_weight, None, start, max_epochs=1, validation_fraction=0.0, progress=False)
+        once = {"max_epochs": 1, "patience": None, "validation_fraction": 0.0, "refit": False, "progress": False}
+        return self._train(inputs, targets, sample_weight, None, start, **once)
 
     def _train(
         self, inputs: Any, targets: Any, weights: Any, validation: Any, start: DeepEnsemble | None, **settings: Any
@@ -324,7 +325,9 @@ class EvidentialRegressor(EnsembleRegressor):
         return replace(self._fitted(), head=Evidential(self.evidence_weight, self.n_members)).predict_ensemble(self._checked(X))
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """The mean; with `return_std` also the standard deviation, in closed form."""
+        """The mean; with `return_std` also the standard deviation, in closed form unless targets are transformed."""
+        if self._fitted().transform is not None:
+            return super().predict(X, return_std)
         found = self.predict_evidential(X)
         mean, scale = found.gamma, np.sqrt(found.aleatoric + found.epistemic)
         if isinstance(X, torch.Tensor):

@@ -10,10 +10,10 @@ import numpy as np
 
 from uqprism.errors import ArgumentError
 from uqprism.support.optional import require
-from uqprism.training import heads, networks
+from uqprism.training import heads, networks, transforms
 from uqprism.training.checkpoints import Checkpoints, State, fingerprint
 from uqprism.training.columns import Columns, is_frame
-from uqprism.training.data import TrainingData, as_tensor, prepare
+from uqprism.training.data import TrainingData, as_tensor, check_finite, prepare
 from uqprism.training.deep_ensemble import DeepEnsemble
 from uqprism.training.device import full_precision, training_device
 from uqprism.training.heads import Head
@@ -23,6 +23,7 @@ from uqprism.training.options import TrainingOptions
 from uqprism.training.randomness import keep_generators, member_seeds
 from uqprism.training.stack import Stack
 from uqprism.training.trainer import Trainer
+from uqprism.training.transforms import TargetTransform
 
 torch = require("torch", extra="deep")
 
@@ -125,6 +126,8 @@ def _run(
     columns = (Columns.of(inputs) if is_frame(inputs) else None) if start is None else start.columns
     inputs, options = _encoded(columns, inputs, options)
     n_experiments = 1 if rows is None else len(as_tensor(rows, "rows"))
+    transform = _transform(options, targets, n_experiments) if start is None else start.transform
+    targets, options = _transformed(transform, targets, options)
     options = options.settled(len(inputs) if rows is None else int(np.size(rows)) // n_experiments)
     seeds = _seeds(options, n_experiments).flatten()
     device = training_device(options.device)
@@ -163,8 +166,32 @@ def _run(
     for i, scalings in enumerate(data.scalings):
         part = slice(i * options.n_members, (i + 1) * options.n_members)
         own = trained.take(range(*part.indices(len(trained))))
-        ensembles.append(DeepEnsemble(own, head, *scalings, factory, history.part(part), columns))
+        ensembles.append(DeepEnsemble(own, head, *scalings, factory, history.part(part), columns, transform))
     return ensembles
+
+
+def _transform(options: TrainingOptions, targets: Any, n_experiments: int) -> TargetTransform | None:
+    """The transform of the targets, learnt from them."""
+    if options.target_transform is None:
+        return None
+    return transforms.fitted(options.target_transform, _finite(targets, "targets"), n_experiments)
+
+
+def _transformed(transform: TargetTransform | None, targets: Any, options: TrainingOptions) -> tuple[Any, TrainingOptions]:
+    """The transformed targets, and those for validation."""
+    if transform is None:
+        return targets, options
+    if options.validation is not None:
+        inputs, given = options.validation
+        options = options.replace({"validation": (inputs, transform.apply(_finite(given, "validation targets")))})
+    moved = torch.from_numpy(transform.apply(_finite(targets, "targets")))
+    return moved.to(getattr(targets, "device", "cpu")), options
+
+
+def _finite(targets: Any, name: str) -> Any:
+    values = as_tensor(targets, name)
+    check_finite(values, name)
+    return values.cpu().double().numpy()
 
 
 def _observe(stack: Stack, data: TrainingData, n_members: int) -> None:

@@ -41,6 +41,8 @@ class TrainingOptions:
         network: the name of a network such as `tabular`, a specification such as `MLP(hidden=(50,))`, or a function
             (input_shape, n_outputs) or () that returns a `torch.nn.Module` with fresh weights.
         head: what the networks predict, and the loss: the name of a head such as `natural` or `mixture`, or a `Head`.
+        target_transform: `log`, `yeo_johnson` or `quantile_normal`, for skewed targets: networks learn the transformed targets,
+            and predict the distributions of the targets that follow. None for no transform.
         validation: (inputs, targets) for early stopping; by default each member keeps `validation_fraction` of its rows.
         seed: a number from which the members' seeds follow, or one for each experiment. Experiments with the same seed start
             from the same weights.
@@ -69,6 +71,7 @@ class TrainingOptions:
     n_members: int = 10
     network: str | Factory = "tabular"
     head: str | Head = "natural"
+    target_transform: str | None = None
     validation: tuple[Any, Any] | None = None
     seed: int | Sequence[int] = 0
     member_seeds: Any = None
