@@ -33,7 +33,7 @@ class MixtureHead(Head):
 
     name: ClassVar[str] = "mixture"
     family: ClassVar[str] = "mixture"
-    components: int = 5
+    components: int = 3
     rule: str = "crps"
 
     def __post_init__(self) -> None:
