@@ -179,3 +179,9 @@ def test_names_that_occur_twice_are_refused() -> None:
     frame = pd.DataFrame(np.zeros((4, 2)), columns=["a", "a"])
     with pytest.raises(up.UqprismError, match="more than one column 'a'"):
         Columns.of(frame)
+
+
+def test_a_table_whose_rows_are_not_there_yet_is_refused() -> None:
+    lazy = type("LazyFrame", (), {"shape": (4, 1), "columns": ["a"]})()
+    with pytest.raises(up.UqprismError, match=r"call its collect\(\)"):
+        train(lazy, np.zeros(4))
