@@ -28,9 +28,8 @@ def is_frame(values: Any) -> bool:
     if type(values).__name__ == "LazyFrame":
         raise ArrayTypeError("the table is a LazyFrame, whose rows are not there yet; call its collect()")
     named = hasattr(values, "column_names") or hasattr(values, "columns")
-    return (
-        named and hasattr(values, "shape") and not hasattr(values, "map_partitions")
-    )  # which Dask has, whose rows are elsewhere
+    elsewhere = hasattr(values, "map_partitions")  # the rows of a Dask table
+    return named and hasattr(values, "shape") and not elsewhere
 
 
 def take_rows(values: Any, rows: Any) -> Any:
