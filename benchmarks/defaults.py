@@ -176,6 +176,78 @@ def run(tasks: Iterable[tuple[str, int, int, str, str, str]], jobs: int, path: P
                 break
 
 
+def ratios(cells: list[dict[str, Any]], variant: str, score: str, reference: str = "base") -> dict[str, float]:
+    """A score of a variant on each table, over or less that of the reference: the mean over the splits that both have."""
+    found: dict[str, list[float]] = {}
+    at = {(cell["table"], cell["split"], cell["variant"]): cell[score] for cell in cells}
+    for (table, number, name), value in at.items():
+        if name == variant and (table, number, reference) in at:
+            own = at[table, number, reference]
+            found.setdefault(table, []).append(value - own if score.startswith("nll") else float(np.log(value / own)))
+    return {table: float(np.mean(values)) for table, values in found.items()}
+
+
+def chosen(cells: list[dict[str, Any]], variants: list[str]) -> list[str]:
+    """For each table the variant with the best CRPS on all others, and what it does on the one left out."""
+    every = {variant: ratios(cells, variant, "crps") for variant in variants}
+    tables = sorted(set.intersection(*(set(one) for one in every.values())))
+    lines = []
+    for table in tables:
+        best = min(variants, key=lambda variant: np.mean([every[variant][other] for other in tables if other != table]))
+        oracle = min(variants, key=lambda variant: every[variant][table])
+        lines.append(f"| {table} | {best} | {np.exp(every[best][table]):.3f} | {oracle} | {np.exp(every[oracle][table]):.3f} |")
+    return lines
+
+
+def section(base: str, rows: int, cells: list[dict[str, Any]]) -> list[str]:
+    """The comparison from one starting point."""
+    changed = {**BASE, **json.loads(base)}
+    variants = list(dict.fromkeys(cell["variant"] for cell in cells))
+    tables = sorted({cell["table"] for cell in cells})
+    lines = [
+        f"## From {changed['head']}, {changed['steps']:,} steps, at most {rows:,} rows",
+        "",
+        f"Base: `{json.dumps(changed)}`. Tables: {', '.join(tables)}.",
+        "",
+        "| variant | tables | CRPS | worst | RMSE | NLL | NLL of one Gaussian | time to fit | collapsed |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for variant in variants:
+        crps, rmse, fit = (ratios(cells, variant, score) for score in ("crps", "rmse", "fit"))
+        nll, single = (ratios(cells, variant, score) for score in ("nll", "nll_gaussian"))
+        if not crps:
+            continue
+        mean = {
+            name: float(np.mean(list(one.values())))
+            for name, one in {"c": crps, "r": rmse, "f": fit, "n": nll, "g": single}.items()
+        }
+        collapsed = np.mean([cell["collapsed"] for cell in cells if cell["variant"] == variant])
+        lines.append(
+            f"| {variant} | {len(crps)} | {np.exp(mean['c']):.3f} | {np.exp(max(crps.values())):.3f} | {np.exp(mean['r']):.3f} "
+            f"| {mean['n']:+.3f} | {mean['g']:+.3f} | {np.exp(mean['f']):.2f} | {100 * collapsed:.1f} % |"
+        )
+    full = [variant for variant in variants if len(ratios(cells, variant, "crps")) == len(tables)]
+    lines += ["", "| table left out | chosen on the others | its CRPS there | best there | its CRPS |", "|---|---|---|---|---|"]
+    return [*lines, *chosen(cells, full), ""]
+
+
+def write(path: Path) -> None:
+    """The report."""
+    cells = [cell for cell in finished(path) if "error" not in cell]
+    lines = ["# What the defaults of training are worth", "", *PREFACE.splitlines(), ""]
+    for base, rows in dict.fromkeys((cell["base"], cell["rows"]) for cell in cells):
+        lines += section(base, rows, [cell for cell in cells if (cell["base"], cell["rows"]) == (base, rows)])
+    REPORT.write_text("\n".join(lines).rstrip() + "\n")
+
+
+PREFACE = """`python benchmarks/defaults.py run`, then `write`. Ten members, random 90/10 splits, at most 2,000 test rows; one
+change at a time. CRPS, RMSE and the time to fit are ratios to the base, geometric means over the tables; the NLLs are
+differences, of standardised targets. The worst is over the tables. Collapsed: points a hundred standard deviations
+away, in random directions, whose deviation is smaller than the median of the test rows. Times are those of a machine
+with other work. Below each comparison, each table is left out in turn: the variant that the others would choose, and
+what it does on the one left out."""
+
+
 def main() -> None:
     """Run or write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -200,6 +272,8 @@ def main() -> None:
             for table in given.tables
         ]
         run(tasks, given.jobs, given.cells, given.seconds)
+    else:
+        write(given.cells)
 
 
 if __name__ == "__main__":

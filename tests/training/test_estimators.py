@@ -23,7 +23,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import uqprism as up
-from uqprism.training import MLP, Evidential, TabularMLP, TrainingOptions, networks
+from uqprism.training import Evidential, TabularMLP, TrainingOptions, networks
 
 from .problems import images, waves
 

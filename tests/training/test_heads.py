@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 import uqprism as up
+from uqprism.rules import CRPS
 from uqprism.training import (
     MLP,
     BetaNLL,
@@ -246,3 +247,13 @@ def test_every_head_learns_mean_and_noise(head: str) -> None:
     spread = ens.matched.scale if head == "evidential" else ens.pooled.scale
     assert 0.03 < spread[0] < 0.25
     assert 0.3 < spread[1] < 0.8
+
+
+def test_the_loss_of_a_mixture_is_the_rules_own_score_and_gradient() -> None:
+    head = MixtureHead(components=3, rule="crps")
+    raw = torch.randn(2, 7, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    y = torch.linspace(-2.0, 2.0, 14, dtype=torch.float64).view(2, 7)
+    losses = [head.loss(raw, y, torch.zeros(1)), CRPS().score(head.distribution(head.parameters(raw)), y)]
+    gradients = [torch.autograd.grad(loss.sum(), raw)[0] for loss in losses]
+    assert_allclose(losses[0].detach(), losses[1].detach(), rtol=1e-10)
+    assert_allclose(gradients[0], gradients[1], rtol=1e-8, atol=1e-12)

@@ -154,7 +154,7 @@ def _run(
         else:
             stack = _continued(stack, start)
         state = State.of(stack, seeds.tolist())
-        checkpoints = _checkpoints(data, factory, head, options, stack, lengths)
+        checkpoints = _checkpoints(data, factory, head, options, stack=stack, lengths=lengths)
         checkpoints.restore(state)
         # The file holds a restarted member's seed, from which its rows follow.
         for member in (i for i, restarts in enumerate(state.restarts) if restarts):
@@ -223,7 +223,7 @@ def _continued(stack: Stack, start: DeepEnsemble) -> Stack:
 
 
 def _checkpoints(
-    data: TrainingData, factory: Factory, head: Head, options: TrainingOptions, stack: Stack, lengths: list[int] | None
+    data: TrainingData, factory: Factory, head: Head, options: TrainingOptions, *, stack: Stack, lengths: list[int] | None
 ) -> Checkpoints:
     """The checkpoints of this run: the name of the file follows from everything that determines the result."""
     name = ""  # not computed without a folder, since it hashes all data

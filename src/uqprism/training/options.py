@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from uqprism.training.networks import Factory
 
 
-AUTO = "auto"  # stands for numbers that follow from the number of rows
+Adapted = Any  # a number, or "auto" for one that follows from the number of rows
+AUTO = "auto"
 ADAPTED = ("max_epochs", "batch_size", "patience")
 STEPS, FEWEST_EPOCHS, MOST_EPOCHS = 6000, 40, 600
 FEWEST_ROWS, MOST_ROWS = 32, 256  # per step
@@ -58,9 +59,9 @@ class TrainingOptions:
         learning_rate: of Adam; of a cosine schedule the first and largest.
         schedule: of the learning rate: `constant`, or `cosine`, which falls to zero at `max_epochs`.
         weight_decay: decoupled from the gradient, as in AdamW.
-        patience: epochs without a better validation loss after which a member stops; by default a share of `max_epochs`. None trains
-            all epochs.
-        stopping: whose validation loss decides about the best epoch and the end: each `member`'s own, or the mean of the `ensemble`.
+        patience: epochs without a better validation loss after which a member stops; by default a share of `max_epochs`. None
+            trains all epochs.
+        stopping: whose validation loss decides about the best epoch and the end: each `member`'s, or the `ensemble`'s mean.
         refit: whether to train again, on all rows, from the same weights and for as many epochs as were best.
         validation_fraction: share of the rows that each member keeps out of training for early stopping; 0 for none.
         bootstrap: whether each member draws its training rows with replacement.
@@ -80,12 +81,12 @@ class TrainingOptions:
     checkpoint: str | os.PathLike[str] | None = None
     checkpoint_every: int = 10
     progress: bool | None = None
-    max_epochs: int | str = AUTO  # from here on, options determine the result: `deciding` puts them into the name of a checkpoint
-    batch_size: int | str = AUTO
+    max_epochs: Adapted = AUTO  # from here on, options determine the result: `deciding` puts them into the name of a checkpoint
+    batch_size: Adapted = AUTO
     learning_rate: float = 3e-3
     schedule: str = "cosine"
     weight_decay: float = 0.0
-    patience: int | str | None = AUTO
+    patience: Adapted = AUTO
     stopping: str = "member"
     refit: bool = False
     validation_fraction: float = 0.1

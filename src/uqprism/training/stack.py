@@ -67,7 +67,7 @@ class Stack:
         return stack
 
     def observe(self, members: slice, inputs: Tensor) -> None:
-        """Show the training rows of these members to the layers with `observe`, which returns buffers such as the edges of bins."""
+        """Show the rows of these members to the layers with `observe`, which returns buffers such as the edges of bins."""
         for layer, module in observers(self.template):
             for name, value in module.observe(inputs.flatten(1)).items():
                 self.buffers[f"{layer}.{name}"][members] = value.to(self.rows)

@@ -136,7 +136,7 @@ class Stepper:
         self.losses.zero_()
         self._ages.copy_(ages[:, None])
         if isinstance(self._rate, torch.Tensor):
-            within = torch.arange(steps, device=ages.device)[:, None] / steps
+            within = torch.arange(steps, device=ages.device, dtype=torch.float64)[:, None] / steps
             done = (ages + within) / self._options.max_epochs
             rates = self._options.learning_rate * 0.5 * (1.0 + torch.cos(math.pi * done))
             self._coming = list(rates.to(self._rate).flip(0))

@@ -2,7 +2,7 @@
 
 | technique | what it does | used for |
 |---|---|---|
-| `matmul` | one batched matrix product per layer | chains of linear layers, pointwise activations, dropout and layers with `stacked`: every MLP |
+| `matmul` | one batched matrix product per layer | chains of linear layers, activations, dropout and what has `stacked`: MLPs |
 | `vmap` | `torch.func.vmap` over the members | other networks, if their operations can be batched; convolutions on a GPU |
 | `loop` | one member after the other, still under one optimiser | the rest; convolutions on a CPU, and batch norm |
 

@@ -33,7 +33,7 @@ class MixtureHead(Head):
 
     name: ClassVar[str] = "mixture"
     family: ClassVar[str] = "mixture"
-    components: int = 5
+    components: int = 3
     rule: str = "crps"
 
     def __post_init__(self) -> None:
@@ -91,7 +91,7 @@ def mixture_crps(shares: Tensor, mean: Tensor, scale: Tensor, target: Tensor) ->
     return (weights * _Distance.apply(shifts, scales)).sum(-1) - (shares * shares * scale).sum(-1) / math.sqrt(math.pi)
 
 
-class _Distance(torch.autograd.Function):  # type: ignore[name-defined, misc]  # PyTorch is loaded by name
+class _Distance(torch.autograd.Function):  # type: ignore[name-defined]  # PyTorch is loaded by name
     """E|X| of Gaussians with these means and scales, whose derivatives are two numbers that its value consists of."""
 
     @staticmethod

@@ -27,10 +27,10 @@ ROWS_FOR_QUANTILES = 2**16  # as many give quantiles for a few dozen bins
 class TabularMLP:
     """An `MLP` on embedded columns; on rows of another shape than (columns,), such as images, an `MLP`.
 
-    Each column becomes `pieces` numbers, of which a linear layer of its own makes `width`. A piece of a piecewise-linear embedding is 0
-    below its bin, 1 above it, and linear in between; the bins hold equally many training rows. Beyond the training rows the pieces stay as they are at
-    the edge, and one more number grows with the distance. Its weights are never trained, as it is zero in all training rows: they stay
-    different in all members, which therefore disagree more the further a row is from the data.
+    Each column becomes `pieces` numbers, of which its own linear layer makes `width`. A piece of a piecewise-linear embedding
+    is 0 below its bin, 1 above it, and linear in between; the bins hold equally many training rows. Beyond the training rows
+    the pieces stay as they are at the edge, and one more number grows with the distance. Its weights are never trained, as it is
+    zero in all training rows: they stay different in all members, which disagree more the further a row is from the data.
 
     Attributes:
         hidden: widths of the hidden layers, as in `MLP`.
@@ -129,8 +129,7 @@ def _within(values: dict[str, Tensor], x: Tensor) -> Tensor:
 
 
 class Waves(nn.Module):  # type: ignore[name-defined]
-    """(rows, columns) to (rows, columns * pieces): sines and cosines of trained frequencies, the column itself inside the data, and
-    the distance beyond."""
+    """(rows, columns) to (rows, columns * pieces): sines and cosines of trained frequencies, the column, the distance beyond."""
 
     def __init__(self, columns: int, spec: TabularMLP) -> None:
         super().__init__()
@@ -181,4 +180,4 @@ class ByColumn(nn.Module):  # type: ignore[name-defined]
         return product.view(members, columns, -1, width).transpose(1, 2).flatten(-2)
 
 
-EMBEDDINGS = {"piecewise": Pieces, "periodic": Waves}
+EMBEDDINGS: dict[str, Any] = {"piecewise": Pieces, "periodic": Waves}
