@@ -47,6 +47,7 @@ class Registry(Generic[T]):
         self.kind = kind
         self._package = package
         self._entries: dict[str, T] = {}
+        self.changes = 0  # so that what was looked up can be kept until there are more
 
     def register(self, name: str) -> Callable[[T], T]:
         """Decorator that files what it decorates under `name`.
@@ -58,6 +59,7 @@ class Registry(Generic[T]):
         def add(entry: T) -> T:
             # Registering the same entry again is harmless.
             taken = self._entries.setdefault(name, entry)
+            self.changes += 1
             if taken is not entry:
                 raise InvalidValueError(
                     f"the {self.kind} name {name!r} is taken by {taken!r}; choose another, or remove it first"
@@ -70,6 +72,7 @@ class Registry(Generic[T]):
         """Forget the entry called `name`, so that another can have its name."""
         self.get(name)
         del self._entries[name]
+        self.changes += 1
 
     def get(self, name: str) -> T:
         """The entry called `name`; an unknown name raises and suggests the nearest."""

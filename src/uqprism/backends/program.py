@@ -123,6 +123,7 @@ class Program:
         excess: (measures,), whether negative rounding errors become zero.
         terms: the names of all terms needed.
         tolerances: (measures,), zero for closed forms.
+        measures: what it is for.
     """
 
     start: np.ndarray[Any, Any]
@@ -132,6 +133,7 @@ class Program:
     excess: np.ndarray[Any, Any]
     terms: frozenset[str]
     tolerances: tuple[float, ...]
+    measures: tuple[Measure, ...]
 
     @staticmethod
     def of(measures: Sequence[Measure], *, many: bool = False) -> Program:
@@ -151,6 +153,7 @@ class Program:
             excess=np.array([measure.risk == "excess" for measure in measures]),
             terms=frozenset(term for term, _ in entries),
             tolerances=tuple(max((_tolerance(term, many) for term, _ in part), default=0.0) for part in parts),
+            measures=measures,
         )
 
     @cached_property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from uqprism.ensemble.approximations import approximations
 from uqprism.errors import ArgumentError, UnknownNameError
@@ -92,12 +93,13 @@ def _named(text: object) -> list[Measure]:
         elif WILDCARD.search(name):
             found += _matching(name)
         else:
-            found.append(_parsed(name))
+            found.append(_parsed(name, rules.changes, approximations.changes))
     return found
 
 
-def _parsed(name: str) -> Measure:
-    """The measure of this name; another text raises with the measures that it may mean."""
+@lru_cache(maxsize=4096)
+def _parsed(name: str, *_: int) -> Measure:
+    """The measure of this name; another text raises with the measures that it may mean. Kept until a registry changes."""
     rule, *rest = name.split(".")
     if len(rest) != (2 if rest[:1] == ["bayes"] else 3):
         known = [m.name for m in catalogue([rule] if rule in rules else PAPER)]

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from uqprism.errors import InvalidValueError, ShapeError
+from uqprism.errors import ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.support.optional import require
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -25,10 +25,11 @@ OTHER, MISSING = "(other)", "(missing)"
 
 def is_frame(values: Any) -> bool:
     """Whether these are a pandas or Polars data frame or an Arrow table."""
+    if type(values).__name__ == "LazyFrame":
+        raise ArrayTypeError("the table is a LazyFrame, whose rows are not there yet; call its collect()")
     named = hasattr(values, "column_names") or hasattr(values, "columns")
-    return (
-        named and hasattr(values, "shape") and not hasattr(values, "map_partitions")
-    )  # which Dask has, whose rows are elsewhere
+    elsewhere = hasattr(values, "map_partitions")  # the rows of a Dask table
+    return named and hasattr(values, "shape") and not elsewhere
 
 
 def take_rows(values: Any, rows: Any) -> Any:
@@ -95,25 +96,26 @@ class Column:
 
     def apply(self, values: Any) -> Floats:
         """The numbers of each row, (rows, numbers), for a `pandas.Series`."""
-        missing = values.isna().to_numpy(dtype=bool)
         if self.kind != "category":
-            array = _numbers(self.name, values)
-            filled = np.where(missing, self.fill, array)
+            missing = values.isna().to_numpy(dtype=bool)
+            filled = np.where(missing, self.fill, _numbers(self.name, values))
             return np.stack([filled, missing.astype(np.float64)], axis=1) if self.gaps else filled[:, None]
         pandas = require("pandas", extra="pandas")
-        text = values.astype(object).where(~values.isna(), "").map(str)
-        places = pandas.Index(self.kept).get_indexer(text)
+        codes, different = pandas.factorize(values)  # once for each category, not for each row
+        known = [str(value) for value in different]
         width = len(self.kept)
+        places = pandas.Index(self.kept).get_indexer(known)
         if self.counts is not None:
             places[places < 0] = width  # unknown categories belong to the others
             width += 1
-        places[missing] = width if self.gaps else (width - 1 if self.counts is not None else -1)
-        found = np.zeros((len(text), width + self.gaps))
+        # The last one is that of the code -1, for missing values.
+        places = np.append(places, width if self.gaps else -1 if self.counts is None else width - 1)[codes]
+        found = np.zeros((len(codes), width + self.gaps))
         found[np.flatnonzero(places >= 0), places[places >= 0]] = 1.0
         if self.counts is None:
             return found
-        often = np.log1p(text.map(self.counts).fillna(0.0).to_numpy(dtype=np.float64))
-        return np.concatenate([found, np.where(missing, 0.0, often)[:, None]], axis=1)
+        often = np.log1p([*(float(self.counts.get(value, 0)) for value in known), 0.0])
+        return np.concatenate([found, often[codes][:, None]], axis=1)
 
 
 @dataclass(frozen=True)

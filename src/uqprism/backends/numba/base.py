@@ -59,9 +59,14 @@ def borrowing(function: F) -> F:
     return cast("F", numba.njit(**_PIECE, _nrt=False)(function))
 
 
+def written_out(function: F) -> F:
+    """A piece that is copied to where it is called, so that it may make a view for a piece that borrows."""
+    return cast("F", numba.njit(**_PIECE, inline="always")(function))
+
+
 def reduction(function: F) -> F:
     """A piece of a kernel that takes a minimum or maximum, or sums numbers that are not small differences, in any order."""
-    return cast("F", numba.njit(**{**_PIECE, "fastmath": {"contract", "nsz", "nnan", "reassoc"}})(function))
+    return cast("F", numba.njit(**{**_PIECE, "fastmath": {"contract", "nsz", "nnan", "reassoc"}, "_nrt": False})(function))
 
 
 def kernel(function: F) -> F:
@@ -83,7 +88,7 @@ def kernel(function: F) -> F:
     return cast("F", compiled)
 
 
-@inlined
+@written_out
 def rows(array: Any, index: int, size: int) -> Any:
     """The rows of one block or member. Positions in a view are seen to be positive, which vector loads depend on."""
     return array[index * size : (index + 1) * size]

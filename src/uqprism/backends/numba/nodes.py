@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uqprism.backends.fits import Fits
-from uqprism.backends.numba.base import Floats, inlined, kernel, reduction, rows
+from uqprism.backends.numba.base import Floats, borrowing, kernel, reduction, rows
 from uqprism.backends.numba.forms import Addresses, values_at
 from uqprism.backends.numba.planning import MAX_KINKS, MAX_PANELS, Members, Plan, fill_edges, least
 from uqprism.backends.numba.special import exp, exp_parts, log, upper_tail_ratio
@@ -182,7 +182,7 @@ def integrate(
             out[row, p] = total[row]
 
 
-@inlined
+@borrowing
 def _pass(
     edges: Floats,
     panels: int,
@@ -217,6 +217,8 @@ def _pass(
         mass += _block(
             edges, max(last - step, middle), last, False, members, scales, centre, crps, quadratic, logs, total, room, rule, fits
         )
+    if _only_probabilities(members, quadratic, logs):
+        mass += _held(edges, middle, panels, members, room)
     for s in range(len(scales)):
         total[QUADRATIC_ALONE + s] = -INVERSE_SQRT_4PI / scales[s]
     total[QUADRATIC_OWN], total[LOG_OWN] = -total[QUADRATIC_OWN], -total[LOG_OWN]
@@ -226,7 +228,7 @@ def _pass(
     return mass
 
 
-@inlined
+@borrowing
 def _beyond(
     low: float, high: float, members: Members, scales: Floats, centre: float, total: Floats, room: Room, fits: Fits
 ) -> float:
@@ -253,7 +255,7 @@ def _beyond(
     return mass
 
 
-@inlined
+@borrowing
 def _block(
     edges: Floats,
     first: int,
@@ -271,26 +273,27 @@ def _block(
     fits: Fits,
 ) -> float:
     """Add what some neighbouring panels hold to all rows; returns the mass of the mixture there."""
-    node, size = room.node, (last - first) * PER_PANEL
-    # The first nodes of all panels, then the second ones: sums within panels then run along panels.
-    width = last - first
+    # The first nodes of all panels, then the second ones: sums within panels then run along panels. An even number of them fills
+    # vector registers: a panel that is there for this has no length, and its nodes in the middle of its neighbour.
+    node, panels = room.node, last - first
+    width = panels + (panels & 1)
+    size = width * PER_PANEL
     for k in range(width):
-        node[LENGTH + np.uint64(k)] = edges[first + k + 1] - edges[first + k]
-    for q in range(PER_PANEL):
-        for k in range(width):
-            length = edges[first + k + 1] - edges[first + k]
-            node[Y + q * width + k] = edges[first + k] + length * rule.nodes[q]
-            node[WEIGHT + q * width + k] = length * rule.weights[q]
-    for i in range(len(members.weights)):
-        level = rows(room.levels, i, NODES)
-        values_at(members.addresses.log_density, level, node, size, members.numbers[i])  # Y is the first row
-        for q in range(size):
-            level[q] = level[q] if level[q] > LOWEST_LEVEL else LOWEST_LEVEL
-    if logs is not None:
-        _densities_by_level(size, members, room, fits)
-    else:
-        _densities(size, members, room, fits)
-    mass = _dot(node, MEAN, size)
+        low, high = edges[min(first + k, last - 1)], edges[min(first + k + 1, last)]
+        if k == panels:
+            low = high = 0.5 * (low + high)
+        node[LENGTH + np.uint64(k)] = high - low
+        for q in range(PER_PANEL):
+            node[Y + q * width + k] = low + (high - low) * rule.nodes[q]
+            node[WEIGHT + q * width + k] = (high - low) * rule.weights[q]
+    mass = 0.0
+    if not _only_probabilities(members, quadratic, logs):
+        _levels(size, members, room)
+        if logs is not None:
+            _densities_by_level(size, members, room, fits)
+        else:
+            _densities(size, members, room, fits)
+        mass = _dot(node, MEAN, size)
     if crps is not None:
         _probabilities(size, width, upward, members, room, rule)
         _tails(size, members, room)
@@ -310,6 +313,34 @@ def _block(
     return mass
 
 
+@borrowing
+def _only_probabilities(members: Members, quadratic: bool | None, logs: bool | None) -> bool:
+    """Whether distribution functions are all that is wanted, and nothing must be integrated for them."""
+    return members.addresses.below != 0 and quadratic is None and logs is None
+
+
+@borrowing
+def _held(edges: Floats, middle: int, panels: int, members: Members, room: Room) -> float:
+    """The mass of the mixture within the panels, by distribution functions."""
+    node, mass = room.node, 0.0
+    for i in range(len(members.weights)):
+        node[0], node[1], node[2] = edges[0], edges[middle], edges[panels]
+        values_at(members.addresses.below, node[4:], node, 2, members.numbers[i])
+        values_at(members.addresses.above, node[6:], node[1:], 2, members.numbers[i])
+        mass += members.weights[i] * ((node[5] - node[4]) + (node[6] - node[7]))
+    return mass
+
+
+@borrowing
+def _levels(size: int, members: Members, room: Room) -> None:
+    """The members' log densities, finite."""
+    for i in range(len(members.weights)):
+        level = rows(room.levels, i, NODES)
+        values_at(members.addresses.log_density, level, room.node, size, members.numbers[i])  # Y is the first row
+        for q in range(size):
+            level[q] = level[q] if level[q] > LOWEST_LEVEL else LOWEST_LEVEL
+
+
 @reduction
 def _dot(node: Floats, row: int, size: int) -> float:
     """The integral of a row over the nodes."""
@@ -319,7 +350,7 @@ def _dot(node: Floats, row: int, size: int) -> float:
     return total
 
 
-@inlined
+@borrowing
 def _densities(size: int, members: Members, room: Room, fits: Fits) -> None:
     """The members' densities and the mixture's."""
     node = room.node
@@ -332,7 +363,7 @@ def _densities(size: int, members: Members, room: Room, fits: Fits) -> None:
             node[MEAN + q] += weight * density[q]
 
 
-@inlined
+@borrowing
 def _densities_by_level(size: int, members: Members, room: Room, fits: Fits) -> None:
     """The same, and the mixture's log density, relative to the highest level so that nothing underflows."""
     node = room.node
@@ -357,7 +388,7 @@ def _densities_by_level(size: int, members: Members, room: Room, fits: Fits) -> 
             density[q] *= node[TOP + q] * inverse
 
 
-@inlined
+@borrowing
 def _probabilities(size: int, width: int, upward: bool, members: Members, room: Room, rule: Rule) -> None:
     """The members' probabilities on the outer side of each node."""
     if members.addresses.below == 0:
@@ -368,7 +399,7 @@ def _probabilities(size: int, width: int, upward: bool, members: Members, room: 
         values_at(address, rows(room.probabilities, i, NODES), room.node, size, members.numbers[i])
 
 
-@inlined
+@borrowing
 def _accumulate(width: int, upward: bool, members: Members, room: Room, rule: Rule) -> None:
     """The same for so many panels, as running integrals of the densities."""
     node, (matrix, reached) = room.node, (rule.from_left, room.below) if upward else (rule.from_right, room.above)
@@ -397,7 +428,7 @@ def _accumulate(width: int, upward: bool, members: Members, room: Room, rule: Ru
                 room.probabilities[first + q * count + k] = node[HELD + k] + inside
 
 
-@inlined
+@borrowing
 def _sum_over_nodes(values: Floats, matrix: Floats, row: int, sums: Floats) -> None:
     """The weighted sum over the nodes of each panel, with the weights of one row of the matrix.
 
@@ -413,7 +444,7 @@ def _sum_over_nodes(values: Floats, matrix: Floats, row: int, sums: Floats) -> N
         sums[np.uint64(row) * PANELS + k] = low + middle + high
 
 
-@inlined
+@borrowing
 def _tails(size: int, members: Members, room: Room) -> None:
     """F (1 - F) of the members, and the variance of F between them."""
     node = room.node
@@ -431,7 +462,7 @@ def _tails(size: int, members: Members, room: Room) -> None:
             node[TAIL_SQUARES + q] += weight * gap * gap
 
 
-@inlined
+@borrowing
 def _squares(size: int, members: Members, room: Room) -> None:
     """Squared densities of the members, and the variance of the density between them."""
     node = room.node
@@ -445,7 +476,7 @@ def _squares(size: int, members: Members, room: Room) -> None:
             node[OWN + q] += weight * density[q] * density[q]
 
 
-@inlined
+@borrowing
 def _entropies(size: int, members: Members, room: Room, fits: Fits) -> None:
     """p log p of the members, and their relative entropies to and from the mixture."""
     node = room.node
@@ -460,7 +491,7 @@ def _entropies(size: int, members: Members, room: Room, fits: Fits) -> None:
             node[TO_MIXTURE + q] += weight * other
 
 
-@inlined
+@borrowing
 def _entropy_densities(log_p: float, log_q: float, larger: float, fits: Fits) -> tuple[float, float]:
     """p log(p/q) - p + q and q log(q/p) - q + p, which are nowhere negative, from the larger of the densities."""
     ratio = log_p - log_q
@@ -474,7 +505,7 @@ def _entropy_densities(log_p: float, log_q: float, larger: float, fits: Fits) ->
     return (one, other) if ratio > 0.0 else (other, one)
 
 
-@inlined
+@borrowing
 def _surrogate(
     size: int,
     upward: bool,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uqprism.backends.numba.base import Floats, inlined, reduction
+from uqprism.backends.numba.base import Floats, borrowing, reduction
 from uqprism.backends.numba.forms import Addresses, values_at
 from uqprism.families.panels import FAR, KINK
 
@@ -58,7 +58,7 @@ def least(values: Floats) -> float:
     return found
 
 
-@inlined
+@borrowing
 def fill_edges(
     plan: Plan, members: Members, places: int, corners: int, low: float, high: float, heavy: bool, bends: bool, scratch: Floats
 ) -> int:
@@ -77,7 +77,7 @@ def fill_edges(
     return panels
 
 
-@inlined
+@borrowing
 def _march(plan: Plan, places: int, corners: int, low: float, high: float, heavy: bool) -> int:
     """Panel edges from low to high: no panel longer than two widths near a place, nor half the distance from it."""
     y, panels = low, 0
@@ -124,7 +124,7 @@ def _next_corner(corner: Floats, y: float) -> float:
     return following
 
 
-@inlined
+@borrowing
 def _add_kinks(plan: Plan, members: Members, panels: int, places: int, scratch: Floats) -> int:
     """Add the corners of the mixture's log density that no panel resolves; returns the number of places, -1 if too many."""
     edges = plan.edges
@@ -159,7 +159,7 @@ def _add_kinks(plan: Plan, members: Members, panels: int, places: int, scratch: 
     return places
 
 
-@inlined
+@borrowing
 def _gap(members: Members, first: int, second: int, y: float, scratch: Floats) -> float:
     """By how many nats the first member leads the second, both weighted."""
     scratch[0] = y
@@ -168,7 +168,7 @@ def _gap(members: Members, first: int, second: int, y: float, scratch: Floats) -
     return (scratch[1] + members.log_weights[first]) - (scratch[2] + members.log_weights[second])
 
 
-@inlined
+@borrowing
 def _crossing(
     members: Members, first: int, second: int, low: float, high: float, ahead: float, behind: float, scratch: Floats
 ) -> float:

@@ -1,9 +1,8 @@
 """Fused kernels on NVIDIA devices, with Triton: one point per thread, members read from the cache again and again.
 
-All closed forms come from one kernel, in the precision of the input, the relative entropies of the mixture from `nodes`, and a
-last kernel puts the measures together. Distances of the mixture from a surrogate are differences of closed forms here; where that
-would lose digits, and where the geometry is extreme, points are declined and left to the reference; single precision is first
-repeated in double.
+All measures come from one kernel, in the precision of the input, with the relative entropies of the mixture from `nodes`.
+Distances of the mixture from a surrogate are differences of closed forms here; where that would lose digits, and where the
+geometry is extreme, points are declined and left to the reference; single precision is first repeated in double.
 """
 
 from __future__ import annotations
@@ -15,26 +14,32 @@ from typing import cast
 import numpy as np
 import torch
 
-from uqprism.backends.program import TERMS, Program, covers, terms_of
+from uqprism.backends.program import RULES, Program, covers, terms_of
 from uqprism.backends.reference import Computed
 from uqprism.backends.rows import ROW, Wanted
 from uqprism.backends.triton.gradients import differentiable
-from uqprism.backends.triton.kernels import LOSSY, UNIT, UNUSABLE, combine, fill_terms
+from uqprism.backends.triton.kernels import LOSSY, MEASURES, UNUSABLE, fill
 from uqprism.backends.triton.pointwise import one_pass, parts
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.families.gaussian import Gaussian
 from uqprism.measures import Measure
 
-TERM_BYTES = 2**28  # of terms between the two kernels, for as many points as that holds
-BLOCK, WARPS = 64, 1  # small blocks, so that the members of all points on a multiprocessor stay in its cache
-COMBINED, COMBINING_WARPS = 256, 4
+BLOCK, WARPS = 128, 4  # a point for each thread: with two there are too few registers for double precision
 NO_INTEGRAL = 4  # a flag beside UNUSABLE and LOSSY
 KEEPS_SINGLE, KEEPS_DOUBLE, KEEPS_FOR_SINGLE = 1e-2, 1e-6, 1e-10  # a difference as a part of its terms that keeps the digits
 
 
 LOG_INTEGRALS = ("log.excess.matched.mixture", "log.excess.mixture.matched", "log.excess.mixture.pooled")
 """The terms that have no closed form, by their names here and in `backends.rows`."""
+
+
+def _key(measure: Measure) -> tuple[str, str, str | None, str]:
+    """What a measure is, whatever its rule is called."""
+    return RULES[type(measure.resolved())], measure.risk, measure.prediction, measure.truth
+
+
+PLACE = {_key(measure): place for place, measure in enumerate(MEASURES)}
 
 
 class TritonBackend:
@@ -54,10 +59,7 @@ class TritonBackend:
         by_variance = gaussian.given_variance is not None
         given: torch.Tensor = gaussian.given_variance if by_variance else gaussian.scale
         program, names = Program.of(measures), [measure.name for measure in measures]
-        with_mixture = [
-            k for k, parts in enumerate(map(terms_of, measures)) if any("mixture" in t and t[0] != "l" for t, _ in parts)
-        ]
-        with_log = [k for k, parts in enumerate(map(terms_of, measures)) if any(t in LOG_INTEGRALS for t, _ in parts)]
+        _, with_mixture, with_log = _layout(program)
         single = gaussian.mean.dtype == torch.float32
         with torch.no_grad(), torch.cuda.device(gaussian.mean.device):
             inputs = gaussian.mean.detach(), given.detach(), by_variance, ensemble.weights
@@ -91,63 +93,40 @@ def _run(
     keeps: float,
     integrals: torch.Tensor | None = None,
 ) -> tuple[list[torch.Tensor], torch.Tensor]:
-    """Every measure of the program, and flags for points that need the reference; `integrals` (3, points) are `LOG_INTEGRALS`."""
+    """Every measure, and flags for points that need the reference; `integrals` (3, points) are `LOG_INTEGRALS`."""
     (count, points), like = mean.shape, {"dtype": mean.dtype, "device": mean.device}
     # Neighbouring threads read neighbouring points, so these must lie side by side.
     mean, given = (x if x.stride(1) == 1 or points < 2 else x.contiguous() for x in (mean, given))
     weighted = weights is not None
     weights = _equal(count, mean.dtype, mean.device) if weights is None else (weights / weights.sum()).to(**like)
     flags = torch.empty(points, dtype=torch.int8, device=mean.device)
-    slots, table, factors = _tables(program, mean.device)
-    rows = len(program.terms) + 1
-    step = max(BLOCK, min(points, TERM_BYTES // (rows * mean.element_size())))
-    terms = torch.empty((rows, step), **like)
-    switches = _switches(program)
-    out = [torch.empty(0, **like) for _ in program.excess] if points == 0 else []
-    for first in range(0, points, step):
-        some = min(step, points - first)
-        fill_terms[(-(-some // BLOCK),)](
-            mean[:, first:],
-            given[:, first:],
+    places, _, _ = _layout(program)
+    made = {place: torch.empty(points, **like) for place in places}
+    addresses = np.zeros(len(MEASURES), dtype=np.int64)
+    addresses[list(made)] = [x.data_ptr() for x in made.values()]
+    if points:
+        fill[(-(-points // BLOCK),)](
+            mean,
+            given,
             weights,
-            terms,
-            slots,
-            flags[first:],
-            some,
+            flags if integrals is None else integrals,
+            torch.from_numpy(addresses).to(mean.device),
+            flags,
+            points,
             mean.stride(0),
             given.stride(0),
-            terms.stride(0),
             count,
             WEIGHTED=weighted,
             BY_VARIANCE=by_variance,
-            **switches,
+            **_switches(program),
+            INTEGRALS=integrals is not None,
             SINGLE=mean.dtype == torch.float32,
             KEEPS=keeps,
             BLOCK=BLOCK,
             num_warps=WARPS,
             enable_fp_fusion=True,
         )
-        for name, values in zip(LOG_INTEGRALS, () if integrals is None else integrals, strict=False):
-            if name in program.terms:
-                terms[1 + program.used.index(TERMS.index(name)), :some] = values[first : first + some]
-        if first == 0:  # while the device is busy
-            out = [torch.empty(points, **like) for _ in program.excess]
-            addresses = torch.tensor([x.data_ptr() for x in out], dtype=torch.int64, device=mean.device)
-        combine[(-(-some // COMBINED),)](
-            terms,
-            table,
-            factors,
-            addresses,
-            len(out),
-            len(factors),
-            first,
-            some,
-            terms.stride(0),
-            BLOCK=COMBINED,
-            num_warps=COMBINING_WARPS,
-            enable_fp_fusion=True,
-        )
-    return out, flags
+    return [made[place] for place in places], flags
 
 
 def _log_integrals(ensemble: EnsemblePrediction) -> tuple[torch.Tensor, torch.Tensor]:
@@ -167,6 +146,15 @@ def _equal(count: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor
 
 
 @lru_cache(maxsize=64)
+def _layout(program: Program) -> tuple[list[int], list[int], list[int]]:
+    """The places of the measures, and which need a distance from the mixture, and which LOG_INTEGRALS."""
+    parts = [[term for term, _ in terms_of(measure)] for measure in program.measures]
+    with_mixture = [k for k, terms in enumerate(parts) if any("mixture" in term and term not in LOG_INTEGRALS for term in terms)]
+    with_log = [k for k, terms in enumerate(parts) if any(term in LOG_INTEGRALS for term in terms)]
+    return [PLACE[_key(measure)] for measure in program.measures], with_mixture, with_log
+
+
+@lru_cache(maxsize=64)
 def _switches(program: Program) -> dict[str, bool]:
     """Which parts of `fill_terms` are needed."""
     found = {}
@@ -177,17 +165,6 @@ def _switches(program: Program) -> dict[str, bool]:
         found[f"{rule.upper()}_SURROGATES"] = program.needs(rule, surrogates=True)
         found[f"{rule.upper()}_MIXTURE"] = mixture
     return {**found, "LOG": program.needs("log"), "SQUARED": program.needs("squared_error")}
-
-
-@lru_cache(maxsize=64)
-def _tables(program: Program, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Where each term lies, the table that `combine` reads, and the entries' factors: kept, since a transfer takes its time."""
-    slots = np.full(len(TERMS) + 1, -1, dtype=np.int64)
-    used = [UNIT, *program.used]
-    slots[used] = np.arange(len(used))
-    parts = [slots, [0], program.start, slots[program.row], program.degree, program.excess]
-    whole = torch.as_tensor(np.concatenate(parts).astype(np.int64), device=device)
-    return whole[: len(slots)], whole[len(slots) :], torch.as_tensor(program.factor, device=device)
 
 
 def _repeat_in_double(

@@ -1,14 +1,15 @@
-"""The Triton kernels: closed-form terms one point per thread, and measures from terms."""
+"""The Triton kernel of closed forms: terms one point per thread, and measures from terms while these are in registers."""
 
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import Any
 
 import triton
 import triton.language as tl
 
-from uqprism.backends.program import TERMS
+from uqprism.backends.program import TERMS, covers, terms_of
 from uqprism.backends.triton.special import (
     PER_SQRT_PI,
     SQRT_2_PI,
@@ -19,40 +20,63 @@ from uqprism.backends.triton.special import (
     quadratic_distance,
     root,
 )
+from uqprism.measures import catalogue
 
-UNIT = len(TERMS)  # the row of the unit itself
 UNUSABLE, LOSSY = 1, 2
 
-_UNIT, _UNUSABLE, _LOSSY = tl.constexpr(UNIT), tl.constexpr(UNUSABLE), tl.constexpr(LOSSY)
-
-
-def _rows(rule_and_risk: str, roles: str) -> Any:
-    """The rows of these terms as compile-time constants."""
-    return (tl.constexpr(TERMS.index(f"{rule_and_risk}.{role}")) for role in roles.split())
-
-
-BAYES, PAIRS = "members matched pooled", "matched.members pooled.members matched.pooled matched.mixture pooled.mixture"
-BOTH_WAYS = "members.matched members.pooled matched.members pooled.members matched.pooled pooled.matched"
-
-C_BAYES, C_BAYES_A, C_BAYES_V = _rows("crps.bayes", BAYES)
-C_MM, C_AM, C_VM, C_AV, C_AX, C_VX = _rows("crps.excess", f"members.members {PAIRS}")
-Q_BAYES, Q_BAYES_A, Q_BAYES_V = _rows("quadratic.bayes", BAYES)
-Q_MM, Q_AM, Q_VM, Q_AV, Q_AX, Q_VX = _rows("quadratic.excess", f"members.members {PAIRS}")
-QT_MM, QT_MA, QT_MV, QT_AM, QT_VM, QT_AV, QT_VA = _rows("quadratic.total", f"members.members {BOTH_WAYS}")
-L_BAYES, L_BAYES_A, L_BAYES_V = _rows("log.bayes", BAYES)
-L_MM, L_MA, L_MV, L_AM, L_VM, L_AV, L_VA = _rows("log.excess", f"members.members {BOTH_WAYS}")
-S_BAYES, S_BAYES_A = _rows("squared_error.bayes", "members matched")
-(S_EXCESS,) = _rows("squared_error.excess", "members.matched")
-(LOG_UNIT,) = _rows("log", "unit")
+_UNUSABLE, _LOSSY = tl.constexpr(UNUSABLE), tl.constexpr(LOSSY)
 HALF_LOG_2PI_E, LN_2 = tl.constexpr(0.5 * (math.log(2.0 * math.pi) + 1.0)), tl.constexpr(math.log(2.0))
+
+MEASURES = tuple(measure for measure in catalogue() if covers(measure))
+"""What `fill` can store, in the order of its addresses."""
+
+
+def _sums(rule: str) -> tuple[Any, ...]:
+    """The measures of a rule as sums of its terms: places, where the parts of each start, terms, factors, what is an excess."""
+    places = [k for k, measure in enumerate(MEASURES) if measure.rule == rule]
+    rows = [term for term in TERMS if term.startswith(f"{rule}.")]
+    parts = [terms_of(MEASURES[k]) for k in places]
+    found = (
+        places,
+        [0, *accumulate(map(len, parts))],
+        [rows.index(term) for part in parts for term, _ in part],
+        [float(factor) for part in parts for _, factor in part],
+        [MEASURES[k].risk == "excess" for k in places],
+    )
+    return tuple(tl.constexpr(tuple(x)) for x in found)
+
+
+C_PLACES, C_STARTS, C_ROWS, C_FACTORS, C_EXCESS = _sums("crps")
+Q_PLACES, Q_STARTS, Q_ROWS, Q_FACTORS, Q_EXCESS = _sums("quadratic")
+L_PLACES, L_STARTS, L_ROWS, L_FACTORS, L_EXCESS = _sums("log")
+S_PLACES, S_STARTS, S_ROWS, S_FACTORS, S_EXCESS = _sums("squared_error")
+OF_A_RULE, MOST = tl.constexpr(len(MEASURES) // 4), tl.constexpr(max(len(terms_of(measure)) for measure in MEASURES))
 
 
 @triton.jit
-def _put(out, row, value):
-    """Store a term, if it is asked for, in the row that was found for it."""
-    into, stride, mask, slots = out
-    slot = tl.load(slots + row)
-    tl.store(into + slot * stride, value, mask=mask & (slot >= 0))
+def _store(
+    into,
+    terms,
+    unit,
+    PLACES: tl.constexpr,
+    STARTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    FACTORS: tl.constexpr,
+    EXCESS: tl.constexpr,
+):
+    """Store the measures of a rule that have an address: weighted sums of terms, written out, times this power of the unit."""
+    addresses, at, mask = into
+    for k in tl.static_range(OF_A_RULE):
+        address = tl.load(addresses + PLACES[k])
+        if address != 0:
+            value = unit * 0.0
+            for entry in tl.static_range(MOST):
+                if STARTS[k] + entry < STARTS[k + 1]:
+                    value += terms[ROWS[STARTS[k] + entry]] * FACTORS[STARTS[k] + entry]
+            value = value * unit
+            if EXCESS[k]:
+                value = tl.where(value < 0.0, 0.0, value)  # not `maximum`: NaN stays NaN
+            tl.store(address.to(tl.pointer_type(value.dtype)) + at, value, mask=mask)
 
 
 @triton.jit
@@ -133,28 +157,21 @@ def _find_moments(inputs, inverse, count, zero, BY_VARIANCE: tl.constexpr):
 
 
 @triton.jit
-def _crps_terms(inputs, inverse, moments, surrogates, out, count, zero, BY_VARIANCE: tl.constexpr, SINGLE: tl.constexpr):
-    """Store the CRPS terms that are not over pairs; returns the members' distances from matched and pooled."""
+def _crps_gaps(inputs, inverse, moments, surrogates, count, zero, BY_VARIANCE: tl.constexpr, SINGLE: tl.constexpr):
+    """Mean distances of matched and pooled from the members, and of matched from pooled."""
     spread, matched, pooled = surrogates
     to_matched, to_pooled = zero, zero
     for i in range(count):
         weight, offset, scale, deviation = _centred(inputs, inverse, moments, i, BY_VARIANCE)
         to_matched += weight * crps_distance(offset, scale, matched, deviation - spread, True, SINGLE)
         to_pooled += weight * crps_distance(offset, scale, pooled, deviation, True, SINGLE)
-    _put(out, C_BAYES_A, matched * PER_SQRT_PI)
-    _put(out, C_BAYES_V, pooled * PER_SQRT_PI)
-    _put(out, C_AM, to_matched)
-    _put(out, C_VM, to_pooled)
     # The gap of their variances is exactly the variance of the means.
-    _put(out, C_AV, crps_distance(zero, matched, pooled, spread, True, SINGLE))
-    return to_matched, to_pooled
+    return to_matched, to_pooled, crps_distance(zero, matched, pooled, spread, True, SINGLE)
 
 
 @triton.jit
-def _quadratic_terms(
-    inputs, inverse, moments, surrogates, bayes, out, count, zero, BY_VARIANCE: tl.constexpr, SINGLE: tl.constexpr
-):
-    """Store the quadratic terms that are not over pairs; returns the members' distances from matched and pooled."""
+def _quadratic_gaps(inputs, inverse, moments, surrogates, count, zero, BY_VARIANCE: tl.constexpr, SINGLE: tl.constexpr):
+    """The same of the quadratic rule, then what totals over the same pairs have on top of Bayes risks, in the same order."""
     spread, matched, pooled = surrogates
     to_matched, to_pooled, matched_gap, pooled_gap = zero, zero, zero, zero
     for i in range(count):
@@ -167,32 +184,13 @@ def _quadratic_terms(
         pooled_gap -= weight * overlap
     between, overlap = quadratic_distance(zero, matched, pooled, spread, True, SINGLE)
     # The factor that `quadratic_distance` leaves out, applied once rather than for each member.
-    to_matched, to_pooled, between, overlap = (
-        to_matched * SQRT_2_PI,
-        to_pooled * SQRT_2_PI,
-        between * SQRT_2_PI,
-        overlap * SQRT_2_PI,
-    )
-    matched_gap, pooled_gap = matched_gap * SQRT_2_PI, pooled_gap * SQRT_2_PI
-    matched_bayes = -0.5 * PER_SQRT_PI / matched
-    pooled_bayes = -0.5 * PER_SQRT_PI / pooled
-    _put(out, Q_BAYES_A, matched_bayes)
-    _put(out, Q_BAYES_V, pooled_bayes)
-    _put(out, Q_AM, to_matched)
-    _put(out, Q_VM, to_pooled)
-    _put(out, Q_AV, between)
-    _put(out, QT_MA, matched_gap - bayes)
-    _put(out, QT_MV, pooled_gap - bayes)
-    _put(out, QT_AM, matched_gap - matched_bayes)
-    _put(out, QT_VM, pooled_gap - pooled_bayes)
-    _put(out, QT_AV, -overlap - matched_bayes)
-    _put(out, QT_VA, -overlap - pooled_bayes)
-    return to_matched, to_pooled
+    to_matched, to_pooled, between = to_matched * SQRT_2_PI, to_pooled * SQRT_2_PI, between * SQRT_2_PI
+    return to_matched, to_pooled, between, matched_gap * SQRT_2_PI, pooled_gap * SQRT_2_PI, -overlap * SQRT_2_PI
 
 
 @triton.jit
-def _log_terms(inputs, inverse, moments, variances, out, count, zero, BY_VARIANCE: tl.constexpr):
-    """Store the log terms with a closed form; the mean over pairs of members needs only their moments."""
+def _log_terms(inputs, inverse, moments, variances, count, zero, BY_VARIANCE: tl.constexpr):
+    """The log terms with a closed form, in their order; the mean over pairs of members needs only their moments."""
     spread, matched, pooled = variances
     bayes, pairs, am, vm, ma, mv = zero, zero, zero, zero, zero, zero
     for i in range(count):
@@ -206,31 +204,18 @@ def _log_terms(inputs, inverse, moments, variances, out, count, zero, BY_VARIANC
         # The cross terms of the mean over pairs vanish, since offsets and deviations are centred.
         pairs += weight * (deviation * deviation / pooled + spread + square) / variance
         bayes += weight * tl.log(variance)
-    _put(out, L_BAYES, HALF_LOG_2PI_E + 0.5 * bayes)
-    _put(out, L_BAYES_A, HALF_LOG_2PI_E + 0.5 * tl.log(matched))
-    _put(out, L_BAYES_V, HALF_LOG_2PI_E + 0.5 * tl.log(pooled))
-    _put(out, L_MM, 0.5 * pairs)
-    _put(out, L_AM, 0.5 * am)
-    _put(out, L_VM, 0.5 * vm)
-    _put(out, L_MA, 0.5 * ma)
-    _put(out, L_MV, 0.5 * mv)
-    _put(out, L_VA, 0.5 * log_gap(spread / pooled, matched / pooled))
-    _put(out, L_AV, 0.5 * log_gap(-spread / matched, pooled / matched))
+    alone = (
+        HALF_LOG_2PI_E + 0.5 * bayes,
+        HALF_LOG_2PI_E + 0.5 * tl.log(matched),
+        HALF_LOG_2PI_E + 0.5 * tl.log(pooled),
+    )
+    between = 0.5 * log_gap(-spread / matched, pooled / matched), 0.5 * log_gap(spread / pooled, matched / pooled)
+    return alone + (0.5 * pairs, 0.5 * am, 0.5 * vm, 0.5 * ma, 0.5 * mv) + between
 
 
 @triton.jit
-def _member_entropies(
-    inputs,
-    inverse,
-    out,
-    count,
-    zero,
-    CRPS: tl.constexpr,
-    QUADRATIC: tl.constexpr,
-    BY_VARIANCE: tl.constexpr,
-    SINGLE: tl.constexpr,
-):
-    """Store the members' mean CRPS and quadratic Bayes risks; returns the latter, and each member's part in the total."""
+def _member_entropies(inputs, inverse, count, zero, BY_VARIANCE: tl.constexpr, SINGLE: tl.constexpr):
+    """The members' mean CRPS and quadratic Bayes risks, and each member's part in the latter's total."""
     crps, quadratic, own = zero, zero, zero
     for i in range(count):
         weight, _, scale, _ = _member(inputs, inverse, i, BY_VARIANCE)
@@ -239,11 +224,7 @@ def _member_entropies(
         quadratic -= 0.5 * height
         # The member's own gap, with the net weight it has in `measures.risks`: zero for two equal members.
         own += (0.5 - weight) * height
-    if CRPS:
-        _put(out, C_BAYES, crps)
-    if QUADRATIC:
-        _put(out, Q_BAYES, quadratic)
-    return quadratic, own
+    return crps, quadratic, own
 
 
 @triton.jit
@@ -298,28 +279,25 @@ def _pairs(
 
 
 @triton.jit
-def _mixture_terms(out, matched_row, pooled_row, to_matched, to_pooled, pairs, flag, KEEPS: tl.constexpr):
-    """Store the mixture's distances from matched and pooled; flags points where the difference loses too many digits."""
+def _from_mixture(gaps, pairs, flag, KEEPS: tl.constexpr):
+    """The distances of matched and pooled from the mixture; flags points where the difference loses too many digits."""
     # E(A,x) = E(A,m) - E(x,m), and E(x,m) is half the mean over pairs, see docs/theory.md, "Identities".
-    matched = to_matched - 0.5 * pairs
-    pooled = to_pooled - 0.5 * pairs
-    _put(out, matched_row, matched)
-    _put(out, pooled_row, pooled)
-    return tl.where((matched <= KEEPS * to_matched) | (pooled <= KEEPS * to_pooled), flag | _LOSSY, flag)
+    matched = gaps[0] - 0.5 * pairs
+    pooled = gaps[1] - 0.5 * pairs
+    return matched, pooled, tl.where((matched <= KEEPS * gaps[0]) | (pooled <= KEEPS * gaps[1]), flag | _LOSSY, flag)
 
 
 @triton.jit
-def fill_terms(
+def fill(
     mean,
     given,
     weights,
-    terms,
-    slots,
+    integrals,
+    addresses,
     flags,
     points,
     mean_stride,
     given_stride,
-    stride,
     count,
     WEIGHTED: tl.constexpr,
     BY_VARIANCE: tl.constexpr,
@@ -333,78 +311,77 @@ def fill_terms(
     QUADRATIC_SURROGATES: tl.constexpr,
     CRPS_MIXTURE: tl.constexpr,
     QUADRATIC_MIXTURE: tl.constexpr,
+    INTEGRALS: tl.constexpr,
     SINGLE: tl.constexpr,
     KEEPS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Fill the rows of `terms` that are asked for at so many points, and flag the points that need more care."""
+    """Store every measure that has an address, and flag the points that need more care.
+
+    Terms that are not asked for are zero, in measures without an address. `integrals` (3, points) are the log terms that have no
+    closed form.
+    """
     at = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
     mask = at < points
     inside = tl.minimum(at, points - 1)  # so that loads need no mask
-    out = (terms + at, tl.cast(stride, tl.int64), mask, slots)
+    into = (addresses, at, mask)
     origin = tl.load(mean + inside)
     zero = tl.zeros([BLOCK], dtype=origin.dtype)
     strides = (tl.cast(mean_stride, tl.int64), tl.cast(given_stride, tl.int64))
     inputs = (mean + inside, given + inside, weights, strides[0], strides[1], origin)
     usable, unit, inverse, exponent = _choose_frame(inputs, count, zero, BY_VARIANCE, SINGLE)
     flag = tl.where(usable, 0, _UNUSABLE)
-    _put(out, _UNIT, unit)
-    _put(out, LOG_UNIT, exponent.to(unit.dtype) * LN_2)
-    if CRPS or QUADRATIC:
-        bayes, own = _member_entropies(inputs, inverse, out, count, zero, CRPS, QUADRATIC, BY_VARIANCE, SINGLE)
-    if CRPS_PAIRS or QUADRATIC_PAIRS:
-        crps, quadratic, total = _pairs(inputs, inverse, count, zero, CRPS_PAIRS, QUADRATIC_PAIRS, WEIGHTED, BY_VARIANCE, SINGLE)
-        if CRPS_PAIRS:
-            _put(out, C_MM, crps)
-        if QUADRATIC_PAIRS:
-            _put(out, Q_MM, quadratic)
-            _put(out, QT_MM, own + total)
+    spread, matched_variance, pooled_variance, matched, pooled = zero, zero, zero, zero, zero
     if SQUARED or LOG or CRPS_SURROGATES or QUADRATIC_SURROGATES:
         moments, pooled_variance, spread = _find_moments(inputs, inverse, count, zero, BY_VARIANCE)
         matched_variance = pooled_variance + spread
-        surrogates = (spread, root(matched_variance), root(pooled_variance))
-        if SQUARED:
-            _put(out, S_BAYES, pooled_variance)
-            _put(out, S_BAYES_A, matched_variance)
-            _put(out, S_EXCESS, spread)
-        if LOG:
-            _log_terms(inputs, inverse, moments, (spread, matched_variance, pooled_variance), out, count, zero, BY_VARIANCE)
+        matched, pooled = root(matched_variance), root(pooled_variance)
+    if SQUARED:
+        terms = (pooled_variance, matched_variance, spread)
+        _store(into, terms, unit * unit, S_PLACES, S_STARTS, S_ROWS, S_FACTORS, S_EXCESS)
+    if LOG:
+        variances = (spread, matched_variance, pooled_variance)
+        terms = _log_terms(inputs, inverse, moments, variances, count, zero, BY_VARIANCE)
+        forward, backward, of_pooled = zero, zero, zero
+        if INTEGRALS:
+            forward = tl.load(integrals + inside).to(zero.dtype)
+            backward = tl.load(integrals + points + inside).to(zero.dtype)
+            of_pooled = tl.load(integrals + 2 * points + inside).to(zero.dtype)
+        terms = terms + (forward, backward, of_pooled, exponent.to(zero.dtype) * LN_2)
+        _store(into, terms, zero + 1.0, L_PLACES, L_STARTS, L_ROWS, L_FACTORS, L_EXCESS)
+    crps_own, bayes, own, crps, quadratic, total = zero, zero, zero, zero, zero, zero
+    if CRPS or QUADRATIC:
+        crps_own, bayes, own = _member_entropies(inputs, inverse, count, zero, BY_VARIANCE, SINGLE)
+    if CRPS_PAIRS or QUADRATIC_PAIRS:
+        crps, quadratic, total = _pairs(inputs, inverse, count, zero, CRPS_PAIRS, QUADRATIC_PAIRS, WEIGHTED, BY_VARIANCE, SINGLE)
+    surrogates = (spread, matched, pooled)
+    if CRPS:
+        gaps, from_mixture = (zero, zero, zero), (zero, zero)
         if CRPS_SURROGATES:
-            matched, pooled = _crps_terms(inputs, inverse, moments, surrogates, out, count, zero, BY_VARIANCE, SINGLE)
+            gaps = _crps_gaps(inputs, inverse, moments, surrogates, count, zero, BY_VARIANCE, SINGLE)
             if CRPS_MIXTURE:
-                flag = _mixture_terms(out, C_AX, C_VX, matched, pooled, crps, flag, KEEPS)
+                to_matched, to_pooled, flag = _from_mixture(gaps, crps, flag, KEEPS)
+                from_mixture = (to_matched, to_pooled)
+        alone = (crps_own, matched * PER_SQRT_PI, pooled * PER_SQRT_PI)
+        terms = alone + (crps,) + gaps + from_mixture
+        _store(into, terms, unit, C_PLACES, C_STARTS, C_ROWS, C_FACTORS, C_EXCESS)
+    if QUADRATIC:
+        alone, gaps, from_mixture, totals = (
+            (bayes, zero, zero),
+            (zero, zero, zero),
+            (zero, zero),
+            (zero, zero, zero, zero, zero, zero),
+        )
         if QUADRATIC_SURROGATES:
-            matched, pooled = _quadratic_terms(inputs, inverse, moments, surrogates, bayes, out, count, zero, BY_VARIANCE, SINGLE)
+            matched_bayes, pooled_bayes = -0.5 * PER_SQRT_PI / matched, -0.5 * PER_SQRT_PI / pooled
+            alone = (bayes, matched_bayes, pooled_bayes)
+            gaps_and_totals = _quadratic_gaps(inputs, inverse, moments, surrogates, count, zero, BY_VARIANCE, SINGLE)
+            to_matched, to_pooled, between, a, v, both = gaps_and_totals
+            gaps = (to_matched, to_pooled, between)
+            totals = (a - bayes, v - bayes, a - matched_bayes, v - pooled_bayes, both - matched_bayes, both - pooled_bayes)
             if QUADRATIC_MIXTURE:
-                flag = _mixture_terms(out, Q_AX, Q_VX, matched, pooled, quadratic, flag, KEEPS)
+                to_matched, to_pooled, flag = _from_mixture(gaps, quadratic, flag, KEEPS)
+                from_mixture = (to_matched, to_pooled)
+        terms = alone + (quadratic,) + gaps + from_mixture + (own + total,) + totals
+        _store(into, terms, 1.0 / unit, Q_PLACES, Q_STARTS, Q_ROWS, Q_FACTORS, Q_EXCESS)
     tl.store(flags + at, flag.to(tl.int8), mask=mask)
-
-
-@triton.jit
-def combine(terms, table, factors, addresses, measures, entries, first, points, stride, BLOCK: tl.constexpr):
-    """Every measure at some points: a weighted sum of terms, times a power of the unit.
-
-    `table` holds, one after the other: the slot of the unit, where each measure's entries start, each entry's slot, and each
-    measure's degree and whether it is an excess.
-    """
-    at = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
-    mask = at < points
-    stride = tl.cast(stride, tl.int64)
-    start = table + 1
-    slot = start + measures + 1
-    degree = slot + entries
-    excess = degree + measures
-    unit = tl.load(terms + tl.load(table) * stride + at, mask=mask, other=1.0)
-    for measure in range(measures):
-        value = unit * 0.0
-        for entry in range(tl.load(start + measure), tl.load(start + measure + 1)):
-            weight = tl.load(factors + entry).to(unit.dtype)
-            value += weight * tl.load(terms + tl.load(slot + entry) * stride + at, mask=mask, other=0.0)
-        power = tl.load(degree + measure)
-        # All degrees of the four rules; zero changes nothing.
-        scaled = tl.where(power == -1, value / unit, tl.where(power == 2, value * unit * unit, value))
-        value = tl.where(power == 1, value * unit, scaled)
-        # Not `maximum`: NaN stays NaN.
-        value = tl.where((tl.load(excess + measure) != 0) & (value < 0.0), 0.0, value)
-        into = tl.load(addresses + measure).to(tl.pointer_type(terms.dtype.element_ty))
-        tl.store(into + first + at, value, mask=mask)

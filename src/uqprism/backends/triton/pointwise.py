@@ -12,9 +12,11 @@ import torch
 
 from uqprism.backends.program import covers
 from uqprism.backends.reference import Computed, compute_part
-from uqprism.backends.rows import ROWS, Rows, Wanted, cumulative_rule, near_agreement, seen_from_bound
+from uqprism.backends.rows import ROWS, Rows, Wanted, near_agreement, seen_from_bound
+from uqprism.backends.triton.forms import compiled
 from uqprism.backends.triton.gradients import differentiable
-from uqprism.backends.triton.nodes import MAX_KINKS, MAX_PANELS, TILE, compiled, integrate, plan
+from uqprism.backends.triton.nodes import CLOSE, NODES, integrate_densities, integrate_probabilities
+from uqprism.backends.triton.planning import MAX_KINKS, MAX_PANELS, plan
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.families.base import Family
@@ -28,11 +30,8 @@ from uqprism.measures import Measure
 
 PART = 2**25  # members of all points at once
 ROOM = 0.25  # of the free memory, for what is planned
-PLANNED, PLAN_WARPS, BLOCK, WARPS = 64, 2, 16, 4
-NUMBERS = (2, 5)  # that a log density may have
-CLOSE = 2  # the status of a point whose relative entropies are too small to be plain differences
-
-
+BLOCK, WARPS = 64, 2  # of points that wait for each other
+NUMBERS = (1, 8)  # that a log density may have
 FAINTEST = 1e-13  # a risk of a Gaussian mixture against a surrogate below which an integral has lost digits
 
 
@@ -102,15 +101,13 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: torch.Tensor, at:
         ends = [members.centre, *(torch.full(shape, torch.inf, **like) if tail is None else tail for tail in members.tails)]
         tails = torch.stack([x.expand(shape) for x in ends]).contiguous()
     scales = torch.stack([s.scale for s in surrogates]).contiguous() if surrogates else torch.empty(1, **like)
-    out = torch.zeros((len(ROWS), points), **like)
     flag = {"dtype": torch.int8, "device": numbers.device}
-    own = torch.empty(points, **flag)
     edges = torch.empty((MAX_PANELS + 1, points), **like)
     kinks = torch.empty((2, MAX_KINKS, points), **like)
     panels = torch.empty(points, dtype=torch.int32, device=numbers.device)
     weights = centred.weights[:, 0].contiguous()
-    log_density, count = compiled(form), shape[0]
-    plan[(-(-points // PLANNED),)](
+    log_density, count = compiled(form.log_density), shape[0]
+    plan[(-(-points // BLOCK),)](
         places.location.contiguous(),
         places.width.contiguous(),
         places.low.contiguous(),
@@ -132,17 +129,24 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: torch.Tensor, at:
         BENDS=wanted.log and members.bends,
         LOG=log_density,
         COUNT=len(numbers),
-        BLOCK=PLANNED,
-        num_warps=PLAN_WARPS,
+        BLOCK=BLOCK,
+        num_warps=WARPS,
     )
-    tables = edges, panels, numbers, tails, scales, (-origin).contiguous()
-    _integrate(out, own, tables, weights, members, places.heavy, wanted, exact=False)
+    # Threads of a block wait for each other, so points with as many panels go together.
+    order = torch.argsort(panels)
+    tables = [edges[: max(int(panels.max()), 0) + 2], panels, numbers, tails, scales, -origin]
+    tables = [x[..., order].contiguous() if x.shape[-1] == points else x for x in tables]
+    rows, own = torch.zeros((len(ROWS), points), **like), torch.zeros(points, **flag)
+    _integrate(rows, own, tables, weights, members, places.heavy, wanted)
     close = torch.nonzero(own == CLOSE)[:, 0]
     if len(close):
-        some = tuple(x[..., close].contiguous() if x.shape[-1] == points else x for x in tables)
-        rows, found = torch.zeros((len(ROWS), len(close)), **like), torch.empty(len(close), **flag)
-        _integrate(rows, found, some, weights, members, places.heavy, wanted, exact=True)
-        out[:, close], own[close] = rows, found
+        some = [x[..., close].contiguous() if x.shape[-1] == points else x for x in tables]
+        again, found = rows[:, close].contiguous(), torch.zeros(len(close), **flag)
+        only = replace(wanted, crps=False, quadratic=False)
+        _integrate(again, found, some, weights, members, places.heavy, only, exact=True)
+        rows[:, close], own[close] = again, found
+    back = torch.argsort(order)
+    out, own = rows[:, back], own[back]
     own = own | torch.any(places.narrow, dim=0)
     if members.square_power is not None:  # a square without an integral, or with one that doubles do not reach
         own = own | torch.any(members.square_power < SLOW, dim=0)
@@ -159,51 +163,37 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: torch.Tensor, at:
 def _integrate(
     out: torch.Tensor,
     status: torch.Tensor,
-    tables: tuple[torch.Tensor, ...],
+    tables: list[torch.Tensor],
     weights: torch.Tensor,
     members: Family,
     heavy: bool,
     wanted: Wanted,
     *,
-    exact: bool,
+    exact: bool = False,
 ) -> None:
-    """Fill rows and status of planned points."""
+    """Fill the rows of planned points, and add to their status."""
     edges, panels, numbers, tails, scales, centres = tables
     count, points = numbers.shape[1:]
-    integrate[(-(-points // BLOCK),)](
-        out,
-        status,
-        edges,
-        panels,
-        numbers,
-        tails,
-        weights,
-        scales,
-        centres,
-        torch.empty((2, count, points), dtype=torch.float64, device=out.device),
-        *_rule(out.device),
-        count,
-        points,
-        numbers.stride(0),
-        points,
-        max(members.tolerance / 10.0, MASS),
-        CRPS=wanted.crps,
-        QUADRATIC=wanted.quadratic,
-        LOGS=wanted.log,
-        SURROGATES=wanted.surrogates,
-        HEAVY=heavy,
-        EXACT=exact,
-        MEMBERS=wanted.members,
-        LOG=compiled(cast("PointwiseForm", members.form)),
-        COUNT=len(numbers),
-        BLOCK=BLOCK,
-        num_warps=WARPS,
-    )
+    given = out, status, edges, panels, numbers, tails, weights, scales, centres
+    sizes = count, points, numbers.stride(0), points, max(members.tolerance / 10.0, MASS)
+    switches = {
+        "SURROGATES": wanted.surrogates,
+        "HEAVY": heavy,
+        "LOG": compiled(cast("PointwiseForm", members.form).log_density),
+        "COUNT": len(numbers),
+    }
+    if wanted.quadratic or wanted.log:
+        what = {"QUADRATIC": wanted.quadratic, "LOGS": wanted.log, "EXACT": exact, "MEMBERS": wanted.members}
+        block = {"BLOCK": BLOCK, "num_warps": WARPS}
+        integrate_densities[(-(-points // BLOCK),)](*given, *_rule(out.device), *sizes, **what, **switches, **block)
+    if wanted.crps:
+        reached = torch.empty((2, count, points), dtype=torch.float64, device=out.device)
+        block = {"BLOCK": BLOCK, "num_warps": WARPS}
+        integrate_probabilities[(-(-points // BLOCK),)](*given, reached, *sizes, **switches, **block)
 
 
 @lru_cache(maxsize=8)
-def _rule(device: torch.device) -> tuple[torch.Tensor, ...]:
-    """Nodes, weights, and the cumulative rules from the left and from the right."""
-    cumulative = cumulative_rule(TILE).T
-    rule = *gauss_legendre(TILE), cumulative, cumulative[::-1, ::-1]
-    return tuple(torch.as_tensor(np.ascontiguousarray(x), device=device) for x in rule)
+def _rule(device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Nodes and weights."""
+    nodes, weights = (torch.as_tensor(np.ascontiguousarray(x), device=device) for x in gauss_legendre(NODES))
+    return nodes, weights

@@ -12,7 +12,7 @@ from uqprism.families import Family, Histogram
 from uqprism.families.histogram import OUTER
 from uqprism.support.optional import require
 from uqprism.training.heads import Head, Tensor, heads
-from uqprism.training.heads.lists import check_rule, first
+from uqprism.training.heads.lists import check_rule, constant, first
 from uqprism.training.options import positive_integer
 
 torch = require("torch", extra="deep")
@@ -87,11 +87,11 @@ class HistogramHead(Head):
 
     def parameters(self, raw: Tensor) -> dict[str, Tensor]:
         """Probabilities (..., bars), and the edges (bars + 1,)."""
-        return {"probabilities": raw.softmax(-1), "edges": torch.tensor(self._edges, device=raw.device, dtype=raw.dtype)}
+        return {"probabilities": raw.softmax(-1), "edges": constant(self._edges, raw)}
 
     def loss(self, raw: Tensor, target: Tensor, age: Tensor) -> Tensor:
         """The score of the bars."""
-        edges = torch.tensor(self._edges, device=raw.device, dtype=raw.dtype)
+        edges = constant(self._edges, raw)
         bar = torch.bucketize(target.detach().contiguous(), edges[1:-1])  # that of each target
         if self.rule == "crps":
             return _crps(raw.softmax(-1), edges, bar, target)
@@ -105,8 +105,8 @@ class HistogramHead(Head):
 
     def to_units(self, parameters: dict[str, Tensor], mean: Tensor, scale: Tensor) -> dict[str, Tensor]:
         """Edges in the units of mean + scale * Y, in double precision."""
-        edges = torch.tensor(self._edges, device=mean.device, dtype=torch.float64)  # not those that single precision rounded
         probabilities = parameters["probabilities"].double()
+        edges = constant(self._edges, probabilities)  # not those that single precision rounded
         return {"probabilities": probabilities / probabilities.sum(-1, keepdim=True), "edges": mean + scale * edges}
 
     def distribution(self, parameters: dict[str, Tensor], *, check: bool = False) -> Family:

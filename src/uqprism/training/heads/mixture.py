@@ -11,7 +11,7 @@ from uqprism.rules import Quadratic
 from uqprism.support.optional import require
 from uqprism.training.heads import Head, Tensor, heads, softplus
 from uqprism.training.heads.gaussian import HALF_LOG_2PI
-from uqprism.training.heads.lists import check_rule, first
+from uqprism.training.heads.lists import check_rule, constant, first, normal_quantiles
 from uqprism.training.options import positive_integer
 
 torch = require("torch", extra="deep")
@@ -52,8 +52,8 @@ class MixtureHead(Head):
 
     def _parts(self, raw: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         shares, mean, scale = raw.unflatten(-1, (3, self.components)).unbind(-2)
-        levels = (torch.arange(self.components, device=raw.device, dtype=raw.dtype) + 0.5) / self.components
-        return shares, mean + torch.special.ndtri(levels), softplus(scale) + LEAST
+        apart = normal_quantiles(tuple((i + 0.5) / self.components for i in range(self.components)))
+        return shares, mean + constant(apart, raw), softplus(scale) + LEAST
 
     def loss(self, raw: Tensor, target: Tensor, age: Tensor) -> Tensor:
         """The score of the mixture."""

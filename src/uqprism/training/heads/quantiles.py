@@ -11,7 +11,7 @@ from uqprism.families.quantiles import TAILS, Tails
 from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.training.heads import SMALLEST, Head, Tensor, heads, softplus
-from uqprism.training.heads.lists import first
+from uqprism.training.heads.lists import constant, first, normal_quantiles
 
 torch = require("torch", extra="deep")
 
@@ -53,10 +53,10 @@ class QuantileHead(Head):
     def parameters(self, raw: Tensor) -> dict[str, Tensor]:
         """The quantiles in the order of the levels, (..., levels)."""
         middle = len(self.levels) // 2
-        usual = torch.special.ndtri(torch.tensor(self.levels, device=raw.device, dtype=torch.float64))
+        usual = constant(normal_quantiles(self.levels), raw)
         steps = softplus(raw) / START + SMALLEST
-        gaps = (usual[1:] - usual[:-1]).to(raw.dtype)
-        centre = raw[..., middle : middle + 1] + usual[middle].to(raw.dtype)
+        gaps = usual[1:] - usual[:-1]
+        centre = raw[..., middle : middle + 1] + usual[middle]
         up = centre + (steps[..., middle + 1 :] * gaps[middle:]).cumsum(-1)
         down = centre - (steps[..., :middle] * gaps[:middle]).flip(-1).cumsum(-1).flip(-1)
         return {"values": torch.cat([down, centre, up], -1)}
@@ -64,7 +64,7 @@ class QuantileHead(Head):
     def loss(self, raw: Tensor, target: Tensor, age: Tensor) -> Tensor:
         """Twice the mean pinball loss."""
         above = target[..., None] - self.parameters(raw)["values"]
-        levels = torch.tensor(self.levels, device=raw.device, dtype=raw.dtype)
+        levels = constant(self.levels, raw)
         return 2.0 * torch.maximum(levels * above, (levels - 1.0) * above).mean(-1)
 
     def to_units(self, parameters: dict[str, Tensor], mean: Tensor, scale: Tensor) -> dict[str, Tensor]:
