@@ -202,6 +202,7 @@ def chosen(cells: list[dict[str, Any]], variants: list[str]) -> list[str]:
 def section(base: str, rows: int, cells: list[dict[str, Any]]) -> list[str]:
     """The comparison from one starting point."""
     changed = {**BASE, **json.loads(base)}
+    head = changed["head"] if isinstance(changed["head"], str) else "a mixture"
     # What was not measured on all tables is not shown.
     tables = sorted({cell["table"] for cell in cells})
     variants = [
@@ -210,7 +211,7 @@ def section(base: str, rows: int, cells: list[dict[str, Any]]) -> list[str]:
         if len(ratios(cells, variant, "crps")) == len(tables)
     ]
     lines = [
-        f"## From {changed['head'] if isinstance(changed['head'], str) else 'a mixture'}, {changed['steps']:,} steps, at most {rows:,} rows",
+        f"## From {head}, {changed['steps']:,} steps, at most {rows:,} rows",
         "",
         f"Base: `{json.dumps(changed)}`. Tables: {', '.join(tables)}.",
         "",
