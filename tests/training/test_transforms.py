@@ -87,6 +87,23 @@ def test_distributions_of_targets_are_the_change_of_variables(transform: TargetT
     assert np.abs(error).max() < {"yeo_johnson": 0.2, "quantile_normal": 0.7}[transform.name]  # its slope jumps
 
 
+@pytest.mark.parametrize("transform", FITTED[1:], ids=ids)
+def test_mixtures_become_bars(transform: TargetTransform) -> None:
+    """Exact at their edges, which lie at places of every component."""
+    mean, scale = MEAN[None] + 0.8 * np.array([-1.0, 0.0, 1.0])[:, None, None], SCALE * np.array([0.2, 0.5, 0.4])[:, None, None]
+    shares = np.array([0.5, 0.2, 0.3])[:, None, None] + 0.0 * mean
+    given = up.EnsemblePrediction.gaussian_mixture(
+        mean=mean.swapaxes(0, 1), scale=scale.swapaxes(0, 1), shares=shares.swapaxes(0, 1)
+    )
+    d = transform.prediction(given).members
+    at = transform.undo(mean[1] + scale[1] * 1.2)
+    assert_allclose(d.cdf(at), given.members.cdf(mean[1] + scale[1] * 1.2), atol=5e-3)
+    nodes = scipy.stats.norm.ppf((np.arange(20000) + 0.5) / 20000)[:, None, None]
+    exact = sum(share * transform.undo(m + s * nodes).mean(0) for share, m, s in zip(shares, mean, scale, strict=True))
+    assert_allclose(d.mean, exact, rtol=5e-3)
+    assert np.isfinite(up.rules.Log().score(d, np.median(SKEWED))).all()
+
+
 def gini(values: np.ndarray) -> np.ndarray:
     """The mean distance between two of the values, along the first axis."""
     count = len(values)

@@ -19,6 +19,7 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 transforms: Registry[type[TargetTransform]] = Registry("target transform")
 
 PLACES = np.linspace(-4.0, 4.0, 61)  # quantiles of a standard Gaussian at which transformed distributions are known exactly
+FEWEST = 17  # of these for each component of a mixture
 KNOTS, ROWS = 100, 20  # of the piecewise linear map to a Gaussian, at most, and training rows for each: with fewer it is ragged
 LARGEST = 100.0  # of a logarithm: predictions far from all data must not overflow, nor the squares of their spreads
 NARROWEST, WIDEST = 1e-6, 10.0  # scales that lognormals may have
@@ -54,12 +55,15 @@ class TargetTransform(ABC):
         """The distribution of the targets: its quantiles are those of the transformed ones, mapped back.
 
         Between quantiles, the distribution function is linear. Of a Gaussian, 61 quantiles up to four standard deviations away
-        are kept, and the tails beyond follow from the outermost two.
+        are kept, and the tails beyond follow from the outermost two. Of mixtures of Gaussians there are bars, whose edges lie at
+        such places of every component, since their quantiles would have to be searched for.
         """
         if isinstance(d, Quantiles):
             return Quantiles(d.levels, self._undone(d.values), tails=d.tails_name)
+        if isinstance(d, Mixture) and isinstance(d.components, Gaussian):
+            d = _bars(d, d.components)
         if isinstance(d, Histogram):
-            return Histogram(self._undone(d.edges), d.probabilities, **d.options())
+            return Histogram(self._undone(d.edges), d.probabilities, **d.options(), check=False)
         from scipy.special import ndtr
 
         levels = ndtr(PLACES)
@@ -69,6 +73,17 @@ class TargetTransform(ABC):
     def _undone(self, values: Array) -> Array:
         # In NumPy: interpolation and roots of these shapes are in no other library that is used here.
         return from_numpy(self.undo(to_numpy(values).astype(np.float64)), values)
+
+
+def _bars(mixture: Mixture, components: Gaussian) -> Histogram:
+    """Bars with the probabilities that a mixture has between their edges."""
+    xp, count = namespace(components.mean), components.mean.shape[0]
+    places = np.linspace(PLACES[0], PLACES[-1], max(len(PLACES) // count + 1, FEWEST))
+    values = xp.sort(xp.concat([components.mean + float(place) * components.scale for place in places], axis=0), axis=0)
+    below, above = mixture.cdf(values), mixture.survival(values[-1:])
+    probabilities = xp.concat([below[:1], xp.clip(below[1:] - below[:-1], 0.0, None), above], axis=0)
+    ends = (values[:1] - (values[1:2] - values[:1]), values[-1:] + (values[-1:] - values[-2:-1]))
+    return Histogram(xp.concat([ends[0], values, ends[1]], axis=0), probabilities, outer="half_normal", check=False)
 
 
 @transforms.register("log")
