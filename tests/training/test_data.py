@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
@@ -128,7 +127,6 @@ REFUSED = {
     "lengths": (lambda: train(X, Y[:-1], **FAST), "as many rows, got 20 and 19"),
     "one axis": (lambda: train(X[:, 0], Y, **FAST), r"use x\[:, None\]"),
     "two targets": (lambda: train(X, np.stack([Y, Y], 1), **FAST), "one number per row"),
-    "text column": (lambda: train(pd.DataFrame({"a": [1.0], "town": ["Oslo"]}), Y[:1]), "columns town are not: encode or drop"),
     "text": (lambda: train([["a"], ["b"]], [0.0, 1.0], **FAST), "must be numbers"),
     "numbers as text": (lambda: train(X, Y.astype(str), **FAST), "targets must be numbers"),
     "validation shape": (lambda: train(X, Y, validation=(X[:, :2], Y), **FAST), r"rows of shape \(3,\)"),

@@ -11,7 +11,7 @@ from torch import nn
 from torch.testing import assert_close
 
 import uqprism as up
-from uqprism.training import MLP, ResNet18, SmallCNN, networks
+from uqprism.training import MLP, ResNet18, SmallCNN, TabularMLP, networks
 from uqprism.training.stack import Stack
 
 SHAPES = {
@@ -19,6 +19,10 @@ SHAPES = {
     "linear": (MLP(()), (1,)),
     "silu": (MLP((6,), "silu"), (2, 3)),
     "gelu": (MLP((6,), "gelu"), (4,)),
+    "tabular": (TabularMLP((5, 4), pieces=3, width=2), (3,)),
+    "tabular, pieces as they are": (TabularMLP((5,), pieces=3, width=None), (1,)),
+    "tabular, periodic": (TabularMLP((5,), embedding="periodic", pieces=2), (3,)),
+    "tabular, images": (TabularMLP((5,)), (1, 2, 2)),
     "cnn 1x1": (SmallCNN((2, 3, 4), 5), (1, 1, 1)),
     "cnn 9x9": (SmallCNN((2, 3, 4), 5), (3, 9, 9)),
     "cnn 32x32": (SmallCNN((2, 3, 4), 5), (1, 32, 32)),
@@ -130,6 +134,7 @@ def test_techniques_agree_in_outputs_and_gradients(case: str) -> None:
 
 TECHNIQUES = {
     "mlp": (MLP((4,), dropout=0.5), (3,), "matmul"),
+    "tabular": (TabularMLP((4,), dropout=0.5), (3,), "matmul"),
     "own sequence": (lambda s, n: nn.Sequential(nn.Linear(*s, 4, bias=False), nn.Tanh(), nn.Linear(4, n)), (3,), "matmul"),
     "named layers": (lambda s, n: nn.Sequential(OrderedDict(a=nn.Linear(*s, 4), b=nn.ReLU(), c=nn.Linear(4, n))), (3,), "matmul"),
     "frozen bias": (lambda s, n: nn.Sequential(nn.Linear(*s, 4), nn.ReLU(), frozen_bias(nn.Linear(4, n))), (3,), "matmul"),
@@ -176,7 +181,9 @@ def test_taking_members_copies_them() -> None:
     assert stack.rows.abs().sum() > 0
 
 
-@pytest.mark.parametrize("network", [MLP((3, 2), "gelu", 0.1), SmallCNN((1, 2, 3), 4), ResNet18(3, 8)])
+@pytest.mark.parametrize(
+    "network", [MLP((3, 2), "gelu", 0.1), TabularMLP((3,), pieces=4, width=None), SmallCNN((1, 2, 3), 4), ResNet18(3, 8)]
+)
 def test_specifications_convert_to_plain_data_and_back(network: object) -> None:
     assert networks.from_dict(networks.to_dict(network)) == network
     assert networks.to_dict(lambda *_: None) is None
@@ -184,6 +191,9 @@ def test_specifications_convert_to_plain_data_and_back(network: object) -> None:
 
 BAD = {
     "activation": (lambda: MLP(activation="rellu"), "did you mean 'relu'"),
+    "embedding": (lambda: TabularMLP(embedding="piecewize"), "did you mean 'piecewise'"),
+    "pieces": (lambda: TabularMLP(pieces=0), "pieces must be a positive integer"),
+    "frequency": (lambda: TabularMLP(frequency=0.0), "frequency must be positive"),
     "dropout": (lambda: MLP(dropout=1.0), r"dropout must lie in \[0, 1\)"),
     "width": (lambda: MLP((0,)), "each width of hidden must be a positive integer"),
     "stem": (lambda: ResNet18(stem=5), "stem must be 3 or 7"),

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 
 import uqprism as up
-from uqprism.training import MLP, Natural, ResNet18, SmallCNN, TrainingWarning, WarmUp, train, train_many
+from uqprism.training import MLP, Natural, ResNet18, SmallCNN, TrainingOptions, TrainingWarning, WarmUp, train, train_many
 from uqprism.training.device import Threads, torch_threads
 from uqprism.training.randomness import ORDER, DropoutMasks, drawn_rows, member_seeds, orders, uniform
 from uqprism.training.trainer import Trainer
@@ -23,6 +23,7 @@ def test_training_is_that_of_a_plain_loop_with_adam() -> None:
     """Every member by hand: its own module, its own `torch.optim.Adam`, batches in its own order."""
     x, y = waves(50)
     settings = {**FAST, "dtype": "float64", "validation_fraction": 0.0, "batch_size": 16, "max_epochs": 4}
+    settings |= {"head": "natural", "schedule": "constant", "learning_rate": 1e-3}
     ensemble = train(x, y, network=MLP((7, 5), "silu"), member_seeds=SEEDS, **settings)
     inputs = torch.tensor((x - x.mean(0)) / x.std(0))
     targets = torch.tensor((y - y.mean()) / y.std())
@@ -145,7 +146,7 @@ def test_a_member_that_diverges_is_restarted_with_a_warning() -> None:
 def test_a_member_that_always_diverges_is_an_error() -> None:
     with (
         pytest.warns(TrainingWarning, match="diverged"),
-        pytest.raises(up.UqprismError, match=r"member 0 diverged 6 times.*lower learning_rate \(now 0.001\)"),
+        pytest.raises(up.UqprismError, match=r"member 0 diverged 6 times.*lower learning_rate \(now 0.003\)"),
     ):
         train(*waves(40), **FAST, network=lambda *_: Explosive(True))
 
@@ -154,9 +155,9 @@ def test_an_interrupt_keeps_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> 
     x, y = waves(40)
     cut_off(monkeypatch, 2, KeyboardInterrupt())
     with pytest.warns(TrainingWarning, match="interrupted after 2 epochs"):
-        ensemble = train(x, y, **{**FAST, "max_epochs": 10})
+        ensemble = train(x, y, **{**FAST, "max_epochs": 10, "schedule": "constant"})
     monkeypatch.undo()
-    whole = train(x, y, **{**FAST, "max_epochs": 2})
+    whole = train(x, y, **{**FAST, "max_epochs": 2, "schedule": "constant"})
     assert_array_equal(rows_of(ensemble), rows_of(whole))
     assert ensemble.history.events[-1].kind == "interrupted"
     cut_off(monkeypatch, 0, KeyboardInterrupt())
@@ -212,11 +213,13 @@ def test_the_same_seed_gives_the_same_members_and_the_generator_of_the_process_i
     assert member_seeds(1, 9)[:4].tolist() == member_seeds(1, 4).tolist()
 
 
-def test_progress_shows_every_members_loss(capfd: pytest.CaptureFixture[str]) -> None:
-    train(*waves(40), **{**FAST, "progress": True})
+def test_progress_shows_the_mean_loss(capfd: pytest.CaptureFixture[str]) -> None:
+    ensemble = train(*waves(40), **{**FAST, "progress": True})
     shown = capfd.readouterr().err
     assert "3/3" in shown
-    assert shown.split("loss")[-1].count(".") >= 3
+    last = np.mean([min(curve.validation) for curve in ensemble.history.curves])
+    assert_allclose(float(shown.split("mean loss")[-1].split(",")[0]), last, rtol=1e-2)
+    assert "0 of 3 learning" in shown
 
 
 def test_counted_random_numbers_are_uniform_and_independent() -> None:
@@ -289,3 +292,73 @@ def test_threads_are_not_chosen_where_numbers_depend_on_them() -> None:
         for _ in range(120):
             threads(lambda _: used.append(torch.get_num_threads()), None)
     assert set(used) == {2}
+
+
+def test_a_cosine_schedule_is_that_of_pytorch() -> None:
+    x, y = waves(50)
+    settings = {**FAST, "dtype": "float64", "validation_fraction": 0.0, "batch_size": 16, "max_epochs": 4}
+    ensemble = train(x, y, network=MLP((7,), "silu"), member_seeds=SEEDS, schedule="cosine", learning_rate=0.01, **settings)
+    inputs, targets = torch.tensor((x - x.mean(0)) / x.std(0)), torch.tensor((y - y.mean()) / y.std())
+    for member, seed in enumerate(SEEDS):
+        torch.manual_seed(seed)
+        module = MLP((7,), "silu")((3,), 2).double()
+        optimiser = torch.optim.Adam(module.parameters(), 0.01)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 16)
+        for epoch in range(4):
+            order = orders(torch.tensor([seed]), ORDER, epoch, 50)[0]
+            for at in np.array_split(order.numpy(), 4):
+                optimiser.zero_grad()
+                Natural().loss(module(inputs[at]), targets[at], torch.zeros(1)).mean().backward()
+                optimiser.step()
+                schedule.step()
+        expected = torch.cat([p.detach().reshape(-1) for p in module.parameters()])
+        assert_allclose(rows_of(ensemble)[member], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_an_ensemble_may_stop_together() -> None:
+    x, y = waves(80)
+    settings = {**FAST, "max_epochs": 60, "patience": 3, "learning_rate": 0.003, "batch_size": 16, "stopping": "ensemble"}
+    first, second = train_many(x, y, np.arange(80).reshape(2, 40), network=MLP((20,)), **settings)
+    for ensemble in (first, second):
+        history = ensemble.history
+        mean = history.validation_loss.mean(1)
+        assert set(history.best_epochs) == {1 + int(np.argmin(mean))}
+        assert len({len(curve.training) for curve in history.curves}) == 1
+    assert first.history.best_epochs != second.history.best_epochs
+
+
+def test_a_refit_trains_on_all_rows_for_as_many_epochs_as_were_best() -> None:
+    x, y = waves(60)
+    settings = {**FAST, "max_epochs": 40, "patience": 3, "learning_rate": 0.03, "network": MLP((20,))}
+    kept = train(x, y, **settings)
+    refit = train(x, y, refit=True, **settings)
+    assert [len(curve.training) for curve in refit.history.curves] == list(kept.history.best_epochs)
+    assert len(refit.history.validation_loss) == 0
+    assert_array_equal(refit.history.seeds, kept.history.seeds)
+    with pytest.raises(up.UqprismError, match="it needs validation_fraction, not validation"):
+        train(x, y, refit=True, validation=waves(20), **settings)
+
+
+def test_members_that_still_improve_at_the_cap_are_told() -> None:
+    x, y = waves(200)
+    settings = {**FAST, "network": MLP((20,)), "max_epochs": 8, "patience": 5, "learning_rate": 1e-3}
+    with pytest.warns(TrainingWarning, match="3 of 3 members were still improving when they reached max_epochs=8"):
+        ensemble = train(x, y, schedule="constant", **settings)
+    assert ensemble.history.events[-1].kind == "capped"
+    assert not train(x, y, schedule="cosine", **settings).history.events  # which is meant to end there
+
+
+def test_options_follow_from_the_number_of_rows_unless_they_are_given() -> None:
+    found = {rows: TrainingOptions().settled(rows) for rows in (10, 300, 3000, 100_000)}
+    assert [one.batch_size for one in found.values()] == [32, 32, 64, 256]
+    steps = {rows: one.max_epochs * -(-int(0.9 * rows) // one.batch_size) for rows, one in found.items()}
+    assert all(one.max_epochs * max(rows, 1) >= 600 for rows, one in found.items())
+    assert 5_000 < steps[300] < 7_000
+    assert 6_000 <= steps[3000] < 6_100
+    assert found[100_000].max_epochs == 40
+    given = TrainingOptions(max_epochs=10, batch_size=7, patience=None).settled(500)
+    assert (given.max_epochs, given.batch_size, given.patience) == (10, 7, None)
+    with pytest.raises(up.UqprismError, match="max_epochs must be a positive integer, got 'automatic'"):
+        TrainingOptions(max_epochs="automatic")
+    with pytest.raises(up.UqprismError, match="did you mean 'cosine'"):
+        TrainingOptions(schedule="cosin")

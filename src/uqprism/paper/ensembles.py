@@ -34,6 +34,22 @@ if TYPE_CHECKING:
 
 Array = Any
 TEST = "test"
+# The training of every experiment, where it does not say otherwise: written out, as this package's defaults may change.
+TRAINING: dict[str, Any] = {
+    "head": "natural",
+    "n_members": 10,
+    "max_epochs": 200,
+    "batch_size": 64,
+    "learning_rate": 1e-3,
+    "schedule": "constant",
+    "weight_decay": 0.0,
+    "patience": 20,
+    "stopping": "member",
+    "refit": False,
+    "validation_fraction": 0.1,
+    "bootstrap": False,
+    "max_gradient": None,
+}
 LARGE = "resnet18"  # half a gigabyte per ensemble, two with the optimiser: neither is stored
 
 
@@ -226,7 +242,7 @@ def trained_now(inputs: Any, targets: Any, **settings: Any) -> DeepEnsemble:
     with warnings.catch_warnings():
         # Restarts are in the history, and counted in the results.
         warnings.simplefilter("ignore", TrainingWarning)
-        ensemble = train(inputs, targets, **{**settings, "progress": False})  # the bar of a run counts jobs
+        ensemble = train(inputs, targets, **{**TRAINING, **settings, "progress": False})  # the bar of a run counts jobs
     refuse_interrupted([ensemble.history])
     return ensemble
 

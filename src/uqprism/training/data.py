@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ torch = require("torch", extra="deep")
 Tensor = Any
 ROWS_AT_ONCE = 4096  # rows that are converted to double precision together, to bound the memory
 CONSTANT = 1e-6  # the relative spread that constant targets are given
+LEAST_OF_SWITCHES = 0.2  # of the scale of a column of zeros and ones: that of a share of 4 %
 SMALLEST, LARGEST = 1e-140, 1e140  # limits of the spread of targets, whose squares must not overflow
 
 
@@ -60,6 +61,16 @@ class Scaling:
         size = constant_spread * torch.where(origin == 0, torch.ones_like(origin), origin.abs())
         return cls((origin + unit * mean).cpu(), torch.where(constant, size, unit * variance.sqrt()).cpu())
 
+    def limited(self, columns: Sequence[bool] | None) -> Scaling:
+        """The same, but the zeros and ones of these columns are moved apart by a few units at most.
+
+        A category of few rows, standardised, would lie far from all others.
+        """
+        if columns is None or not any(columns):
+            return self
+        switches = torch.tensor(columns, device=self.mean.device)
+        return Scaling(self.mean, torch.where(switches, self.scale.clamp(min=LEAST_OF_SWITCHES), self.scale))
+
     def apply(self, values: Tensor, dtype: Any) -> Tensor:
         """The standardised values, in this precision."""
         mean, scale = (_aligned(x.to(values.device), values.ndim) for x in (self.mean, self.scale))
@@ -84,6 +95,7 @@ class TrainingData:
         scalings: the standardisation of inputs and of targets from the user's units, one pair per experiment.
         sets: the rows that each experiment may learn from, (experiments, n), for `split_again`.
         validation_given: whether the user gave the validation rows.
+        weights: of the rows in the loss, (rows,), with a mean of one; None means equal.
     """
 
     inputs: Tensor
@@ -94,6 +106,11 @@ class TrainingData:
     scalings: list[tuple[Scaling, Scaling]]
     sets: Tensor
     validation_given: bool = False
+    weights: Tensor | None = None
+
+    def weighted(self, losses: Tensor, rows: Tensor) -> Tensor:
+        """Losses (members, n) of these rows times their weights."""
+        return losses if self.weights is None else losses * self.weights[rows]
 
     def batch(self, rows: Tensor, members: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Inputs (members, n, ...) and targets (members, n) for row numbers (members, n)."""
@@ -137,8 +154,24 @@ def prepare(
     n_experiments: int,
     options: TrainingOptions,
     device: Any,
+    weights: Any = None,
+    switches: Sequence[bool] | None = None,
+    scaling: tuple[Scaling, Scaling] | None = None,
 ) -> TrainingData:
-    """Check the data, divide it for each member, standardise it and move it to the device."""
+    """Check the data, divide it for each member, standardise it and move it to the device.
+
+    Args:
+        inputs: (rows, ...).
+        targets: (rows,).
+        rows: the training sets, (experiments, n), or None for one of all rows.
+        seeds: of the members.
+        n_experiments: how many training sets there are.
+        options: of training.
+        device: where to train.
+        weights: of the rows in the loss, (rows,), or None.
+        switches: columns that are zero or one.
+        scaling: an earlier standardisation, of inputs and targets, in place of that of these rows.
+    """
     x, y = checked(inputs, targets, "")
     validation, dtype = options.validation, getattr(torch, options.dtype)
     count = len(y)
@@ -154,13 +187,13 @@ def prepare(
     if validation is not None:
         kept = torch.arange(count, len(y))[None]  # one row of numbers serves all members
     # Validation rows that the user gave do not enter the standardisation.
-    shared = Scaling.of(x[:count]), Scaling.of(y[:count], CONSTANT)
+    shared = scaling or (Scaling.of(x[:count]).limited(switches), Scaling.of(y[:count], CONSTANT))
     scalings, own_scaling = [shared], None
     if rows is not None:
-        scalings = [(Scaling.of(x[each]), Scaling.of(y[each], CONSTANT)) for each in sets]
+        scalings = [(Scaling.of(x[each]).limited(switches), Scaling.of(y[each], CONSTANT)) for each in sets]
         own_scaling = _relative(shared, scalings, len(seeds) // n_experiments, device, dtype)
-    for _, scaling in scalings:
-        _check_size(float(scaling.scale))
+    for _, of_targets in scalings:
+        _check_size(float(of_targets.scale))
     # In float32, sets far from the others would lose their digits before they get their own units.
     precision = dtype if own_scaling is None else torch.float64
     return TrainingData(
@@ -172,7 +205,18 @@ def prepare(
         scalings=scalings,
         sets=sets,
         validation_given=validation is not None,
+        weights=None if weights is None else _row_weights(weights, count, len(y)).to(device, dtype),
     )
+
+
+def _row_weights(given: Any, count: int, rows: int) -> Tensor:
+    """Weights of mean one of the training rows, and of one for validation rows that the user gave, (rows,)."""
+    weights = as_tensor(given, "weights").double().cpu()
+    if tuple(weights.shape) != (count,):
+        raise ShapeError(f"weights must be one per row, ({count},), got shape {tuple(weights.shape)}")
+    if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()) or not bool((weights > 0).any()):
+        raise InvalidValueError("weights must be finite and not negative, and not all zero")
+    return torch.cat([weights / weights.mean(), torch.ones(rows - count, dtype=torch.float64)])
 
 
 def as_tensor(values: Any, name: str) -> Tensor:
@@ -190,24 +234,11 @@ def as_tensor(values: Any, name: str) -> Tensor:
         wide = array.dtype.kind == "f" and array.dtype.itemsize > 8  # long doubles, which PyTorch does not have
         array = array.astype(np.float64) if array.dtype == object or wide else array
     except (TypeError, ValueError):
-        raise InvalidValueError(f"{name} must be an array of numbers, all rows of one length{_not_numbers(values)}") from None
+        raise InvalidValueError(f"{name} must be an array of numbers, all rows of one length") from None
     if array.dtype.kind not in "fiub":
-        raise InvalidValueError(f"{name} must be numbers, got dtype {array.dtype}{_not_numbers(values)}")
+        raise InvalidValueError(f"{name} must be numbers, got dtype {array.dtype}")
     # Copied, because the user's array may be read-only; in native byte order, the only one that PyTorch reads.
     return torch.from_numpy(np.array(array, dtype=array.dtype.newbyteorder("="), order="C"))
-
-
-def _not_numbers(values: Any) -> str:
-    """The columns of a table that are not numbers, for an error message."""
-    dtypes: Any = getattr(values, "dtypes", None)
-    odd = [str(c) for c, kind in dtypes.items() if getattr(kind, "kind", "O") not in "fiub"] if hasattr(dtypes, "items") else []
-    return f"; columns {', '.join(odd)} are not: encode or drop them" if odd else ""
-
-
-def feature_names(values: Any) -> tuple[str, ...] | None:
-    """The names of a table's columns; None for arrays and for columns whose names are not text."""
-    names = tuple(getattr(values, "columns", ()))
-    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def checked(inputs: Any, targets: Any, which: str) -> tuple[Tensor, Tensor]:

@@ -13,9 +13,10 @@ from uqprism.ensemble.origin import Origin
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError
 from uqprism.support.optional import require
 from uqprism.support.reading import reading
-from uqprism.training import heads, networks
+from uqprism.training import heads, networks, transforms
 from uqprism.training.checkpoints import read_tensors, write_tensors
-from uqprism.training.data import Scaling, as_tensor, check_finite, feature_names
+from uqprism.training.columns import Columns
+from uqprism.training.data import Scaling, as_tensor, check_finite
 from uqprism.training.device import full_precision
 from uqprism.training.heads import Head
 from uqprism.training.history import History
@@ -23,6 +24,7 @@ from uqprism.training.networks import Factory
 from uqprism.training.randomness import DropoutMasks, keep_generators, member_seeds
 from uqprism.training.stack import Stack, initialised
 from uqprism.training.techniques import DROPOUT
+from uqprism.training.transforms import TargetTransform
 
 torch = require("torch", extra="deep")
 
@@ -44,7 +46,8 @@ class DeepEnsemble:
         target_scaling: the standardisation of the targets.
         network: the function that built them.
         history: the record of training.
-        features: the names of the columns, if it was trained on a table; tables with other columns are refused.
+        columns: those of the table that it was trained on, which is what it predicts for; None for arrays.
+        transform: of the targets; `target_scaling` is that of the transformed ones.
         bootstrap: whether each network drew its training rows with replacement.
     """
 
@@ -54,7 +57,8 @@ class DeepEnsemble:
     target_scaling: Scaling
     network: Factory
     history: History
-    features: tuple[str, ...] | None = None
+    columns: Columns | None = None
+    transform: TargetTransform | None = None
     bootstrap: bool = False
 
     @property
@@ -70,7 +74,8 @@ class DeepEnsemble:
         """The members' predictive distributions in float64; MLPs are also computed in double precision.
 
         Args:
-            inputs: (rows, ...). For a tensor the prediction has tensors on the same device, otherwise NumPy arrays.
+            inputs: (rows, ...), or a table with the columns of training. For a tensor the prediction has tensors on the same
+                device, otherwise NumPy arrays.
             passes: for MC dropout: each network predicts this many times with dropout on, which gives networks * passes members.
             seed: of the dropout masks.
         """
@@ -78,6 +83,7 @@ class DeepEnsemble:
         if not isinstance(inputs, torch.Tensor):
             parameters = {name: value.cpu().numpy() for name, value in parameters.items()}
         found = self.head.ensemble(parameters)
+        found = found if self.transform is None else self.transform.prediction(found)
         return found.made_by(Origin("DeepEnsemble", self._kind(passes), found.n_members))
 
     def _kind(self, passes: int | None) -> str:
@@ -90,17 +96,21 @@ class DeepEnsemble:
         """The `EvidentialPrediction` of an evidential head; with several networks, they are the first axis."""
         if self.head.family != "evidential":
             raise UnsupportedError(f"the {self.head.name} head does not predict evidence; train with head='evidential'")
+        if self.transform is not None:
+            raise UnsupportedError("the evidence is of the transformed targets; use predict_ensemble, or no target_transform")
         parameters = self.parameters(inputs)
         return self.head.evidence(parameters if self.n_members > 1 else {name: value[0] for name, value in parameters.items()})  # type: ignore[attr-defined]
 
     def parameters(self, inputs: Any, *, passes: int | None = None, seed: int = 0) -> dict[str, Tensor]:
-        """The parameters of the predicted distributions by name, (members, rows), on the device of the inputs."""
-        values = as_tensor(inputs, "inputs")
+        """The parameters of the distributions of the (transformed) targets by name, on the device of the inputs.
+
+        They are (members, rows), and (members, rows, n) for lists of n components, bars or quantiles.
+        """
+        values = self._numbers(inputs)
         expected = self.stack.input_shape
         if tuple(values.shape[1:]) != expected or values.ndim < 2:
             raise ShapeError(f"inputs must be (rows, {', '.join(map(str, expected))}), got shape {tuple(values.shape)}")
         check_finite(values, "inputs")
-        self._check_features(inputs)
         self._check_passes(passes)
         with torch.inference_mode(False), torch.no_grad(), full_precision(self.stack.rows.device):
             # Matrix products round by the size of the batch; in double precision a row does not depend on the other rows.
@@ -110,10 +120,13 @@ class DeepEnsemble:
             found = self.head.to_units(self.head.parameters(raw.double()), mean, scale)
         return {name: value.to(values.device) for name, value in found.items()}
 
-    def _check_features(self, inputs: Any) -> None:
-        names = feature_names(inputs)
-        if self.features is not None and names is not None and names != self.features:
-            raise ShapeError(f"inputs must have the columns {', '.join(self.features)}, in this order; got {', '.join(names)}")
+    def _numbers(self, inputs: Any) -> Tensor:
+        """A table with the columns of training as numbers; an array as it is, where it can take the place of the table."""
+        if self.columns is None:
+            return as_tensor(inputs, "inputs")
+        if isinstance(inputs, torch.Tensor):
+            return torch.from_numpy(self.columns.apply(inputs.detach().cpu().numpy())).to(inputs.device)
+        return torch.from_numpy(self.columns.apply(inputs))
 
     def _check_passes(self, passes: int | None) -> None:
         if passes is None:
@@ -126,7 +139,8 @@ class DeepEnsemble:
     def _blocks(self, values: Tensor) -> Iterator[Tensor]:
         """Blocks of rows whose activations fit into the memory limit."""
         widest = max(value.shape[1] for value in self.stack.parameters.values() if value.ndim > 1)
-        row = math.prod(values.shape[1:]) * (IMAGE_CHANNELS if values.ndim > 2 else 1)
+        pieces = max((getattr(layer, "pieces", 1) for layer in self.stack.template.modules()), default=1)
+        row = math.prod(values.shape[1:]) * (IMAGE_CHANNELS if values.ndim > 2 else pieces)
         yield from values.split(max(min(VALUES_AT_ONCE // (self.n_members * max(row, widest)), ROWS_AT_ONCE), 1))
 
     def _predict(self, stack: Stack, values: Tensor, passes: int | None, seed: int) -> Tensor:
@@ -143,29 +157,34 @@ class DeepEnsemble:
     def to(self, device: Any) -> DeepEnsemble:
         """The same ensemble on another device."""
         scalings = self.input_scaling.to(device), self.target_scaling.to(device)
-        return DeepEnsemble(
-            self.stack.to(device), self.head, *scalings, self.network, self.history, self.features, self.bootstrap
-        )
+        parts = self.stack.to(device), self.head, *scalings, self.network, self.history
+        return DeepEnsemble(*parts, self.columns, self.transform, self.bootstrap)
 
     # Files ------------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one safetensors file with a JSON header; read it with `load`."""
+        write_tensors(path, KIND, *self.stored())
+
+    def stored(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """The header and the tensors of a file."""
         tensors = {"rows": self.stack.rows}
         tensors |= {f"buffer.{name}": value for name, value in self.stack.buffers.items()}
         tensors["sample"] = self.stack.sample()  # tells networks with equal shapes but other activations apart
         for name, scaling in (("input", self.input_scaling), ("target", self.target_scaling)):
             tensors |= {f"{name}.mean": scaling.mean, f"{name}.scale": scaling.scale}
-        header = {
+        header: dict[str, Any] = {
             "network": networks.to_dict(self.network),
             "head": heads.to_dict(self.head),
             "input_shape": self.stack.input_shape,
             "architecture": self.stack.signature(),
             "history": self.history.to_dict(),
-            "features": self.features,
+            "features": None if self.columns is None else self.columns.given,
             "bootstrap": self.bootstrap,
         }
-        write_tensors(path, KIND, header, tensors)
+        header |= {} if self.columns is None else {"columns": self.columns.to_dict()}
+        header |= {} if self.transform is None else {"transform": transforms.to_dict(self.transform)}
+        return header, tensors
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, network: Factory | None = None, device: Any = "cpu") -> DeepEnsemble:
@@ -178,7 +197,8 @@ class DeepEnsemble:
             factory = networks.from_dict(header["network"]) if network is None else networks.resolve(network)
             head, history = heads.from_dict(header["head"]), History.from_dict(header["history"])
             shape = tuple(int(length) for length in header["input_shape"])
-            features = None if header["features"] is None else tuple(map(str, header["features"]))
+            columns = Columns.from_dict(header["columns"]) if "columns" in header else None
+            transform = transforms.from_dict(header["transform"]) if "transform" in header else None
             expected, rows, sample = dict(header["architecture"]["shapes"]), tensors["rows"], tensors["sample"]
             inputs, targets = (Scaling(tensors[f"{name}.mean"], tensors[f"{name}.scale"]) for name in ("input", "target"))
             if network is None:
@@ -195,7 +215,8 @@ class DeepEnsemble:
                 f"network builds other networks than those in {os.fspath(path)}: they predict other values with the same "
                 "parameters. (All numbers that a module computes with must be parameters or buffers.)"
             )
-        return cls(stack, head, inputs, targets, factory, history, features, header.get("bootstrap") is True)
+        resampled = header.get("bootstrap") is True
+        return cls(stack, head, inputs, targets, factory, history, columns, transform, resampled)
 
 
 def _check_size(factory: Factory, shape: tuple[int, ...], n_outputs: int, count: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -10,19 +11,25 @@ from typing import Any, Self
 
 import numpy as np
 
+from uqprism.arrays import to_numpy
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.evidential import EvidentialPrediction
-from uqprism.errors import ArgumentError, InvalidValueError
+from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.evaluation import evaluate
 from uqprism.measures import Measure
 from uqprism.support.optional import require
-from uqprism.training.deep_ensemble import DeepEnsemble
+from uqprism.support.reading import reading
+from uqprism.training import networks
+from uqprism.training.checkpoints import read_tensors, write_tensors
+from uqprism.training.columns import is_frame, take_rows
+from uqprism.training.deep_ensemble import KIND, DeepEnsemble
 from uqprism.training.fit import train, train_many
 from uqprism.training.heads import Head
 from uqprism.training.heads.evidential import Evidential
 from uqprism.training.networks import Factory, resolve
-from uqprism.training.networks.mlp import MLP
+from uqprism.training.networks.tabular import TabularMLP
 from uqprism.training.options import OPTIONS, TrainingOptions
+from uqprism.training.summaries import crps_skill, quantiles
 from uqprism.training.techniques import DROPOUT
 
 torch = require("torch", extra="deep")
@@ -30,25 +37,29 @@ require("sklearn", extra="sklearn")
 
 from sklearn.base import BaseEstimator, RegressorMixin, clone  # noqa: E402  `require` names the extra if it is missing
 from sklearn.utils import check_random_state  # noqa: E402
-from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data  # noqa: E402
 
+PLAIN = (int, float, str, bool, tuple, list, type(None))  # settings that a file keeps
 MEASURE = "crps.excess.members.members"
-DEFAULTS, NETWORK, WEIGHTED = TrainingOptions(), MLP(), Evidential()
+DEFAULTS, NETWORK, WEIGHTED = TrainingOptions(), TabularMLP(), Evidential()
 
 
 @dataclass(eq=False, repr=False)  # for __init__, which only sets attributes, as scikit-learn requires
 class EnsembleRegressor(RegressorMixin, BaseEstimator):
     """The base class of the regressors, whose prediction is an ensemble of distributions.
 
-    Inputs may be arrays, pandas tables, images (rows, channels, height, width) or PyTorch tensors on any device. Parameters that
-    are not listed here are described in `TrainingOptions`.
+    Inputs may be arrays, pandas or Polars data frames, Arrow tables, images (rows, channels, height, width) or PyTorch tensors on
+    any device. Columns of tables may be numbers, booleans or categories, with missing values; see `columns.Column` for what
+    becomes of them. Parameters that are not listed here are described in `TrainingOptions`.
 
     Attributes:
         n_members: members of the prediction.
-        hidden: see `MLP`.
-        activation: see `MLP`.
-        network: used in place of an `MLP` with `hidden` and `activation`; see `TrainingOptions`.
+        hidden: see `TabularMLP`.
+        activation: see `TabularMLP`.
+        embedding: see `TabularMLP`.
+        network: used in place of a `TabularMLP` with `hidden`, `activation` and `embedding`; see `TrainingOptions`.
         random_state: an integer makes the result reproducible.
+        warm_start: whether a further `fit` goes on with the networks of the last one, their columns and standardisation.
         ensemble_: the fitted `DeepEnsemble`, with its `history`, `save` and `load`.
     """
 
@@ -56,12 +67,17 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
     _: KW_ONLY
     hidden: tuple[int, ...] = NETWORK.hidden
     activation: str = NETWORK.activation
+    embedding: str | None = NETWORK.embedding
     network: str | Factory | None = None
-    max_epochs: int = DEFAULTS.max_epochs
-    batch_size: int = DEFAULTS.batch_size
+    target_transform: str | None = DEFAULTS.target_transform
+    max_epochs: int | str = DEFAULTS.max_epochs
+    batch_size: int | str = DEFAULTS.batch_size
     learning_rate: float = DEFAULTS.learning_rate
+    schedule: str = DEFAULTS.schedule
     weight_decay: float = DEFAULTS.weight_decay
-    patience: int | None = DEFAULTS.patience
+    patience: int | str | None = DEFAULTS.patience
+    stopping: str = DEFAULTS.stopping
+    refit: bool = DEFAULTS.refit
     validation_fraction: float = DEFAULTS.validation_fraction
     max_gradient: float | None = DEFAULTS.max_gradient
     device: Any = DEFAULTS.device
@@ -70,15 +86,34 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
     checkpoint_every: int = DEFAULTS.checkpoint_every
     progress: bool | None = DEFAULTS.progress
     random_state: Any = None
+    warm_start: bool = False
 
     @abstractmethod
     def _training(self) -> tuple[str | Factory, str | Head, int]:
         """The network, the head, and how many networks to train."""
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train on inputs (rows, ...) and one target per row."""
-        inputs, targets = self._checked_pair(X, y)
-        return self._fitted_with(train(inputs, targets, **self._settings(), seed=self._seed()))
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: tuple[Any, Any] | None = None) -> Self:
+        """Train on inputs (rows, ...) and one target per row.
+
+        Args:
+            X: an array, a tensor, or a data frame or Arrow table whose categories, booleans and missing values become numbers.
+            y: one number per row.
+            sample_weight: of each row in the loss; rows of weight zero are left out.
+            validation: (X, y) for early stopping, in place of the rows that each member keeps.
+        """
+        start = self.ensemble_ if self.warm_start and hasattr(self, "ensemble_") else None
+        return self._train(*self._checked_pair(X, y, reset=start is None), sample_weight, validation, start)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train one more epoch on these rows, none of which are kept for validation.
+
+        The first call decides about columns and standardisation, so that its rows should be like those that follow. The
+        optimiser starts anew with each call.
+        """
+        start = getattr(self, "ensemble_", None)
+        inputs, targets = self._checked_pair(X, y, reset=start is None)
+        once = {"max_epochs": 1, "patience": None, "validation_fraction": 0.0, "refit": False, "progress": False}
+        return self._train(inputs, targets, sample_weight, None, start, **once)
 
     def many(self, X: Any, y: Any, rows: Any, seeds: Sequence[int]) -> list[Self]:
         """A fitted copy for each training set `rows` (experiments, n), all trained in one stack.
@@ -92,6 +127,13 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
             model.random_state = int(seed) if self.random_state is None else self.random_state
         trained = train_many(inputs, targets, rows, **self._settings(), seed=[model._seed() for model in models])
         return [model._fitted_with(ensemble) for model, ensemble in zip(models, trained, strict=True)]
+
+    def _train(
+        self, inputs: Any, targets: Any, weights: Any, validation: Any, start: DeepEnsemble | None, **settings: Any
+    ) -> Self:
+        given = {**self._settings(), "validation": validation, "seed": self._seed()}
+        inputs, targets, given["weights"] = _weighted(inputs, targets, weights)
+        return self._fitted_with(train(inputs, targets, start=start, **{**given, **settings}))
 
     def _settings(self) -> dict[str, Any]:
         """The options of training, without the seed."""
@@ -108,14 +150,70 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
     def _fitted_with(self, ensemble: DeepEnsemble) -> Self:
         """This estimator with what was trained."""
         self.ensemble_: DeepEnsemble = ensemble
-        if hasattr(self, "feature_names_in_"):  # scikit-learn made an array of the table, so `train` saw no names
-            self.ensemble_ = replace(ensemble, features=tuple(self.feature_names_in_))
         self.n_iter_ = max(len(curve.training) for curve in self.ensemble_.history.curves)
         return self
 
     def predict_ensemble(self, X: Any) -> EnsemblePrediction:
         """The predictive distributions, (members, rows)."""
         return self._fitted().predict_ensemble(self._checked(X))
+
+    def predict_quantiles(self, X: Any, levels: Sequence[float] = (0.05, 0.5, 0.95)) -> Any:
+        """The values that the target stays below with these probabilities, by the mixture of all members, (rows, levels)."""
+        return quantiles(self.predict_ensemble(X), levels)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Any, Any]:
+        """The ends of central intervals that hold the target with this probability, according to the mixture of all members."""
+        if not 0.0 < coverage < 1.0:
+            raise ArgumentError(f"coverage must lie between 0 and 1, got {coverage!r}")
+        ends = self.predict_quantiles(X, (0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage))
+        return ends[..., 0], ends[..., 1]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The CRPS skill: the share of the CRPS of the targets' own distribution that the prediction saves.
+
+        It is 1 for a perfect prediction, 0 for one no better than the distribution of `y` without X, and negative for a worse
+        one. `sklearn.metrics.r2_score` of `predict(X)`, or `scoring="r2"` in searches, judge the mean alone.
+        """
+        return crps_skill(self.predict_ensemble(X), y, sample_weight)
+
+    # Files ------------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one safetensors file with a JSON header; `load` reads the estimator, `DeepEnsemble.load` the networks alone."""
+        header, tensors = self._fitted().stored()
+        settings = {name: x for name, x in self.get_params().items() if isinstance(x, PLAIN) and name != "network"}
+        names, known = getattr(self, "feature_names_in_", None), None if self.network is None else networks.resolve(self.network)
+        about = {
+            "kind": type(self).__name__,
+            "settings": settings,
+            "network": None if known is None else networks.to_dict(known),
+            "n_features_in": self.n_features_in_,
+            "feature_names_in": None if names is None else list(names),
+        }
+        write_tensors(path, KIND, header | {"estimator": about}, tensors)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, network: Factory | None = None, device: Any = "cpu") -> Self:
+        """Read a file that `save` wrote; pass `network=` again if the networks were built by a function of your own."""
+        header, _ = read_tensors(path, KIND)
+        if (about := header.get("estimator")) is None:
+            raise ArgumentError(f"{os.fspath(path)} holds networks alone: read it with uqprism.DeepEnsemble.load")
+        if about.get("kind") != cls.__name__:
+            raise ArgumentError(f"{os.fspath(path)} holds a {about.get('kind')}: read it with {about.get('kind')}.load")
+        ensemble = DeepEnsemble.load(path, network=network, device=device)
+        with reading(path, "does not hold what save of an estimator writes"):
+            settings: Any = {name: tuple(x) if isinstance(x, list) else x for name, x in about["settings"].items()}
+            settings |= {"head": ensemble.head} if "head" in cls().get_params() and "head" not in settings else {}
+            known = network or (None if about["network"] is None else networks.from_dict(about["network"]))
+            model = cls(**{**settings, "network": known})
+            model.n_features_in_ = int(about["n_features_in"])
+            if about["feature_names_in"] is not None:
+                model.feature_names_in_ = np.asarray(about["feature_names_in"], dtype=object)
+        model.ensemble_ = ensemble
+        model.n_iter_ = max(len(curve.training) for curve in ensemble.history.curves)
+        return model
+
+    # Parts ------------------------------------------------------------------------------------------------------------
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The mean of the prediction; with `return_std` also its standard deviation, noise and disagreement together."""
@@ -129,13 +227,13 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         return next(iter(table.values())) if single else table
 
     def _network(self, **settings: Any) -> str | Factory:
-        """The user's network, or an MLP."""
+        """The user's network, or a `TabularMLP`."""
         if self.network is not None:
-            ignored = [n for n in ("hidden", "activation", *settings) if getattr(self, n) != getattr(type(self), n)]
+            ignored = [n for n in ("hidden", "activation", "embedding", *settings) if getattr(self, n) != getattr(type(self), n)]
             if ignored:
                 raise ArgumentError(f"network has its own {' and '.join(ignored)}: set one or the other")
             return self.network
-        return MLP(self.hidden, self.activation, **settings)
+        return TabularMLP(self.hidden, self.activation, embedding=self.embedding, **settings)
 
     def _fitted(self) -> DeepEnsemble:
         check_is_fitted(self, "ensemble_")
@@ -145,9 +243,13 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         """Inputs to predict for, checked by scikit-learn; tensors are returned as they are, on their device."""
         self._fitted()
         # NaN and infinity are found later, by a check that names the row.
-        return X if isinstance(X, torch.Tensor) else validate_data(self, X, reset=False, allow_nd=True, ensure_all_finite=False)
+        if isinstance(X, torch.Tensor):
+            return X
+        if is_frame(X):  # the names and their order; what the columns hold is checked by `Columns`
+            return validate_data(self, X, reset=False, skip_check_array=True)
+        return validate_data(self, X, reset=False, allow_nd=True, ensure_all_finite=False)
 
-    def _checked_pair(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def _checked_pair(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
         """Inputs and targets to train on, checked by scikit-learn; tensors are returned as they are."""
         if isinstance(X, torch.Tensor):
             self.n_features_in_ = X.shape[1] if X.ndim > 1 else 0
@@ -156,7 +258,13 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         y = y.detach().cpu().numpy() if isinstance(y, torch.Tensor) else y
         if _is_text(y):  # scikit-learn would convert it to numbers
             raise InvalidValueError("y must be numbers, got text; convert it, as with y.astype(float)")
-        return validate_data(self, X, y, y_numeric=True, allow_nd=True, ensure_min_samples=2, ensure_all_finite=False)
+        if is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if self.n_features_in_ == 0:
+                raise ShapeError("the table has no columns; give at least one")
+            return X, column_or_1d(y, warn=True)
+        fitting = {"y_numeric": True, "allow_nd": True, "ensure_min_samples": 2, "ensure_all_finite": False}
+        return validate_data(self, X, y, reset=reset, **fitting)
 
 
 @dataclass(eq=False, repr=False)
@@ -170,7 +278,7 @@ class DeepEnsembleRegressor(EnsembleRegressor):
         bootstrap: see `TrainingOptions`.
     """
 
-    head: str | Head = field(default=DEFAULTS.head, kw_only=True)
+    head: str | Head = field(default="mixture", kw_only=True)
     bootstrap: bool = field(default=DEFAULTS.bootstrap, kw_only=True)
 
     def _training(self) -> tuple[str | Factory, str | Head, int]:
@@ -193,7 +301,7 @@ class MCDropoutRegressor(EnsembleRegressor):
 
     n_members: int = 50
     dropout: float = field(default=0.1, kw_only=True)
-    head: str | Head = field(default=DEFAULTS.head, kw_only=True)
+    head: str | Head = field(default=DEFAULTS.head, kw_only=True)  # mixtures of fifty members would take long to decompose
 
     def _training(self) -> tuple[str | Factory, str | Head, int]:
         if self.network is None and not (self.dropout and self.hidden):
@@ -240,7 +348,9 @@ class EvidentialRegressor(EnsembleRegressor):
         return replace(self._fitted(), head=Evidential(self.evidence_weight, self.n_members)).predict_ensemble(self._checked(X))
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """The mean; with `return_std` also the standard deviation, in closed form."""
+        """The mean; with `return_std` also the standard deviation, in closed form unless targets are transformed."""
+        if self._fitted().transform is not None:
+            return super().predict(X, return_std)
         found = self.predict_evidential(X)
         mean, scale = found.gamma, np.sqrt(found.aleatoric + found.epistemic)
         if isinstance(X, torch.Tensor):
@@ -254,6 +364,19 @@ def _with_dropout(network: Factory, input_shape: tuple[int, ...], n_outputs: int
     if not any(isinstance(part, DROPOUT) for part in module.modules()):
         raise ArgumentError("MC dropout needs a network with dropout layers, but the given network has none")
     return module
+
+
+def _weighted(inputs: Any, targets: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """The rows that count, with their weights: a weight of zero is the same as no row."""
+    if weights is None:
+        return inputs, targets, None
+    found = to_numpy(weights)
+    if found.ndim != 1 or len(found) != len(targets):
+        raise ShapeError(f"sample_weight must be one number per row, ({len(targets)},), got shape {found.shape}")
+    there = np.flatnonzero(found)
+    if len(there) == len(found) or not len(there):
+        return inputs, targets, found
+    return take_rows(inputs, there), take_rows(targets, there), found[there]
 
 
 def _is_text(values: Any) -> bool:

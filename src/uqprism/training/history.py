@@ -16,11 +16,9 @@ from uqprism.support.progress import progress_bar
 if TYPE_CHECKING:
     from uqprism.training.checkpoints import State
 
-SHOWN = 12  # the most members whose losses are shown one by one; for more, the range is shown
-
 
 class TrainingWarning(UserWarning):
-    """A member was restarted, or training was interrupted."""
+    """A member was restarted, training was interrupted, or it ended while members were still improving."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class Event:
     """A restart or an interruption.
 
     Attributes:
-        kind: `restarted` or `interrupted`.
+        kind: `restarted`, `interrupted`, or `capped` if members were still improving at the last epoch.
         member: the number of the member, or None for all.
         epoch: of the member, or of the run for an interruption.
         message: one sentence for the user.
@@ -120,12 +118,11 @@ def progress_of(max_epochs: int, shown: bool | None) -> Iterator[Callable[[State
 
 
 def _latest_losses(state: State) -> str:
-    """The latest loss of each member, or the best loss of a member that has stopped."""
+    """The mean of the members' latest losses, of members that have stopped the best; short enough for a line of 80 columns."""
     latest = []
     for member, curve in enumerate(state.curves):
         curve_now = curve.validation or curve.training
         stopped = not state.learning[member]
         latest.append(state.best_losses[member] if stopped and curve.validation else curve_now[-1] if curve_now else float("nan"))
-    if len(latest) > SHOWN:
-        return f"{sum(state.learning)} of {len(latest)} learning, losses {min(latest):.3f} to {max(latest):.3f}"
-    return "loss " + " ".join(f"{loss:.3f}{'' if state.learning[i] else '.'}" for i, loss in enumerate(latest))
+    learning = f", {sum(state.learning)} of {len(latest)} learning" if len(latest) > 1 else ""
+    return f"mean loss {sum(latest) / len(latest):.3g}{learning}"

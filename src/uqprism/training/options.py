@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import numbers
 import operator
 import os
@@ -18,6 +19,16 @@ if TYPE_CHECKING:
     from uqprism.training.networks import Factory
 
 
+Adapted = Any  # a number, or "auto" for one that follows from the number of rows
+AUTO = "auto"
+ADAPTED = ("max_epochs", "batch_size", "patience")
+STEPS, FEWEST_EPOCHS, MOST_EPOCHS = 6000, 40, 600
+SMALL, FEWEST_ROWS, MOST_ROWS = 700, 64, 256  # rows of a table whose batches are half as large; rows per step
+PATIENCE, LEAST_PATIENCE = 0.15, 20  # a share of the epochs
+STOPPING = ("member", "ensemble")
+SCHEDULES = ("constant", "cosine")
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
     """How an ensemble is trained.
@@ -27,9 +38,11 @@ class TrainingOptions:
 
     Attributes:
         n_members: networks per ensemble.
-        network: the name of a network such as `mlp`, a specification such as `MLP(hidden=(50,))`, or a function
+        network: the name of a network such as `tabular`, a specification such as `MLP(hidden=(50,))`, or a function
             (input_shape, n_outputs) or () that returns a `torch.nn.Module` with fresh weights.
-        head: what the networks predict, and the loss: the name of a head such as `natural` or `crps`, or a `Head`.
+        head: what the networks predict, and the loss: the name of a head such as `natural` or `mixture`, or a `Head`.
+        target_transform: `log`, `yeo_johnson` or `quantile_normal`, for skewed targets: networks learn the transformed targets,
+            and predict the distributions of the targets that follow. None for no transform.
         validation: (inputs, targets) for early stopping; by default each member keeps `validation_fraction` of its rows.
         seed: a number from which the members' seeds follow, or one for each experiment. Experiments with the same seed start
             from the same weights.
@@ -40,19 +53,25 @@ class TrainingOptions:
         checkpoint: a folder for checkpoints; an interrupted run continues from its checkpoint in this folder.
         checkpoint_every: epochs between two checkpoints.
         progress: whether to show a progress bar; by default on a terminal only.
-        max_epochs: passes over the training rows, at most.
-        batch_size: rows per step and member, at most; the rows are divided evenly, so that no batch is much smaller.
-        learning_rate: of Adam.
+        max_epochs: passes over the training rows, at most; by default as many as make `STEPS` steps, within limits.
+        batch_size: rows per step and member, at most; the rows are divided evenly, so that no batch is much smaller. By default
+            it grows with the number of rows.
+        learning_rate: of Adam; of a cosine schedule the first and largest.
+        schedule: of the learning rate: `constant`, or `cosine`, which falls to zero at `max_epochs`.
         weight_decay: decoupled from the gradient, as in AdamW.
-        patience: epochs without a better validation loss after which a member stops; None trains all epochs.
+        patience: epochs without a better validation loss after which a member stops; by default a share of `max_epochs`. None
+            trains all epochs.
+        stopping: whose validation loss decides about the best epoch and the end: each `member`'s, or the `ensemble`'s mean.
+        refit: whether to train again, on all rows, from the same weights and for as many epochs as were best.
         validation_fraction: share of the rows that each member keeps out of training for early stopping; 0 for none.
         bootstrap: whether each member draws its training rows with replacement.
         max_gradient: largest norm of the gradient of a member's mean loss; longer gradients are scaled down. None for no limit.
     """
 
     n_members: int = 10
-    network: str | Factory = "mlp"
+    network: str | Factory = "tabular"
     head: str | Head = "natural"
+    target_transform: str | None = None
     validation: tuple[Any, Any] | None = None
     seed: int | Sequence[int] = 0
     member_seeds: Any = None
@@ -62,21 +81,31 @@ class TrainingOptions:
     checkpoint: str | os.PathLike[str] | None = None
     checkpoint_every: int = 10
     progress: bool | None = None
-    max_epochs: int = 200  # from here on, options determine the result: `schedule` puts them into the name of a checkpoint
-    batch_size: int = 64
-    learning_rate: float = 1e-3
+    max_epochs: Adapted = AUTO  # from here on, options determine the result: `deciding` puts them into the name of a checkpoint
+    batch_size: Adapted = AUTO
+    learning_rate: float = 3e-3
+    schedule: str = "cosine"
     weight_decay: float = 0.0
-    patience: int | None = 20
+    patience: Adapted = AUTO
+    stopping: str = "member"
+    refit: bool = False
     validation_fraction: float = 0.1
     bootstrap: bool = False
     max_gradient: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("n_members", "max_epochs", "batch_size", "checkpoint_every", "patience"):
-            if (value := getattr(self, name)) is not None or name != "patience":
+            value = getattr(self, name)
+            if not (value is None and name == "patience") and not (value == AUTO and name in ADAPTED):
                 object.__setattr__(self, name, positive_integer(name, value))
         if self.dtype not in {"float32", "float64"}:
             raise ArgumentError(f"dtype must be float32 or float64, got {self.dtype!r}")
+        if self.schedule not in SCHEDULES:
+            raise unknown("schedule", self.schedule, SCHEDULES)
+        if self.stopping not in STOPPING:
+            raise unknown("stopping", self.stopping, STOPPING)
+        if self.refit and (self.validation is not None or not self.validation_fraction):
+            raise ArgumentError("refit adds the rows that were kept for validation: it needs validation_fraction, not validation")
         for name in ("learning_rate", "max_gradient"):
             if (value := getattr(self, name)) is None and name == "max_gradient":
                 continue
@@ -87,6 +116,22 @@ class TrainingOptions:
         if not _is_real(self.validation_fraction) or not 0 <= self.validation_fraction < 1:
             raise ArgumentError(f"validation_fraction must lie in [0, 1), got {self.validation_fraction!r}")
 
+    def settled(self, rows: int) -> TrainingOptions:
+        """These options with numbers in place of "auto", for a training set of so many rows (benchmarks/RESULTS-defaults.md)."""
+        found: dict[str, Any] = {}
+        batch = self.batch_size
+        if isinstance(batch, str):
+            # For large tables as few steps per epoch as keep the gradient's noise: a power of two near a sixtieth of the rows.
+            share = min(max(2 ** round(math.log2(max(rows, 2) / 60)), FEWEST_ROWS), MOST_ROWS)
+            batch = found["batch_size"] = share if rows >= SMALL else FEWEST_ROWS // 2
+        epochs = self.max_epochs
+        if isinstance(epochs, str):
+            steps = max(-(-int(rows * (1.0 - self.validation_fraction)) // batch), 1)
+            epochs = found["max_epochs"] = min(max(-(-STEPS // steps), FEWEST_EPOCHS), MOST_EPOCHS)
+        if isinstance(self.patience, str):
+            found["patience"] = max(round(PATIENCE * epochs), LEAST_PATIENCE)
+        return self.replace(found)
+
     def replace(self, settings: dict[str, Any]) -> TrainingOptions:
         """These options with some of them replaced; an unknown name is an error that suggests the nearest."""
         for name in settings:
@@ -94,7 +139,7 @@ class TrainingOptions:
                 raise unknown("training option", name, OPTIONS)
         return dataclasses.replace(self, **settings)
 
-    def schedule(self) -> dict[str, Any]:
+    def deciding(self) -> dict[str, Any]:
         """The options from `max_epochs` on, which determine the result together with data, network, head and seeds."""
         return {name: getattr(self, name) for name in OPTIONS[OPTIONS.index("max_epochs") :]}
 

@@ -66,11 +66,19 @@ class Stack:
         _check_outputs(stack, example, n_outputs)
         return stack
 
+    def observe(self, members: slice, inputs: Tensor) -> None:
+        """Show the rows of these members to the layers with `observe`, which returns buffers such as the edges of bins."""
+        for layer, module in observers(self.template):
+            for name, value in module.observe(inputs.flatten(1)).items():
+                self.buffers[f"{layer}.{name}"][members] = value.to(self.rows)
+
     def __len__(self) -> int:
         return len(self.rows)
 
     def __call__(self, x: Tensor, *, training: bool = False, masks: DropoutMasks | None = None) -> Tensor:
         """Outputs (members, rows, outputs) for inputs (members, rows, ...); outside training, dropout only with `masks`."""
+        if self.technique == "matmul":  # which reads only the layers' settings: switching modes would take a tenth of a step
+            return self._run(self.parameters, self.buffers, x, masks)
         self.template.train(training)
         if not training and masks is not None:
             for module in self.template.modules():
@@ -143,6 +151,11 @@ def initialised(factory: Factory, input_shape: tuple[int, ...], n_outputs: int, 
     if any(isinstance(p, torch.nn.UninitializedParameter) for p in module.parameters()):
         raise ArgumentError("network must not build lazy modules; it is called with the input shape")
     return module
+
+
+def observers(module: Any) -> list[tuple[str, Any]]:
+    """The layers that look at the training rows before training, by name."""
+    return [(name, layer) for name, layer in module.named_modules() if hasattr(layer, "observe")]
 
 
 def row_of(module: Any) -> Tensor:

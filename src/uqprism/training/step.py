@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,22 +46,31 @@ class Moments:
 
 
 def adam_step(
-    rows: Tensor, gradient: Tensor, moments: Moments, *, learning_rate: float, weight_decay: float, together: bool
+    rows: Tensor, gradient: Tensor, moments: Moments, *, learning_rate: float | Tensor, weight_decay: float, together: bool
 ) -> None:
     """Update the rows in place.
 
     All operations are by element and the bias correction uses the member's own steps: each row moves as if it were alone.
-    With `together`, all members have made the same number of steps, and one call updates all of them.
+    With `together`, all members have made the same number of steps, and one call updates all of them. A tensor of learning
+    rates has one for each member.
     """
     if weight_decay:
         # Before Adam, as in AdamW (Loshchilov and Hutter 2019); Adam's own decay would pass through the moments.
-        rows.mul_(1.0 - learning_rate * weight_decay)
+        rate = learning_rate[:, None] if isinstance(learning_rate, torch.Tensor) else learning_rate
+        rows.mul_(1.0 - rate * weight_decay)
+    every = (rows, gradient, moments.first, moments.second)
     if together:
-        tensors = [[rows], [gradient], [moments.first], [moments.second]]
-        steps = [moments.steps[0]]
+        rate = learning_rate[0] if isinstance(learning_rate, torch.Tensor) else learning_rate
+        _adam([[x] for x in every], [moments.steps[0]], rate)
+        moments.steps[1:] = moments.steps[0]  # Adam has counted the first member's step only
+    elif isinstance(learning_rate, torch.Tensor):
+        for i, rate in enumerate(learning_rate):
+            _adam([[x[i]] for x in every], [moments.steps[i]], rate)
     else:
-        tensors = [list(x) for x in (rows, gradient, moments.first, moments.second)]
-        steps = list(moments.steps)
+        _adam([list(x) for x in every], list(moments.steps), learning_rate)
+
+
+def _adam(tensors: list[list[Tensor]], steps: list[Tensor], rate: float | Tensor) -> None:
     adam(
         *tensors,
         [],
@@ -69,13 +79,11 @@ def adam_step(
         amsgrad=False,
         beta1=0.9,
         beta2=0.999,
-        lr=learning_rate,
+        lr=rate,
         weight_decay=0.0,
         eps=1e-8,
         maximize=False,
     )
-    if together:
-        moments.steps[1:] = moments.steps[0]  # Adam has counted the first member's step only
 
 
 def clip_gradients(gradient: Tensor, longest: float) -> None:
@@ -116,15 +124,28 @@ class Stepper:
         self.losses = torch.zeros(len(stack), device=stack.rows.device, dtype=torch.float64)
         self._ages = torch.zeros(len(stack), 1, device=stack.rows.device)
         self._graphs: dict[int, tuple[Any, Tensor] | None] = {}  # by batch size, because a graph has fixed shapes
+        # The members' rates in this step, a tensor that a graph can read; a constant rate is a number.
+        constant = options.schedule == "constant"
+        self._rate: float | Tensor = (
+            options.learning_rate if constant else torch.zeros(len(stack), device=stack.rows.device, dtype=stack.rows.dtype)
+        )
+        self._coming: list[Tensor] = []  # the rates of the steps to come in this epoch, the next one last
 
-    def begin(self, ages: Tensor) -> None:
-        """Start an epoch of members that have finished `ages` epochs."""
+    def begin(self, ages: Tensor, steps: int) -> None:
+        """Start an epoch of so many steps, of members that have finished `ages` epochs."""
         self.losses.zero_()
         self._ages.copy_(ages[:, None])
+        if isinstance(self._rate, torch.Tensor):
+            within = torch.arange(steps, device=ages.device, dtype=torch.float64)[:, None] / steps
+            done = (ages + within) / self._options.max_epochs
+            rates = self._options.learning_rate * 0.5 * (1.0 + torch.cos(math.pi * done))
+            self._coming = list(rates.to(self._rate).flip(0))
 
     def __call__(self, rows: Tensor) -> None:
         """Make one step on row numbers (members, batch)."""
         batch = rows.shape[1]
+        if isinstance(self._rate, torch.Tensor):
+            self._rate.copy_(self._coming.pop())
         if rows.is_cuda and batch not in self._graphs:
             self._graphs[batch] = self._record(rows)
         recorded = self._graphs.get(batch)
@@ -140,7 +161,7 @@ class Stepper:
         inputs, targets = self._data.batch(rows, self._members)
         self._masks.counts.copy_(self._moments.steps)  # the member's own steps: its masks are those that it would have alone
         raw = stack(inputs, training=True, masks=self._masks)
-        losses = self._head.loss(raw, targets, self._ages)
+        losses = self._data.weighted(self._head.loss(raw, targets, self._ages), rows)
         # A parameter that the outputs do not depend on keeps its gradient of zero.
         gradients = torch.autograd.grad(losses.mean(1).sum(), list(stack.parameters.values()), allow_unused=True)
         with torch.no_grad():
@@ -154,7 +175,7 @@ class Stepper:
                 stack.rows,
                 self._gradient,
                 self._moments,
-                learning_rate=options.learning_rate,
+                learning_rate=self._rate,
                 weight_decay=options.weight_decay,
                 together=self._together,
             )
@@ -198,5 +219,5 @@ def validation_losses(
         # The activations of all members are in memory together.
         for part in rows.split(max(rows_at_once // len(stack), 64), dim=1):
             inputs, targets = data.batch(part, members if data.own_scaling is not None else None)
-            total += head.validation_loss(stack(inputs), targets).double().sum(1)
+            total += data.weighted(head.validation_loss(stack(inputs), targets), part).double().sum(1)
     return (total / rows.shape[1]).tolist()

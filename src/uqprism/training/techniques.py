@@ -2,7 +2,7 @@
 
 | technique | what it does | used for |
 |---|---|---|
-| `matmul` | one batched matrix product per layer | chains of linear layers, pointwise activations and dropout: every MLP |
+| `matmul` | one batched matrix product per layer | chains of linear layers, activations, dropout and what has `stacked`: MLPs |
 | `vmap` | `torch.func.vmap` over the members | other networks, if their operations can be batched; convolutions on a GPU |
 | `loop` | one member after the other, still under one optimiser | the rest; convolutions on a CPU, and batch norm |
 
@@ -63,7 +63,7 @@ def is_chain(template: Any) -> bool:
 def _plain(layer: Any, *, first: bool) -> bool:
     if type(layer) is nn.Flatten:
         return first and (layer.start_dim, layer.end_dim) == (1, -1)
-    return type(layer) in {nn.Linear, nn.Dropout, nn.Identity, *POINTWISE} and not _hooked(layer)
+    return (type(layer) in {nn.Linear, nn.Dropout, nn.Identity, *POINTWISE} or hasattr(layer, "stacked")) and not _hooked(layer)
 
 
 def _hooked(module: Any) -> bool:
@@ -100,6 +100,7 @@ def _agrees(name: str, template: Any, example: Tensor, parameters: Tensors, buff
 
 def _matmul(template: Any) -> Forward:
     layers = list(template.named_children())
+    inner_names = [[inner for inner, _ in (*layer.named_parameters(), *layer.named_buffers())] for _, layer in layers]
     follows_linear = [i > 0 and isinstance(layers[i - 1][1], nn.Linear) for i in range(len(layers))]
 
     def forward(parameters: Tensors, buffers: Tensors, x: Tensor, masks: DropoutMasks | None) -> Tensor:
@@ -112,6 +113,8 @@ def _matmul(template: Any) -> Forward:
                 x = x if masks is None else masks.apply(x, layer.p, i)
             elif isinstance(layer, nn.Flatten):
                 x = x.flatten(2)
+            elif hasattr(layer, "stacked"):
+                x = layer.stacked({inner: values[f"{name}.{inner}"] for inner in inner_names[i]}, x)
             elif type(layer) is nn.ReLU and follows_linear[i]:
                 x = torch.relu_(x)  # in place: the output of the linear layer is not needed again
             else:

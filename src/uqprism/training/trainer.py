@@ -17,13 +17,14 @@ from uqprism.training.history import Event, History
 from uqprism.training.networks import Factory
 from uqprism.training.options import TrainingOptions
 from uqprism.training.randomness import ORDER, fresh_seed, hashed, orders, seed_generator
-from uqprism.training.stack import Stack, buffers_of, initialised, row_of
+from uqprism.training.stack import Stack, buffers_of, initialised, observers, row_of
 from uqprism.training.step import Moments, Stepper, validation_losses
 
 torch = require("torch", extra="deep")
 
 Tensor = Any
 MOST_RESTARTS = 5  # of one member; after that the options or the data are at fault, not a seed
+LATE = 0.1  # a best epoch in the last tenth is a sign that more epochs would help
 REPACK = 0.75  # once this share of the stack or less is still learning, the other members are removed from it
 
 
@@ -39,6 +40,7 @@ class Trainer:
         checkpoints: where checkpoints are written.
         stack: the members that are running.
         state: the state of all members.
+        lengths: epochs that each member trains; None for `max_epochs`, or fewer with early stopping.
     """
 
     data: TrainingData
@@ -48,6 +50,7 @@ class Trainer:
     checkpoints: Checkpoints
     stack: Stack
     state: State
+    lengths: list[int] | None = None
 
     def __post_init__(self) -> None:
         self._template, self.threads = self.stack, Threads(self.stack.technique)
@@ -64,10 +67,29 @@ class Trainer:
                     self._save()
         except KeyboardInterrupt:
             self._interrupted()
+        self._tell_capped()
         technique = self.stack.technique
         history = History(tuple(state.seeds), tuple(state.curves), tuple(state.best_epochs), tuple(state.events), technique)
         # The template has all members, the stack only those that still run.
         return self._template.with_rows(state.best_rows, state.best_buffers), history
+
+    def _tell_capped(self) -> None:
+        """Warn if members were still improving when they reached `max_epochs`; the end of a cosine schedule is no cap."""
+        state, options = self.state, self.options
+        if options.patience is None or options.patience > options.max_epochs or options.schedule != "constant":
+            return
+        late = (1.0 - LATE) * options.max_epochs
+        capped = [
+            member
+            for member, curve in enumerate(state.curves)
+            if curve.validation and state.ages[member] >= options.max_epochs and state.best_epochs[member] > late
+        ]
+        if 2 * len(capped) >= len(state.curves):
+            message = (
+                f"{len(capped)} of {len(state.curves)} members were still improving when they reached max_epochs="
+                f"{options.max_epochs}: raise it, or choose schedule='cosine', which ends at max_epochs"
+            )
+            state.events.append(Event("capped", None, state.epoch, message).warn())
 
     def _save(self) -> None:
         """Write a checkpoint if one is due, and at the end."""
@@ -96,9 +118,10 @@ class Trainer:
         order = torch.gather(rows, 1, orders(self.seeds, ORDER, ages, rows.shape[1]))
         # PyTorch's own dropout draws from this generator: a resumed run must draw what the first one drew.
         seed_generator(self.members.device, int(hashed(self.seeds, ORDER, ages).sum()) & (2**63 - 1))
-        self.stepper.begin(ages)
         # Of nearly equal size: a small last batch would have a noisy gradient.
-        for batch in order.tensor_split(-(-rows.shape[1] // self.options.batch_size), dim=1):
+        batches = order.tensor_split(-(-rows.shape[1] // self.options.batch_size), dim=1)
+        self.stepper.begin(ages, len(batches))
+        for batch in batches:
             self.threads(self.stepper, batch)
         training = (self.stepper.losses / rows.shape[1]).tolist()
         validation = validation_losses(self.stack, self.members, self.data, self.head)
@@ -114,6 +137,8 @@ class Trainer:
         # Members that have stopped stay in the stack until it is packed anew; their losses do not count.
         places = {member: place for place, member in enumerate(state.running) if state.learning[member]}
         sound = {m: p for m, p in places.items() if finite[p] and math.isfinite(training[p]) and math.isfinite(losses[p])}
+        if validation is not None and self.options.stopping == "ensemble":
+            losses = self._shared(losses, sound)
         warming = {m for m in sound if state.ages[m] < self.head.warm_up_epochs}
         # Without validation the latest epoch counts as the best.
         better = {m for m, p in sound.items() if validation is None or m in warming or losses[p] < state.best_losses[m]}
@@ -131,11 +156,23 @@ class Trainer:
             state.learning[member] = not self._finished(member, validation is not None)
         self._repack([member for member in places if member not in sound])
 
+    def _shared(self, losses: list[float], sound: dict[int, int]) -> list[float]:
+        """The mean loss of each member's ensemble, in place of its own."""
+        together: dict[int, list[int]] = {}
+        for member, place in sound.items():
+            together.setdefault(member // self.options.n_members, []).append(place)
+        shared = list(losses)
+        for places in together.values():
+            mean = sum(losses[place] for place in places) / len(places)
+            for place in places:
+                shared[place] = mean
+        return shared
+
     def _finished(self, member: int, validated: bool) -> bool:
         """Whether a member has trained all epochs, or has not improved for `patience` epochs."""
         state, options = self.state, self.options
         stopped = validated and options.patience is not None and state.waiting[member] >= options.patience
-        return stopped or state.ages[member] >= options.max_epochs
+        return stopped or state.ages[member] >= (options.max_epochs if self.lengths is None else self.lengths[member])
 
     def _repack(self, diverged: list[int]) -> None:
         """Restart the diverged members, and remove stopped members from the stack once they are many."""
@@ -161,7 +198,10 @@ class Trainer:
         seed = fresh_seed(state.seeds[member], state.restarts[member])
         shape = tuple(self.data.inputs.shape[1:])
         module = initialised(self.factory, shape, self.head.n_outputs, seed).to(state.rows)
-        state.restart(member, seed, row_of(module), buffers_of(module))
+        # What layers have observed in the data stays.
+        seen = tuple(f"{name}." for name, _ in observers(module))
+        buffers = {name: value for name, value in buffers_of(module).items() if not name.startswith(seen)}
+        state.restart(member, seed, row_of(module), buffers)
         # Everything about a member follows from its seed, its validation rows too.
         self.data.split_again(member, seed, self.options)
         message = f"member {member} diverged in epoch {epoch} (its loss was not finite) and was restarted with a fresh seed"

@@ -15,6 +15,7 @@ from scipy.stats import rankdata, spearmanr
 import uqprism as up
 from uqprism.errors import UnknownNameError
 from uqprism.measures import published
+from uqprism.paper.ensembles import TRAINING
 from uqprism.paper.experiments.active import EXPERIMENT, QUICK, Config, Loops, _share, jobs, ranks, read_rows, work
 from uqprism.paper.experiments.active.claims import all_claims, papers
 from uqprism.paper.experiments.active.ranks import ERRORS, Learned, LoopRanks, columns, loop_of, not_printed, printed
@@ -174,7 +175,8 @@ def test_a_loop_is_what_an_active_learner_does_alone(outcome: Outcome) -> None:
     """With the same rows and settings, one acquisition and one seed, trained by itself."""
     data = Store(outcome.folder / "_work").get(jobs(TINY)[0].key.rows).arrays
     validation = data["validation_inputs"], data["validation_targets"]
-    fit = StackedFit(n_members=2, network=MLP(hidden=(8,)), validation=validation, max_epochs=3, patience=20, progress=False)
+    settings = {"n_members": 2, "network": MLP(hidden=(8,)), "validation": validation, "max_epochs": 3, "progress": False}
+    fit = StackedFit(**{**TRAINING, **settings})
     name = "log.excess.members.members"
     learner = up.ActiveLearner(
         fit,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError
-from uqprism.families import families
+from uqprism.families import Family, families
 from uqprism.registry import Registry
 from uqprism.support.optional import require
 
@@ -60,12 +60,20 @@ class Head(ABC):
     def to_units(self, parameters: dict[str, Tensor], mean: Tensor, scale: Tensor) -> dict[str, Tensor]:
         """The parameters of the distribution of mean + scale * Y, in double precision."""
         given = {name: value.double() for name, value in parameters.items()}
-        moved = families.get(self.family)(**given, check=False).affine(mean, scale)
+        moved = self.distribution(given).affine(mean, scale)
         return {name: getattr(moved, name) for name in given}
+
+    def fitted(self, targets: Tensor) -> Self:
+        """The head for these standardised training targets; itself unless its settings depend on them."""
+        return self
+
+    def distribution(self, parameters: dict[str, Tensor], *, check: bool = False) -> Family:
+        """The distributions with these parameters."""
+        return families.get(self.family)(**parameters, check=check)
 
     def ensemble(self, parameters: dict[str, Tensor]) -> EnsemblePrediction:
         """The ensemble prediction for parameters (members, *points) in the user's units."""
-        return getattr(EnsemblePrediction, self.family)(**parameters, member_axis=0)
+        return EnsemblePrediction(self.distribution(parameters, check=True))
 
 
 def resolve(head: str | Head) -> Head:
@@ -86,7 +94,9 @@ def to_dict(head: Head) -> dict[str, Any]:
 
 def from_dict(data: dict[str, Any]) -> Head:
     """The head that `to_dict` wrote."""
-    return heads.get(data["name"])(**{key: value for key, value in data.items() if key != "name"})
+    # JSON has no tuples.
+    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items() if key != "name"}
+    return heads.get(data["name"])(**fields)
 
 
 softplus = torch.nn.functional.softplus  # positive like exp, but linear for large outputs, where exp overflows

@@ -36,6 +36,7 @@ from uqprism.arrays import to_numpy
 from uqprism.evaluation import evaluate
 from uqprism.measures import Measure, published
 from uqprism.paper import inputs
+from uqprism.paper.ensembles import TRAINING
 from uqprism.paper.experiment import Experiment, Picture, Result, first_line, register
 from uqprism.paper.experiments.active.claims import gathered
 from uqprism.paper.experiments.active.ranks import RANDOM, filled, not_printed, printed
@@ -227,14 +228,15 @@ def _on_device(arrays: Any) -> Data:
 def _fit(key: Loops, data: Data) -> StackedFit:
     from uqprism.training import MLP, StackedFit
 
-    return StackedFit(
-        n_members=key.config.n_members,
-        network=MLP(hidden=key.config.hidden),
-        validation=(data["validation_inputs"], data["validation_targets"]),
-        max_epochs=key.config.epochs,
-        patience=key.config.patience,
-        progress=False,
-    )
+    settings: dict[str, Any] = {
+        "n_members": key.config.n_members,
+        "network": MLP(hidden=key.config.hidden),
+        "validation": (data["validation_inputs"], data["validation_targets"]),
+        "max_epochs": key.config.epochs,
+        "patience": key.config.patience,
+        "progress": False,
+    }
+    return StackedFit(**{**TRAINING, **settings})
 
 
 def _shares(fit: StackedFit, key: Loops, data: Data) -> np.ndarray:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uqprism.paper.data.synthetic import SINE_REGION, sine, sine_mean, sine_scale
-from uqprism.paper.ensembles import refuse_interrupted
+from uqprism.paper.ensembles import TRAINING, refuse_interrupted
 from uqprism.paper.experiment import Experiment, Picture, Result, first_line, register
 from uqprism.paper.experiments.parameterization.claims import Baseline, Networks, all_claims, notes, tables
 from uqprism.paper.jobs import Job
@@ -165,19 +165,22 @@ def work(job: Job, store: Store) -> Bundle:
             data.inputs,
             data.targets,
             np.arange(len(data.targets)).reshape(config.n_sets, -1),
-            validation=data.validation,
-            head=HEADS[job.key.head],
-            network=MLP(hidden=config.hidden),
-            n_members=config.n_networks,
-            # The same for both parameterisations: partners start from the same weights.
-            seed=config.seed,
-            learning_rate=job.key.rate,
-            batch_size=config.batch_size,
-            max_epochs=config.epochs,
-            patience=None,
-            checkpoint=store.unfinished(job.artefact),
-            checkpoint_every=100,
-            progress=False,
+            **TRAINING
+            | {
+                "validation": data.validation,
+                "head": HEADS[job.key.head],
+                "network": MLP(hidden=config.hidden),
+                "n_members": config.n_networks,
+                # The same for both parameterisations: partners start from the same weights.
+                "seed": config.seed,
+                "learning_rate": job.key.rate,
+                "batch_size": config.batch_size,
+                "max_epochs": config.epochs,
+                "patience": None,
+                "checkpoint": store.unfinished(job.artefact),
+                "checkpoint_every": 100,
+                "progress": False,
+            },
         )
     refuse_interrupted([ensemble.history for ensemble in ensembles])
     return _measured(ensembles, config.reach * SINE_REGION[1])
