@@ -119,7 +119,7 @@ def _intervals(subject: Subject, findings: ReportFindings) -> Action | None:
         return None
     if found is not None and (verdict := found.verdict(LEVEL)) != "about right":
         change = "Widen" if verdict == "too narrow" else "Narrow"
-        why = f"{_held(found)}: {verdict}. Rescale them until they hold on rows with known targets."
+        why = f"{_held(found)}: {verdict}. From rows with known targets, uqprism intervals makes ones that hold what they state."
         return Action(f"{change} the intervals before you use them", why, "calibration")
     known = (
         f" {_held(found)}."
