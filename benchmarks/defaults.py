@@ -65,10 +65,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "head mean_variance": {"head": "mean_variance"},
     "head beta_nll": {"head": "beta_nll"},
     "head crps": {"head": "crps"},
-    "head mixture": {"head": "mixture"},
-    "head mixture of 3": {"head": ("mixture", {"components": 3})},
-    "head mixture of 10": {"head": ("mixture", {"components": 10})},
-    "head mixture, crps": {"head": ("mixture", {"rule": "crps"})},
+    "head mixture": {"head": ("mixture", {"rule": "log", "components": 5})},
+    "head mixture of 3": {"head": ("mixture", {"rule": "log", "components": 3})},
+    "head mixture of 10": {"head": ("mixture", {"rule": "log", "components": 10})},
+    "head mixture, crps": {"head": ("mixture", {"rule": "crps", "components": 5})},
     "head mixture of 3, crps": {"head": ("mixture", {"rule": "crps", "components": 3})},
     "head histogram": {"head": "histogram"},
     "silu": {"network": {"activation": "silu"}},
@@ -202,10 +202,16 @@ def chosen(cells: list[dict[str, Any]], variants: list[str]) -> list[str]:
 def section(base: str, rows: int, cells: list[dict[str, Any]]) -> list[str]:
     """The comparison from one starting point."""
     changed = {**BASE, **json.loads(base)}
-    variants = list(dict.fromkeys(cell["variant"] for cell in cells))
+    head = changed["head"] if isinstance(changed["head"], str) else "a mixture"
+    # What was not measured on all tables is not shown.
     tables = sorted({cell["table"] for cell in cells})
+    variants = [
+        variant
+        for variant in dict.fromkeys(cell["variant"] for cell in cells)
+        if len(ratios(cells, variant, "crps")) == len(tables)
+    ]
     lines = [
-        f"## From {changed['head']}, {changed['steps']:,} steps, at most {rows:,} rows",
+        f"## From {head}, {changed['steps']:,} steps, at most {rows:,} rows",
         "",
         f"Base: `{json.dumps(changed)}`. Tables: {', '.join(tables)}.",
         "",
@@ -215,8 +221,6 @@ def section(base: str, rows: int, cells: list[dict[str, Any]]) -> list[str]:
     for variant in variants:
         crps, rmse, fit = (ratios(cells, variant, score) for score in ("crps", "rmse", "fit"))
         nll, single = (ratios(cells, variant, score) for score in ("nll", "nll_gaussian"))
-        if not crps:
-            continue
         mean = {
             name: float(np.mean(list(one.values())))
             for name, one in {"c": crps, "r": rmse, "f": fit, "n": nll, "g": single}.items()
@@ -226,20 +230,33 @@ def section(base: str, rows: int, cells: list[dict[str, Any]]) -> list[str]:
             f"| {variant} | {len(crps)} | {np.exp(mean['c']):.3f} | {np.exp(max(crps.values())):.3f} | {np.exp(mean['r']):.3f} "
             f"| {mean['n']:+.3f} | {mean['g']:+.3f} | {np.exp(mean['f']):.2f} | {100 * collapsed:.1f} % |"
         )
-    full = [variant for variant in variants if len(ratios(cells, variant, "crps")) == len(tables)]
     lines += ["", "| table left out | chosen on the others | its CRPS there | best there | its CRPS |", "|---|---|---|---|---|"]
-    return [*lines, *chosen(cells, full), ""]
+    return [*lines, *chosen(cells, variants), ""]
 
 
 def write(path: Path) -> None:
     """The report."""
     cells = [cell for cell in finished(path) if "error" not in cell]
-    lines = ["# What the defaults of training are worth", "", *PREFACE.splitlines(), ""]
+    lines = ["# What the defaults of training are worth", "", *PREFACE.splitlines(), "", *CONCLUSIONS.splitlines(), ""]
     for base, rows in dict.fromkeys((cell["base"], cell["rows"]) for cell in cells):
         lines += section(base, rows, [cell for cell in cells if (cell["base"], cell["rows"]) == (base, rows)])
     REPORT.write_text("\n".join(lines).rstrip() + "\n")
 
 
+CONCLUSIONS = """What the defaults follow from:
+
+- Columns are embedded: without it the CRPS is a seventh higher, and far from the data deviations collapse. Periodic
+  functions win on some tables and lose more on others. 16 bins of width 8; pieces as they are do worse on one table.
+- The head is a mixture trained on the CRPS, which is better than the likelihood of one Gaussian or of a mixture on every
+  table but one; three components are as good as five, faster, and better as one Gaussian.
+- The rate is 0.003 on a cosine: 0.001, or a constant one, is a little worse.
+- The budget is 6,000 steps: noisy tables stop early and cost no more than with 3,000, and 1,000 are too few for others.
+- Batches hold 64 rows (more for large tables, where an epoch would take too many steps; 32 below 700 rows, where 64
+  leave few steps per epoch; neither of these two was varied here).
+- A refit gains a hundredth for nearly twice the time: an option. Twice the patience gains nothing.
+
+The time of mixtures on the CRPS in the first comparison is that of the rule itself; a loss with its own gradients has
+since made it that of the likelihood."""
 PREFACE = """`python benchmarks/defaults.py run`, then `write`. Ten members, random 90/10 splits, at most 2,000 test rows; one
 change at a time. CRPS, RMSE and the time to fit are ratios to the base, geometric means over the tables; the NLLs are
 differences, of standardised targets. The worst is over the tables. Collapsed: points a hundred standard deviations

@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import results
 import torch
 
 from uqprism.paper.data.synthetic import two_curves
-from uqprism.training import MLP, Natural, ResNet18, SmallCNN, TrainingOptions, train
+from uqprism.training import MLP, Natural, ResNet18, SmallCNN, TabularMLP, TrainingOptions, train
 from uqprism.training.data import TrainingData
 from uqprism.training.device import full_precision
 from uqprism.training.randomness import member_seeds
@@ -105,6 +106,55 @@ def synthetic_seconds() -> float:
     return time.perf_counter() - start
 
 
+def plain(network: Any, x: Any, y: Any, epochs: int, members: int) -> None:
+    """What one writes without this package: a member at a time, with a cosine and the best epoch's weights."""
+    inputs = torch.tensor((x - x.mean(0)) / x.std(0)).float()
+    targets = torch.tensor((y - y.mean()) / y.std()).float()
+    head, age = Natural(), torch.zeros(1)
+    for seed in range(members):
+        torch.manual_seed(seed)
+        module = network((x.shape[1],), 2)
+        for layer in module.modules():
+            if hasattr(layer, "observe"):
+                for name, value in layer.observe(inputs).items():
+                    getattr(layer, name).copy_(value)
+        kept, rows = torch.randperm(len(y)).split([len(y) // 10, len(y) - len(y) // 10])
+        optimiser = torch.optim.Adam(module.parameters(), 3e-3)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs * -(-len(rows) // BATCH))
+        best = float("inf")
+        for _ in range(epochs):
+            for at in rows[torch.randperm(len(rows))].split(BATCH):
+                optimiser.zero_grad()
+                head.loss(module(inputs[at]), targets[at], age).mean().backward()
+                optimiser.step()
+                schedule.step()
+            with torch.no_grad():
+                loss = float(head.loss(module(inputs[kept]), targets[kept], age).mean())
+            if loss < best:
+                best, weights = loss, {name: value.clone() for name, value in module.state_dict().items()}
+        module.load_state_dict(weights)
+
+
+def end_to_end(rows: int, columns: int = 10, *, clock: Callable[[], float] = time.perf_counter) -> list[str]:
+    """A row of the table of whole fits for each network: ten members together, against ten times a plain loop's one."""
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(rows, columns))
+    y = np.sin(x[:, 0]) + 0.1 * generator.normal(size=rows)
+    epochs, lines = max(40_000 // rows, 2), []
+    for name, network in (("MLP 3x100", MLP()), ("TabularMLP", TabularMLP())):
+        settings = {"network": network, "head": "natural", "n_members": MEMBERS, "batch_size": BATCH, "patience": None}
+        times: list[tuple[float, float]] = []
+        for _ in range(2):  # the first also loads what is loaded on demand
+            start = clock()
+            train(x, y, **settings, max_epochs=epochs, device="cpu", progress=False)
+            middle = clock()
+            plain(network, x, y, epochs, members=2)
+            times.append((middle - start, 0.5 * MEMBERS * (clock() - middle)))
+        ours, theirs = times[-1]
+        lines.append(f"| {name} | {rows:,} | {ours:.2f} | {theirs:.2f} | {theirs / ours:.1f} |")
+    return lines
+
+
 def report(device: str = "cpu") -> list[str]:
     """The section on training."""
     lines = [
@@ -121,6 +171,12 @@ def report(device: str = "cpu") -> list[str]:
             lines += compare(*case, device)
     if device == "cpu":
         seconds = synthetic_seconds()
+        lines += ["", "Whole fits with validation, against ten times what a plain loop takes for one member:", ""]
+        lines += [
+            "| network | rows | seconds, ten members | ten times one member, plain loop | times faster |",
+            "|---|---|---|---|---|",
+        ]
+        lines += [line for rows in (1000, 8000) for line in end_to_end(rows)]
         lines += ["", f"The paper's synthetic set (1200 rows, MLP 2x8 SiLU, ten members, 100 epochs) trains in {seconds:.1f} s."]
     return lines
 

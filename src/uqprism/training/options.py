@@ -23,7 +23,7 @@ Adapted = Any  # a number, or "auto" for one that follows from the number of row
 AUTO = "auto"
 ADAPTED = ("max_epochs", "batch_size", "patience")
 STEPS, FEWEST_EPOCHS, MOST_EPOCHS = 6000, 40, 600
-FEWEST_ROWS, MOST_ROWS = 32, 256  # per step
+SMALL, FEWEST_ROWS, MOST_ROWS = 700, 64, 256  # rows of a table whose batches are half as large; rows per step
 PATIENCE, LEAST_PATIENCE = 0.15, 20  # a share of the epochs
 STOPPING = ("member", "ensemble")
 SCHEDULES = ("constant", "cosine")
@@ -121,8 +121,9 @@ class TrainingOptions:
         found: dict[str, Any] = {}
         batch = self.batch_size
         if isinstance(batch, str):
-            # As few steps per epoch as keep the gradient's noise: a power of two near a sixtieth of the rows.
-            batch = found["batch_size"] = min(max(2 ** round(math.log2(max(rows, 2) / 60)), FEWEST_ROWS), MOST_ROWS)
+            # For large tables as few steps per epoch as keep the gradient's noise: a power of two near a sixtieth of the rows.
+            share = min(max(2 ** round(math.log2(max(rows, 2) / 60)), FEWEST_ROWS), MOST_ROWS)
+            batch = found["batch_size"] = share if rows >= SMALL else FEWEST_ROWS // 2
         epochs = self.max_epochs
         if isinstance(epochs, str):
             steps = max(-(-int(rows * (1.0 - self.validation_fraction)) // batch), 1)
