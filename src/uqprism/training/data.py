@@ -19,7 +19,6 @@ torch = require("torch", extra="deep")
 Tensor = Any
 ROWS_AT_ONCE = 4096  # rows that are converted to double precision together, to bound the memory
 CONSTANT = 1e-6  # the relative spread that constant targets are given
-LEAST_OF_SWITCHES = 0.2  # of the scale of a column of zeros and ones: that of a share of 4 %
 SMALLEST, LARGEST = 1e-140, 1e140  # limits of the spread of targets, whose squares must not overflow
 
 
@@ -61,15 +60,12 @@ class Scaling:
         size = constant_spread * torch.where(origin == 0, torch.ones_like(origin), origin.abs())
         return cls((origin + unit * mean).cpu(), torch.where(constant, size, unit * variance.sqrt()).cpu())
 
-    def limited(self, columns: Sequence[bool] | None) -> Scaling:
-        """The same, but the zeros and ones of these columns are moved apart by a few units at most.
-
-        A category of few rows, standardised, would lie far from all others.
-        """
+    def unscaled(self, columns: Sequence[bool] | None) -> Scaling:
+        """The same, but these columns keep their unit: zeros and ones of a rare category, standardised, would lie far apart."""
         if columns is None or not any(columns):
             return self
-        switches = torch.tensor(columns, device=self.mean.device)
-        return Scaling(self.mean, torch.where(switches, self.scale.clamp(min=LEAST_OF_SWITCHES), self.scale))
+        kept = torch.tensor(columns, device=self.scale.device)
+        return Scaling(self.mean, self.scale.masked_fill(kept, 1.0))
 
     def apply(self, values: Tensor, dtype: Any) -> Tensor:
         """The standardised values, in this precision."""
@@ -169,7 +165,7 @@ def prepare(
         options: of training.
         device: where to train.
         weights: of the rows in the loss, (rows,), or None.
-        switches: columns that are zero or one.
+        switches: columns that are zero or one, which keep their unit.
         scaling: an earlier standardisation, of inputs and targets, in place of that of these rows.
     """
     x, y = checked(inputs, targets, "")
@@ -187,10 +183,10 @@ def prepare(
     if validation is not None:
         kept = torch.arange(count, len(y))[None]  # one row of numbers serves all members
     # Validation rows that the user gave do not enter the standardisation.
-    shared = scaling or (Scaling.of(x[:count]).limited(switches), Scaling.of(y[:count], CONSTANT))
+    shared = scaling or (Scaling.of(x[:count]).unscaled(switches), Scaling.of(y[:count], CONSTANT))
     scalings, own_scaling = [shared], None
     if rows is not None:
-        scalings = [(Scaling.of(x[each]).limited(switches), Scaling.of(y[each], CONSTANT)) for each in sets]
+        scalings = [(Scaling.of(x[each]).unscaled(switches), Scaling.of(y[each], CONSTANT)) for each in sets]
         own_scaling = _relative(shared, scalings, len(seeds) // n_experiments, device, dtype)
     for _, of_targets in scalings:
         _check_size(float(of_targets.scale))
