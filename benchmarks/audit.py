@@ -250,7 +250,7 @@ def table(path: Path, most: int) -> tuple[Any, Any]:
 # The page --------------------------------------------------------------------------------------------------------------
 
 RESULTS = Path(__file__).with_name("RESULTS-audit.md")
-MAIN = "crps.excess.members.members"
+MAIN, LOG = "crps.excess.members.members", "log.excess.members.members"
 KIND = {  # the kind of member that a model's audits are evidence for
     "networks, resampled rows": "resampled",
     "networks, seeds only": "networks",
@@ -309,9 +309,9 @@ def ratios(model: str, measure: str) -> dict[str, tuple[Any, ...]]:
 
 def write() -> None:
     """The page of results, the tables of the page on audits, and the numbers that the report quotes."""
-    write_text(RESULTS, "\n".join([HEAD, *_known(), *_tables(), *_each_table(), *_measures()]) + "\n")
+    write_text(RESULTS, "\n".join([HEAD, *_known(), *_known(LOG), *_tables(), *_each_table(), *_measures()]) + "\n")
     before, rest = DOCS.read_text().split(MARKS[0])
-    tables = "\n".join(["", *_tables(), *_known()])
+    tables = "\n".join(["", *_tables(), *_known(), *_known(LOG)])
     write_text(DOCS, f"{before}{MARKS[0]}\n{tables}{MARKS[1]}{rest.split(MARKS[1])[1]}")
     for kind, numbers in evidence().items():
         print(f'    "{kind}": Kept{numbers},')
@@ -326,21 +326,21 @@ words mean. Factors are what twice (2x) or four times (4x) the rows remove from 
 """
 
 
-def _known() -> list[str]:
+def _known(measure: str = MAIN) -> list[str]:
     lines = [
-        "### Sets of known truth",
+        f"### Sets of known truth, `{measure}`",
         "",
         f"Audits of n = {N:,} rows ({SLOW_N:,} for Gaussian processes), sizes n/8 to n, judged on {TEST:,} further "
         "rows. *Happened* is the mean over other sets of the same truth, which are trained on n, 2n and 4n rows (four such sets "
         "for networks on resampled rows, two for the others). *By doubling* is what each doubling up to n removed, as a share of "
-        "the excess before it: where it rises, the audit says that the factor is a guess. CRPS, members in both roles.",
+        "the excess before it: where it rises, the audit says that the factor is a guess.",
         "",
         "| model | set | audits | factor 2x | happened | ratio | factor 4x | happened | ratio | within 20 % | by doubling |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for model in MODELS:
-        audits = of("known audit", model, MAIN)
-        for name, (factor, truth, near, count) in ratios(model, MAIN).items():
+        audits = of("known audit", model, measure)
+        for name, (factor, truth, near, count) in ratios(model, measure).items():
             both = " | ".join(f"{f:.2f} | {t:.2f} | {f / t:.2f}" for f, t in zip(factor, truth, strict=True))
             shares = np.mean([each["penalty"][:-1] - each["penalty"][1:] for each in audits[name]], axis=0)
             shares /= np.mean([each["excess"][:-1] for each in audits[name]], axis=0)

@@ -18,7 +18,7 @@ def test_every_task_is_described_for_people_and_has_its_page() -> None:
         assert each.summary.endswith((".", "?"))
         assert each.help
         assert each.page.split("#")[0] in nav
-    assert [each.command for each in task.all_tasks()] == ["select", "selective", "ood", "active", "correlation"]
+    assert [each.command for each in task.all_tasks()] == ["select", "selective", "ood", "active", "audit", "correlation"]
 
 
 def test_a_taken_name_is_refused() -> None:

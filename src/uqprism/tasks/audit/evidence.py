@@ -24,9 +24,9 @@ class Kept:
 
 KEPT: dict[str, Kept] = {
     "resampled": Kept(15, 0.5, 0.27, 1.35),
-    "networks": Kept(3, 0.57, 0.45, 0.62),
+    "networks": Kept(7, 0.59, 0.33, 1.82),
     "forest": Kept(15, 0.08, 0.0, 0.46),
-    "boosting": Kept(4, 0.93, 0.42, 1.53),
-    "dropout": Kept(3, 0.62, -0.23, 1.4),
-    "evidential": Kept(3, -0.03, -0.06, -0.01),
+    "boosting": Kept(7, 0.74, -0.26, 1.53),
+    "dropout": Kept(7, 0.52, -0.23, 1.4),
+    "evidential": Kept(6, -0.02, -0.24, 2.54),
 }
