@@ -42,6 +42,8 @@ BUILD: dict[str, Callable[[np.ndarray, float], up.EnsemblePrediction]] = {
     "weibull": lambda z, s: up.EnsemblePrediction.weibull(shape=1.5 * np.exp(0.2 * s * z[0]), scale=np.exp(0.3 * s * z[1])),
 }
 SPREADS = {"ordinary": 1.0, "apart": 6.0, "near": 1e-3, "nearly agreeing": 1e-7}
+# The reference takes seconds for a point of betas; `test_shaped` has independent values for them.
+PAIRS = [(family, spread) for family in BUILD for spread in SPREADS if family != "beta" or spread == "ordinary"]
 
 
 def both(ensemble: up.EnsemblePrediction, **options: object) -> dict[str, float]:
@@ -50,11 +52,10 @@ def both(ensemble: up.EnsemblePrediction, **options: object) -> dict[str, float]
     return {name: error for name, error in disagreement(fused, reference).items() if not error <= TOLERANCE}
 
 
-@pytest.mark.parametrize("family", BUILD)
-@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize("family, spread", PAIRS)
 def test_fused_is_reference(family: str, spread: str, rng: np.random.Generator) -> None:
     ensemble = BUILD[family](
-        rng.normal(size=(3, MEMBERS, POINTS if family != "beta" else 2)),
+        rng.normal(size=(3, MEMBERS, POINTS if family != "beta" else 1)),
         min(SPREADS[spread], 1.5 if family in ("beta", "gamma", "weibull") else 6.0),
     )
     assert both(ensemble) == {}
@@ -72,9 +73,10 @@ def test_equal_members(family: str, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("family", BUILD)
 def test_weights_and_estimators(family: str, rng: np.random.Generator) -> None:
     """Members may weigh nothing, and pairs with themselves be left out."""
-    ensemble = BUILD[family](rng.normal(size=(3, MEMBERS, POINTS if family != "beta" else 2)), 0.5)
+    ensemble = BUILD[family](rng.normal(size=(3, MEMBERS, POINTS if family != "beta" else 1)), 0.5)
+    options = {"measures": "quadratic.*"} if family == "beta" else {}
     for weights in ([0.2, 0.5, 0.0, 0.3], [1e-9, 0.5, 0.25, 0.25 - 1e-9]):
-        assert both(up.EnsemblePrediction(ensemble.members, weights)) == {}
+        assert both(up.EnsemblePrediction(ensemble.members, weights), **options) == {}
     names = ["crps.excess.members.members", "quadratic.excess.members.members", "squared_error.excess.members.members"]
     assert both(ensemble, measures=names, estimator="unbiased") == {}
 
