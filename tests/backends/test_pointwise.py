@@ -52,7 +52,7 @@ def both(ensemble: up.EnsemblePrediction, **options: object) -> dict[str, float]
     return {name: error for name, error in disagreement(fused, reference).items() if not error <= TOLERANCE}
 
 
-@pytest.mark.parametrize("family, spread", PAIRS)
+@pytest.mark.parametrize(("family", "spread"), PAIRS)
 def test_fused_is_reference(family: str, spread: str, rng: np.random.Generator) -> None:
     ensemble = BUILD[family](
         rng.normal(size=(3, MEMBERS, POINTS if family != "beta" else 1)),
