@@ -337,8 +337,7 @@ numbers: categories of at most 12 values as a column each, others by their frequ
 with a column that says so. RealMLP and TabM predict numbers: a Gaussian with the variance of their errors on a tenth
 of the training rows. LightGBM and XGBoost predict 13 quantiles; where these coincide there is no density, and no NLL.
 Tables are those of `benchmarks/public.py`; the logarithm of the target is predicted for sgemm and online_news. The
-first split of each table is shown, as the machine's time was short; an empty cell was not measured. Our cells of
-tables marked * were measured with batches of 32 rows, before the default for them became 64."""
+first split of each table is shown, as the machine's time was short; an empty cell was not measured."""
 
 
 def main() -> None:

@@ -166,6 +166,13 @@ def test_losses_of_lists_are_scores_of_the_rule(kind: type, rule: str) -> None:
     assert (target.abs() > 2.0).any()
 
 
+def test_the_loss_of_both_rules_is_their_sum() -> None:
+    raw, target = raw_and_target(9)
+    log, crps, both = (MixtureHead(rule=rule).loss(raw, target, ZERO) for rule in ("log", "crps", "log+crps"))
+    assert_allclose(both, log + 5.0 * crps, rtol=1e-12)
+    assert MixtureHead() == MixtureHead(rule="log+crps")
+
+
 def test_pinball_loss_is_the_crps_of_many_levels() -> None:
     head = QuantileHead(levels=tuple((np.arange(400) + 0.5) / 400))
     raw, target = raw_and_target(head.n_outputs)

@@ -16,10 +16,10 @@ torch = require("torch", extra="deep")
 RULES = ("log", "crps", "quadratic")
 
 
-def check_rule(name: str) -> None:
+def check_rule(name: str, *more: str) -> None:
     """Refuse what is not the name of a rule that a head can minimise."""
-    if name not in RULES:
-        raise unknown("rule of a head", name, RULES)
+    if name not in (*RULES, *more):
+        raise unknown("rule of a head", name, (*RULES, *more))
 
 
 def first(x: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from uqprism.training.options import positive_integer
 
 torch = require("torch", extra="deep")
 
+BOTH, CRPS_SHARE = "log+crps", 5.0  # the CRPS of a standardised target is about a fifth of a nat
 LEAST = 1e-3  # of a scale in standardised units: the likelihood of a value that occurs twice grows without bound below
 
 
@@ -28,17 +29,18 @@ class MixtureHead(Head):
 
     Attributes:
         components: their number.
-        rule: the proper scoring rule that is minimised, "log", "crps" or "quadratic".
+        rule: the proper scoring rule that is minimised, "log", "crps", "quadratic", or "log+crps": the log score plus five times
+            the CRPS, of standardised targets. The likelihood minds tails, the CRPS where most of the mass is.
     """
 
     name: ClassVar[str] = "mixture"
     family: ClassVar[str] = "mixture"
     components: int = 3
-    rule: str = "crps"
+    rule: str = BOTH
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "components", positive_integer("components", self.components))
-        check_rule(self.rule)
+        check_rule(self.rule, BOTH)
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
@@ -64,7 +66,8 @@ class MixtureHead(Head):
             return mixture_crps(shares.softmax(-1), mean, scale, target)
         z = (target[..., None] - mean) / scale
         # From the logarithms of the shares: a share that has become zero could not grow again.
-        return HALF_LOG_2PI - torch.logsumexp(shares.log_softmax(-1) - 0.5 * z * z - scale.log(), -1)
+        log_score = HALF_LOG_2PI - torch.logsumexp(shares.log_softmax(-1) - 0.5 * z * z - scale.log(), -1)
+        return log_score if self.rule == "log" else log_score + CRPS_SHARE * mixture_crps(shares.softmax(-1), mean, scale, target)
 
     def to_units(self, parameters: dict[str, Tensor], mean: Tensor, scale: Tensor) -> dict[str, Tensor]:
         """Means and scales in the units of mean + scale * Y, in double precision."""
