@@ -175,7 +175,10 @@ def test_a_narrow_tail_between_bars_of_others_counts(tails: str) -> None:
 
 
 def test_quantiles_that_coincide_have_a_crps_in_the_reference_too() -> None:
-    values = np.array([[[1.0], [2.0], [2.0]], [[1.0], [2.0], [4.0]]])
+    """Also far from zero, where a tail is narrower than the spacing of doubles: no stretch of it would move on."""
+    values = np.array(
+        [[[1.0, 1e8], [2.0, 1e8 + 1.0], [2.0, 1e8 + 1.0 + 1.5e-8]], [[1.0, 1e8], [2.0, 1e8 + 2.0], [4.0, 1e8 + 4.0]]]
+    )
     ens = up.EnsemblePrediction.quantiles(levels=[0.1, 0.5, 0.9], values=values)
     names = ["crps.*", "squared_error.*"]
     found, wanted = (up.evaluate(ens, names, backend=backend) for backend in ("reference", "fused"))

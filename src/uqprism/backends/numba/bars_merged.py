@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from uqprism.backends.fits import Fits
 from uqprism.backends.numba.bars_cells import cells_against_surrogates, sum_cells
 from uqprism.backends.numba.bars_nodes import (
@@ -133,7 +135,7 @@ def _stretch(work: Work, given: Given, low: float, high: float, used: int) -> in
             side = 0 if point.place[i] == 0 else 1
             tail, scale, away = how.tails[side], scales[i, side], start - edges[i, side * (size - 1)]
             longest = min(longest, tail_step(away, scale, tail))
-            if away <= tail.reach * scale:  # the way to a narrow tail is long, and a quarter of it would pass over the tail
+            if away < tail.reach * scale:  # the way to a narrow tail is long, and a quarter of it would pass over the tail
                 over = min(over, 0.25 * tail.step * scale)
         if how.logs and how.surrogates:
             # Behind a bend stretches grow with the distance from it.
@@ -143,6 +145,9 @@ def _stretch(work: Work, given: Given, low: float, high: float, used: int) -> in
                 longest = min(longest, max(width, 0.5 * (ahead - start)))
                 bend, sharp = (ahead, width) if start + 1.25 * longest > ahead else (bend, sharp)
         end = high if start + longest + min(over, 0.25 * longest) >= high else start + longest
+        if end <= start:  # a tail narrower than the spacing of doubles
+            end = min(high, np.nextafter(start, math.inf))
+            longest = end - start
         used = place(work.how.rules, work.nodes.y, work.nodes.weight, start, end, (end - start) / longest, used)
         start = end
         if used > NODES - 12 or start == high:

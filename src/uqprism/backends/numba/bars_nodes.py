@@ -77,7 +77,7 @@ def tail_step(away: float, scale: float, tail: TailNumbers) -> float:
     """How long a stretch may be that begins `away` from where a tail does, outwards if that is positive, or else inwards."""
     own = tail.step * scale
     reach = tail.reach * scale
-    if away > reach:
+    if away >= reach:  # also at the end of a tail without a width
         return math.inf
     return own if away > -reach else own - reach - away
 
