@@ -120,7 +120,7 @@ def test_half_written_files_of_a_killed_process_are_no_records_and_are_swept(tmp
 
 def test_an_ensemble_continues_from_its_checkpoint(tmp_path: Path, epochs: Callable[..., list[int]]) -> None:
     from uqprism import training
-    from uqprism.paper.ensembles import trained
+    from uqprism.paper.ensembles import TRAINING, trained
 
     store, wanted = Store(tmp_path), Artefact("members", Key())
     inputs = np.linspace(-1.0, 1.0, 40)[:, None]
@@ -133,7 +133,7 @@ def test_an_ensemble_continues_from_its_checkpoint(tmp_path: Path, epochs: Calla
     assert len(begun) == 15 + 10  # the checkpoint was after ten
     again = trained(store, wanted, inputs, inputs[:, 0], **given)
     assert len(begun) == 25
-    whole = training.train(inputs, inputs[:, 0], progress=False, **given)
+    whole = training.train(inputs, inputs[:, 0], **{**TRAINING, **given, "progress": False})
     for ensemble in (resumed, again):
         np.testing.assert_array_equal(ensemble.predict_ensemble(inputs).members.mean, whole.predict_ensemble(inputs).members.mean)
 

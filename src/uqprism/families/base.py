@@ -50,7 +50,7 @@ class Family(Stored, ABC):
         form: what fused kernels are compiled from; None for a family that only the reference computes.
         constants: names of attributes that are no arrays and stay as they are when parameters change.
         bends: whether the log density of a mixture may bend where its leading component changes, other than at landmarks.
-        smooth_to_bounds: whether the density is smooth up to its bounds; else panels shrink towards them.
+        smooth_to_bounds: whether the density is smooth up to its bounds, so that kernels need no panels that shrink towards them.
         given: the arguments from which it is made, with their kinds, where these are not the parameters themselves.
     """
 
@@ -302,9 +302,13 @@ class Family(Stored, ABC):
         """
         return read_landmarks(self)
 
-    def places(self) -> Places:
-        """Landmarks and bounds, for a distribution of shape (points,) in double precision, on NumPy or a device."""
-        return Places.of(self.landmarks(), self.support, heavy=self.spans_decades, graded=not self.smooth_to_bounds)
+    def places(self, *, graded: bool = True) -> Places:
+        """Landmarks and bounds, for a distribution of shape (points,) in double precision, on NumPy or a device.
+
+        Panels shrink towards the bounds; unless `graded`, only where densities are not smooth up to them.
+        """
+        graded = graded or not self.smooth_to_bounds
+        return Places.of(self.landmarks(), self.support, heavy=self.spans_decades, graded=graded)
 
     def beyond(self, low: Array, high: Array, about: Array = None) -> Array:
         """What power laws hold outside low and high: the mean distance to them, or with `about` the mean of (Y - about)**2.

@@ -234,9 +234,9 @@ class Mixture(Family):
         location, width, reach, below = (xp.reshape(x, (-1, *self.batch_shape)) for x in rows)
         return Landmarks(location, width, reach, tuple(s for s in marks.sharp for _ in range(self.weights.shape[0])), below)
 
-    def places(self) -> Places:
+    def places(self, *, graded: bool = True) -> Places:
         """Those of all components."""
-        places, count = self.components.places(), self.weights.shape[0]
+        places, count = self.components.places(graded=graded), self.weights.shape[0]
         rows = (places.location, places.width, places.low, places.high)
         location, width, low, high = (x.reshape(-1, *self.batch_shape) for x in rows)
         return Places(location, width, low, high, tuple(s for s in places.sharp for _ in range(count)), places.heavy)

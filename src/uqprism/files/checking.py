@@ -20,6 +20,9 @@ from uqprism.files.rows import Scorer
 from uqprism.files.source import SAMPLE
 from uqprism.files.state import blaming, state_of
 from uqprism.measures import Measure, only_defined
+from uqprism.support.optional import require
+
+pa = require("pyarrow", extra="cli")
 
 Columns = tuple[Layout, tuple[str, ...]]  # of the members, and all of them if they matter
 
@@ -87,7 +90,7 @@ def measures_of(spans: Iterable[Span], options: ScoreOptions) -> tuple[Measure, 
             good = layout.good(arrays) if good is not None and not good.any() else good  # none may have a density
             rows = slice(0, 1) if good is None else np.flatnonzero(good)[:1]
             members = layout.members({name: x[..., rows] for name, x in arrays.items()})
-        except (UqprismError, OSError):  # said when the file is checked
+        except (UqprismError, OSError, pa.ArrowException):  # said when the file is checked
             continue
         if members.batch_shape[-1]:
             return tuple(only_defined(options.measures, members, f"the {layout.family} members"))

@@ -180,7 +180,7 @@ def _integrate(
 ) -> None:
     """Add what lies between two ends, of members and surrogates as seen from an origin."""
     members, surrogates, origin = seen
-    places = Places.join([Mixture._of(members, centred.weights).places(), *[s.places() for s in surrogates]])
+    places = Places.join([Mixture._of(members, centred.weights).places(graded=False), *[s.places() for s in surrogates]])
     own |= np.any(places.narrow & (places.location >= ends[0]) & (places.location <= ends[1]), axis=0)
     form, numbers, parts = numbers_of(members)
     points = len(own)
