@@ -99,10 +99,10 @@ def _numbers(column: Any) -> list[Array]:
     return [text.map(counts).to_numpy(float)]
 
 
-def friedman(rows: int, noise: Callable[[Array], Array], seed: int) -> tuple[Array, Array]:
-    """Friedman's first function of ten columns, five of which matter, with noise of this scale."""
+def friedman(rows: int, noise: Callable[[Array], Array], seed: int, columns: int = 10) -> tuple[Array, Array]:
+    """Friedman's first function of ten columns or more, five of which matter, with noise of this scale."""
     rng = np.random.default_rng(seed)
-    x = rng.uniform(size=(rows, 10))
+    x = rng.uniform(size=(rows, columns))
     mean = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2 + 10 * x[:, 3] + 5 * x[:, 4]
     return x, mean + noise(x) * rng.normal(size=rows)
 
@@ -127,6 +127,7 @@ MADE: dict[str, Callable[[], tuple[Array, Array]]] = {
     "diabetes": diabetes,
     "friedman": partial(friedman, 1000, lambda x: np.ones(len(x)), 0),
     "friedman, unequal noise": partial(friedman, 5000, lambda x: 0.3 + 3 * x[:, 5], 1),
+    "friedman, 20 columns": partial(friedman, 11_111, lambda x: np.ones(len(x)), 3, 20),  # 10,000 rows to train on
     "steps": partial(steps, 3000, 2),
 }
 

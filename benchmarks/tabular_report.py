@@ -19,6 +19,7 @@ SCORES = {
     "nll_gaussian": "NLL of one Gaussian",
     "coverage": "coverage",
 }
+TIMED = "friedman, 20 columns"  # of `public.MADE`
 RATIOS = ("crps", "rmse", "width")  # the others are differences, the coverage is itself
 
 
@@ -26,7 +27,7 @@ class Results:
     """The cells by table, model and split."""
 
     def __init__(self, cells: list[Cell]) -> None:
-        self.cells = [cell for cell in cells if "error" not in cell]
+        self.cells = [cell for cell in cells if "error" not in cell and cell["table"] in public.FILES]
         self.errors = [cell for cell in cells if "error" in cell]
         self.models = [model for model in MODELS if any(cell["model"] == model for cell in self.cells)]
         self.tables = [table for table in public.FILES if any(cell["table"] == table for cell in self.cells)]
@@ -78,7 +79,7 @@ class Results:
 
 def write(cells: list[Cell]) -> None:
     """The page."""
-    results = Results(cells)
+    results, timed = Results(cells), [cell for cell in cells if cell["table"] == TIMED]
     parts = [
         ["# Beside what else predicts distributions for tables", "", *PREFACE.splitlines()],
         _measured(results),
@@ -86,7 +87,7 @@ def write(cells: list[Cell]) -> None:
         _verdict(results),
         ["## All scores", "", *ALL.splitlines(), "", *_scores(results)],
         ["## Noise and disagreement", "", *SPLIT.splitlines(), "", *_parts(results)],
-        ["## Seconds", "", *SECONDS.splitlines(), "", *_seconds(results)],
+        ["## Seconds", "", *SECONDS.splitlines(), "", *_seconds(results), "", _timed(timed)],
     ]
     REPORT.write_text("\n\n".join("\n".join(part) for part in parts) + "\n")
 
@@ -141,7 +142,12 @@ def _verdict(results: Results) -> list[str]:
         return ", ".join(f"{model} {rank:.2f}" + (f" ({tables})" if counted else "") for model, (rank, tables) in listed)
 
     def named(found: list[tuple[str, str, float, int]]) -> str:
-        return ", ".join(f"{t} ({m}, {100 * (1 - v):.1f} %, splits: {n})" for t, m, v, n in found) or "none"
+        return ", ".join(f"{t} ({m}, {100 * (1 - v):.1f}{spread(t, m)} %)" for t, m, v, _ in found) or "none"
+
+    def spread(table: str, model: str) -> str:
+        ours = results.of(table, OURS, "crps")
+        shares = [100 * value / ours[split] for split, value in results.of(table, model, "crps").items() if split in ours]
+        return f" ± {_error(shares):.1f}" if len(shares) > 1 else ""
 
     complete = results.complete()
     first = sum(min(one, key=one.__getitem__) == OURS for one in map(results.relative, results.tables))
@@ -152,7 +158,7 @@ def _verdict(results: Results) -> list[str]:
         f"Mean rank among all that have the table, and on how many tables: {order(results.ranks(results.models), True)}.",
         "",
         f"Ours is first among all that have the table on {first} of {len(results.tables)} tables. Lower than ours, by so "
-        f"much of ours: {named(results.lower())}.",
+        f"much of ours (standard errors over splits, where there are several): {named(results.lower())}.",
         "",
         f"Lost to any of them by more than 10 %: {named(results.lost())}.",
     ]
@@ -214,6 +220,17 @@ def _seconds(results: Results) -> list[str]:
         )
     head = ["model", "on", "cells", "median fit", "longest", "share of ours", "median prediction"]
     return [f"{main}, beside an H200.", "", *_table(head, rows)]
+
+
+def _timed(cells: list[Cell]) -> str:
+    """Fits of more rows, in seconds of the processor: that machine had other work."""
+    if not cells:
+        return f"Fits of {TIMED} were not measured."
+    own, rows = {cell["model"]: cell for cell in cells}, cells[0]["used_rows"]
+    shown = ", ".join(f"{model} {number(cell['fit_processor'])}" for model, cell in own.items())
+    return (
+        f"Processor seconds of one thread to fit {rows:,} rows of Friedman's function in 20 columns, on another machine: {shown}."
+    )
 
 
 PREFACE = """`python benchmarks/tabular.py run`, then `write`. Every model as its documentation starts it, on three random 90/10
