@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before libraries start their pools: threads of two processes on two cores spin
+
 import numpy as np
 import pytest
 

@@ -15,6 +15,7 @@ import uqprism as up
 from tests.conftest import as_array
 from uqprism.families import families
 from uqprism.families.functionals import absolute_gap, cramer_distance, cross_entropy, density_distance, overlap, relative_entropy
+from uqprism.families.quadrature import grid_over
 
 SHAPES = [(), (5,), (3, 4)]
 # Tested in files of their own: families with an axis of their own before the batch, and those that have more than a density.
@@ -198,6 +199,24 @@ def test_libraries_agree(name: str, library: str) -> None:
     assert_allclose(np.asarray(p.cdf(as_array(library, 0.3))), a.cdf(0.3), rtol=1e-11)
     assert_allclose(np.asarray(p.quantile(0.8)), a.quantile(0.8), rtol=1e-9)
     assert_allclose(np.asarray(p.absolute_deviation(as_array(library, 0.3))), a.absolute_deviation(0.3), rtol=1e-10)
+
+
+def test_grids_in_jax_have_few_lengths() -> None:
+    """JAX compiles anew for each shape: behind the nodes that NumPy has, empty panels make grids of different data alike."""
+    counts, lengths = set(), set()
+    for ratio in (1.0, 3.0, 10.0):
+        theirs, ours = (
+            grid_over(*(up.Gaussian(mean=as_array(kind, [0.0]), scale=as_array(kind, [x])) for x in (1.0, ratio)))
+            for kind in ("jax", "numpy")
+        )
+        count = len(ours.nodes)
+        assert_allclose(theirs.nodes[:count], ours.nodes, rtol=1e-14, atol=1e-14)
+        assert_allclose(theirs.weights[:count], ours.weights, rtol=1e-13)
+        assert not np.asarray(theirs.weights[count:]).any()
+        counts.add(count)
+        lengths.add(len(theirs.nodes))
+    assert len(counts) == 3
+    assert lengths == {12 * 32}
 
 
 NEAR = {

@@ -17,7 +17,7 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
-from uqprism.arrays import Array, constant, from_numpy, is_traced, namespace, plain, to_numpy, unplain
+from uqprism.arrays import Array, constant, from_numpy, is_jax, is_traced, namespace, plain, to_numpy, unplain
 from uqprism.errors import UnsupportedError
 from uqprism.families.lattice import PER_PANEL, counted
 from uqprism.families.panels import Floats, Places, plan, zones
@@ -29,6 +29,7 @@ TOLERANCE = 1e-8  # relative, for densities that are as their families declare
 TRACED = 1e-3  # the same under jax.jit for ensembles too spread out for a fixed number of panels
 MASS = 1e-9  # by which a density may miss one
 BLOCK = 2**21  # elements of a temporary: 16 MB in float64
+FEWEST = 32  # panels of a grid in JAX
 
 
 @cache
@@ -248,7 +249,7 @@ def grid_over(*distributions: Family, between: tuple[Array, Array] | None = None
     if lattice is not None:
         if is_traced(like):
             return _lattice_grid(_callback(edges, arrays, shape, like, distributions), lattice)
-        return _lattice_grid(from_numpy(edges(*[to_numpy(a) for a in arrays]), like), lattice)
+        return _lattice_grid(from_numpy(_padded(edges(*[to_numpy(a) for a in arrays]), like), like), lattice)
     options: dict[str, Any] = {
         "pivot": constant(distributions[0].centre) if any(d.spans_decades for d in distributions) else None,
         "bounded": any(d.has_bounds for d in distributions),
@@ -258,7 +259,7 @@ def grid_over(*distributions: Family, between: tuple[Array, Array] | None = None
     flat, places, ends = read(*[plain(a) for a in arrays])
     if zoned and not bounds and bool(places.narrow.any()):
         return ZonedGrid(_zones(flat, places, shape, like, options["pivot"]), **options)
-    return Grid(unplain(plan(flat, places, *ends).reshape(-1, *shape), like), **options, whole=not bounds)
+    return Grid(unplain(_padded(plan(flat, places, *ends).reshape(-1, *shape), like), like), **options, whole=not bounds)
 
 
 def _zones(flat: list[Family], places: Places, shape: tuple[int, ...], like: Array, pivot: Array) -> list[tuple[Array, Grid]]:
@@ -268,9 +269,18 @@ def _zones(flat: list[Family], places: Places, shape: tuple[int, ...], like: Arr
         seen = [d.relative_to(origin, 1.0) for d in flat]
         edges = plan(seen, Places.join([d.places() for d in seen]), low, high)
         start = unplain(origin.reshape(shape), like)
-        grid = Grid(unplain(edges.reshape(-1, *shape), like), pivot=None if pivot is None else pivot - start)
+        grid = Grid(unplain(_padded(edges.reshape(-1, *shape), like), like), pivot=None if pivot is None else pivot - start)
         found.append((start, grid))
     return found
+
+
+def _padded(edges: Floats, like: Array) -> Floats:
+    """The edges as they are, for JAX with empty panels at the end, to a power of two: it compiles anew for each shape."""
+    if not is_jax(like):
+        return edges
+    panels = len(edges) - 1
+    more = max(FEWEST, 1 << (panels - 1).bit_length()) - panels
+    return np.concatenate([edges, np.repeat(edges[-1:], more, axis=0)])
 
 
 def _lattice_grid(bounds: Array, lattice: tuple[Array, Array]) -> Grid:
