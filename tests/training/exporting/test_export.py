@@ -1,0 +1,212 @@
+"""Exported files compute what `predict_ensemble` and `decompose` do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pandas as pd
+import pytest
+import torch
+from numpy.testing import assert_allclose
+
+import uqprism as up
+from uqprism.errors import ArgumentError, InvalidValueError, UnsupportedError
+
+from ..problems import images
+from .conftest import QUICK, Ready, table, targets
+
+
+def check(ready: Ready, X: Any, rule: str, rtol: float = 1e-9, **roles: str) -> None:
+    """All outputs against the Python code, relative, also of a row that is far from all training rows."""
+    found, ens = ready.run(X), ready.model.predict_ensemble(X)
+    split = up.decompose(ens, rule=rule, **roles)
+    assert set(found) == {"mean", "variance", "bayes", "excess", "total"}
+    assert_allclose(found["mean"], ens.matched.mean, rtol=rtol)
+    assert_allclose(found["variance"], ens.matched.variance, rtol=rtol)
+    for name in ("bayes", "excess", "total"):
+        assert_allclose(found[name], getattr(split, name), rtol=rtol, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize(("head", "rule"), [("natural", "crps"), ("mixture", "crps"), ("laplace", "log")])
+def test_ten_thousand_rows_of_three_heads(head: str, rule: str, ready) -> None:
+    """Also few and no rows: their number is free."""
+    made, rows = ready(head, rule), targets(10_000, seed=1)[0]
+    rows[:50] *= 20.0
+    check(made, rows, rule)
+    check(made, rows[:1], rule)
+    assert [len(x) for x in made.run(rows[:0]).values()] == [0] * 5
+
+
+def test_a_mixture_of_lognormals(ready) -> None:
+    """The logarithm of the targets is part of the file."""
+    check(ready("mixture", "crps", transform="log"), targets(500, seed=1)[0], "crps", rtol=1e-8)
+
+
+def test_members_that_nearly_agree_keep_their_digits(tmp_path, ready) -> None:
+    """The excess is a sum of pair forms and no difference: also in single precision it is that of the rounded members."""
+    model = ready("natural", "crps").model
+    rows = model.ensemble_.stack.rows
+    before = rows.clone()
+    try:
+        with torch.no_grad():
+            rows[1:] = rows[:1] + 1e-5 * (rows[1:] - rows[:1])
+            made = Ready(model, model.export(tmp_path / "close.onnx"))
+            x = targets(200, seed=2)[0]
+            excess = up.decompose(model.predict_ensemble(x)).excess
+            assert excess.max() < 1e-8
+            assert_allclose(made.run(x)["excess"], excess, rtol=1e-6)
+    finally:
+        rows.copy_(before)
+
+
+def test_single_precision_is_rounded_once(ready) -> None:
+    made, rows = ready("natural", "crps", precision="float32"), targets(500, seed=1)[0].astype(np.float32)
+    assert {x.dtype for x in made.run(rows).values()} == {np.dtype(np.float32)}
+    check(made, rows, "crps", rtol=3e-3)
+
+
+@pytest.fixture(scope="module")
+def of_a_table(tmp_path_factory) -> Ready:
+    frame, y = table(), targets()[1]
+    model = up.DeepEnsembleRegressor(n_members=3, head="natural", **QUICK).fit(frame, y)
+    return Ready(model, model.export(tmp_path_factory.mktemp("table") / "model.onnx", rule="crps"))
+
+
+def test_a_table_with_gaps_booleans_and_categories_as_text(of_a_table) -> None:
+    """Unknown categories and new gaps become what `predict_ensemble` makes of them."""
+    new = table(400, seed=1)
+    new.loc[0, "city"] = "Atlantis"
+    new["size"] = new["size"].astype(object)
+    new.loc[1, "size"], new.loc[2, "mean"] = None, np.nan
+    check(of_a_table, new, "crps")
+
+
+def test_what_a_table_feeds_by_hand(of_a_table) -> None:
+    """The description in the file is enough to make the inputs without this package."""
+    session = onnxruntime.InferenceSession(of_a_table.exported.path)
+    about = session.get_modelmeta().custom_metadata_map
+    new = table(50, seed=3).rename(columns={"mean": "mean (column)"})
+    feed = {}
+    for each in json.loads(about["inputs"]):
+        column = new[each["name"]].astype(object)
+        text = each["kind"] == "category"
+        feed[each["name"]] = column.map(str, na_action="ignore").fillna("").to_numpy() if text else column.to_numpy(float)
+    assert_allclose(session.run(["mean"], feed)[0], of_a_table.model.predict(table(50, seed=3)), rtol=1e-12)
+    assert [(x.name, x.type) for x in session.get_inputs()][:2] == [
+        ("mean (column)", "tensor(double)"),
+        ("age (years)", "tensor(double)"),
+    ]
+
+
+def test_the_file_says_what_it_is(of_a_table) -> None:
+    about = onnxruntime.InferenceSession(of_a_table.exported.path).get_modelmeta().custom_metadata_map
+    assert about["rule"] == "crps"
+    assert about["uqprism_version"] == up.__version__
+    assert json.loads(about["outputs"])["excess"] == "crps.excess.members.members"
+    assert json.loads(about["origin"]) == {"adapter": "DeepEnsemble", "kind": "networks", "n_members": 3}
+    assert json.loads(about["features"])[1:] == ["age (years)", "on", "city", "size"]
+    model = onnx.load(of_a_table.exported.path)
+    assert "/" not in "".join(node.doc_string for node in model.graph.node)  # no paths of the machine that wrote it
+
+
+def test_a_program_of_torch_export(of_a_table, tmp_path) -> None:
+    """The same numbers, with the categories as codes."""
+    new, path = table(60, seed=4), tmp_path / "model.pt2"
+    made = of_a_table.model.export(path, rule="quadratic", prediction="matched")
+    files = {"uqprism.json": ""}
+    found = torch.export.load(path, extra_files=files).module()(*made.tensors(new))
+    split = up.decompose(of_a_table.model.predict_ensemble(new), rule="quadratic", prediction="matched")
+    assert_allclose(found["excess"].numpy(), split.excess, rtol=1e-10)
+    assert json.loads(files["uqprism.json"])["prediction"] == "matched"
+    assert made.inputs[3].categories == ("Köln", "Oslo", "rare")
+
+
+ROLES = [("members", "members"), ("mixture", "members"), ("members", "mixture"), ("matched", "members"), ("pooled", "matched")]
+
+
+@pytest.mark.parametrize("rule", ["crps", "quadratic", "squared_error"])
+@pytest.mark.parametrize(("prediction", "truth"), ROLES)
+def test_sums_over_components_are_the_risks_of_mixtures(rule: str, prediction: str, truth: str, rng) -> None:
+    """Against the integrals of `decompose`."""
+    from uqprism.training.exporting.split import choose
+
+    mean, scale = rng.normal(size=(3, 4, 20)), np.exp(0.3 * rng.normal(size=(3, 4, 20)))
+    weights = rng.dirichlet(np.ones(3), size=(4, 20)).transpose(2, 0, 1)
+    members = up.Mixture(up.Gaussian(mean=100.0 + 7.0 * mean, scale=7.0 * scale), weights)
+    found = choose(members, rule, prediction, truth)(members)
+    expected = up.decompose(up.EnsemblePrediction(members), rule=rule, prediction=prediction, truth=truth)
+    for name in ("bayes", "excess", "total"):
+        assert_allclose(found[name], getattr(expected, name), rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_mc_dropout_has_its_own_masks(tmp_path) -> None:
+    x, y = targets()
+    model = up.MCDropoutRegressor(n_members=6, dropout=0.2, head="natural", **QUICK).fit(x, y)
+    made = up.export(model, tmp_path / "dropout.pt2", rule="log")
+    found = torch.export.load(made.path).module()(*made.tensors(x[:20]))
+    assert_allclose(found["total"].numpy(), up.decompose(model.predict_ensemble(x[:20]), rule="log").total, rtol=1e-10)
+
+
+def test_images(tmp_path) -> None:
+    x, y = images()
+    settings = {name: value for name, value in QUICK.items() if name != "hidden"}
+    model = up.DeepEnsembleRegressor(n_members=2, network="small_cnn", **settings).fit(x, y)
+    made = model.export(tmp_path / "images.pt2")
+    found = torch.export.load(made.path).module()(*made.tensors(x[:5]))
+    assert_allclose(found["excess"].numpy(), up.decompose(model.predict_ensemble(x[:5])).excess, rtol=1e-4)
+
+
+# What is refused ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_rule_without_a_closed_form_names_those_that_have_one(ready, tmp_path) -> None:
+    model = ready("mixture", "crps").model
+    with pytest.raises(UnsupportedError, match=r"rule='log'.*'crps' or 'quadratic' or 'squared_error'"):
+        model.export(tmp_path / "model.onnx", rule="log")
+    with pytest.raises(UnsupportedError, match="members/members"):
+        ready("natural", "crps").model.export(tmp_path / "model.onnx", rule="log", truth="mixture")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_transforms_and_heads_without_one(tmp_path) -> None:
+    x, y = targets(80)
+    other = up.DeepEnsembleRegressor(n_members=2, target_transform="yeo_johnson", **QUICK).fit(x, y)
+    with pytest.raises(UnsupportedError, match="target_transform=None"):
+        other.export(tmp_path / "model.onnx")
+    with pytest.raises(UnsupportedError, match="DeepEnsembleRegressor"):
+        up.EvidentialRegressor(**QUICK).fit(x, y).export(tmp_path / "model.onnx")
+
+
+def test_arguments_that_make_no_sense(ready, tmp_path) -> None:
+    model = ready("natural", "crps").model
+    with pytest.raises(ArgumentError, match=r"\.onnx, \.pt2"):
+        model.export(tmp_path / "model.h5")
+    with pytest.raises(ValueError, match="float64"):
+        model.export(tmp_path / "model.onnx", precision="half")
+    with pytest.raises(ArgumentError, match="DeepEnsembleRegressor"):
+        up.export(object(), tmp_path / "model.onnx")
+
+
+def test_empty_text_as_a_category(tmp_path) -> None:
+    x, y = targets(60)
+    frame = pd.DataFrame({"a": x[:, 0], "b": np.where(x[:, 1] > 0, "", "c")})
+    model = up.DeepEnsembleRegressor(n_members=2, **QUICK).fit(frame, y)
+    with pytest.raises(InvalidValueError, match="empty text"):
+        model.export(tmp_path / "model.onnx")
+
+
+def test_the_command(ready, tmp_path, monkeypatch) -> None:
+    from typer.testing import CliRunner
+
+    from uqprism.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    ready("natural", "crps").model.save("model.safetensors")
+    done = CliRunner().invoke(app, ["export", "model.safetensors", "-o", "model.pt2", "--rule", "log"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["outputs"]["bayes"] == "log.bayes.members"
+    assert torch.export.load("model.pt2").module()(torch.zeros(2, 3, dtype=torch.float64))["total"].shape == (2,)
