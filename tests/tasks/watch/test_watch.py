@@ -119,7 +119,7 @@ def test_batches_may_be_cut_anywhere_and_the_state_saved_anywhere(rng, tmp_path)
         start = 0
         for size in sizes:
             part = {name: values[start : start + size] for name, values in stream.items()}
-            found = other._take(other._reader.read(part), "stream", start)
+            found = other.take(other.reader.read(part), "stream", start)
             start += size
             other.save(tmp_path / "state")
             other = up.Watch.load(tmp_path / "state")

@@ -15,6 +15,7 @@ from uqprism.files.numbers import as_cells, as_numbers
 from uqprism.files.paths import PathLike, Span, find_files
 from uqprism.files.read import Batch, InputFile, open_input
 from uqprism.registry import unknown
+from uqprism.support.parallel import limited_to
 from uqprism.tasks.watch.rows import UNSEEN, Reader, Rows
 from uqprism.tasks.watch.watch import SOURCES
 
@@ -39,12 +40,16 @@ class FileReader:
         self.names = [name for name in dict.fromkeys([*members, reader.groups, reader.target]) if name is not None]
         self.size = AT_ONCE if self.scored else max(64, min(AT_ONCE, NUMBERS_AT_ONCE // len(file.layout.names)))
 
-    def __iter__(self) -> Iterator[Rows]:
-        for batch, _ in self.file.batches(self.size, self.names):
-            yield self.rows(batch)
+    def batches(self) -> Iterator[Batch]:
+        """The columns that are needed, in batches of bounded size."""
+        return (batch for batch, _ in self.file.batches(self.size, self.names))
 
     def rows(self, batch: Batch) -> Rows:
         """The rows of a batch; bad ones have NaN."""
+        with limited_to(1):  # batches are computed side by side
+            return self._rows(batch)
+
+    def _rows(self, batch: Batch) -> Rows:
         reader, place = self.reader, str(self.file.path)
         groups = None if reader.groups is None else batch.column(reader.groups)
         if self.scored:
@@ -89,7 +94,8 @@ def read_files(given: PathLike | Sequence[PathLike], reader: Reader) -> tuple[Re
     parts: list[Rows] = []
     for path in paths:
         with closing(opened(path, reader)) as file:
-            parts += FileReader(file, reader)
+            source = FileReader(file, reader)
+            parts += map(source.rows, source.batches())
     if not parts:
         raise InvalidValueError(f"{paths[0]}: has no rows")
     return reader, Rows.joined(parts)

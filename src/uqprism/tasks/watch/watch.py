@@ -194,6 +194,11 @@ class Watch:
         return sum(map(len, self._waiting))
 
     @property
+    def reader(self) -> Reader:
+        """How rows are read."""
+        return self._reader
+
+    @property
     def groups(self) -> tuple[str, ...]:
         """The groups of the reference."""
         return self._reader.names
@@ -219,8 +224,8 @@ class Watch:
             source: what alarms call these rows, such as the name of a file; by default `batch 0` and so on.
         """
         if _is_path(batch):
-            return self._take(SOURCES.get("files")(batch, self._reader)[1], source or _name(batch))
-        return self._take(self._reader.read(batch, target, groups), source)
+            return self.take(SOURCES.get("files")(batch, self._reader)[1], source or _name(batch))
+        return self.take(self._reader.read(batch, target, groups), source)
 
     def outcomes(self, batch: Any, target: Any = None, *, groups: Any = None, source: str | None = None) -> Update:
         """Look at outcomes that have come late, of rows that were seen before: penalty and calibration alone are tested.
@@ -233,14 +238,19 @@ class Watch:
         """
         if not any(track.quantity in OUTCOMES for track in self._tracks):
             raise ArgumentError(f"outcomes need a reference with at least {FEWEST} outcomes; pass target= to Watch")
-        rows = self._reader.read(batch, target, groups)
+        if _is_path(batch):
+            return self.take_outcomes(SOURCES.get("files")(batch, self._reader)[1], source or _name(batch))
+        return self.take_outcomes(self._reader.read(batch, target, groups), source)
+
+    def take_outcomes(self, rows: Rows, source: str | None) -> Update:
+        """Look at late outcomes of rows that were read already."""
         if not np.isfinite(rows.penalty).any():
             raise ArgumentError("outcomes need a target with numbers; pass target=")
         first = self._sources.add(source, len(rows))
         return self._report(self._advance(rows, first, [len(rows)], OUTCOMES))
 
-    def _take(self, rows: Rows, source: str | None, first: int = 0) -> Update:
-        """Take rows that were read; `first` is the place of the first one in its source."""
+    def take(self, rows: Rows, source: str | None, first: int = 0) -> Update:
+        """Look at rows that were read already; `first` is the place of the first one in its source."""
         self._sources.add(source, len(rows), first)
         if len(rows):
             self._waiting.append(rows)
