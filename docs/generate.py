@@ -47,6 +47,7 @@ TOLD_IN = {
     "recommend": "choose.md",
     "reproduce": "reproduce.md",
     "score": "files.md",
+    "watch": "watch.md",
 }
 
 
