@@ -25,6 +25,10 @@ class Answers:
         """The table of answers; see `Served.predict`."""
         return self.served.predict(model_input)
 
+    def get_raw_model(self) -> Served:
+        """What MLflow's `get_raw_model` gives."""
+        return self.served
+
 
 def save_model(served: Served, path: str | os.PathLike[str], **options: Any) -> None:
     """Write an MLflow model; `options` are further arguments of `mlflow.pyfunc.save_model`.
@@ -45,7 +49,7 @@ def log_model(served: Served, name: str = "model", **options: Any) -> Any:
 
 def load_model(uri: str) -> Served:
     """The `Served` of an MLflow model; `mlflow.pyfunc.load_model` gives MLflow's own object, with the same `predict`."""
-    return require("mlflow.pyfunc", extra="mlflow").load_model(uri).unwrap_python_model().served
+    return require("mlflow.pyfunc", extra="mlflow").load_model(uri).get_raw_model()
 
 
 def _arguments(served: Served, folder: str, options: dict[str, Any]) -> dict[str, Any]:

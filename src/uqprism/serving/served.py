@@ -132,23 +132,32 @@ class Served:
         return () if columns is None else columns.given
 
     def ensemble(self, X: Any) -> EnsemblePrediction:
-        """The (recalibrated) prediction that answers are made of."""
-        found = self.model.predict_ensemble(X)
+        """The (recalibrated) prediction that answers are made of; X may be a mapping of columns, and have further ones."""
+        table = X
+        if self.features and isinstance(X, Mapping):
+            table = require("pandas", extra="pandas").DataFrame(X)
+        if self.features and hasattr(table, "iloc") and set(self.features) <= set(table.columns):
+            table = table[list(self.features)]  # services send more columns, or others first
+        found = self.model.predict_ensemble(table)
         return found if self.recalibration is None else self.recalibration.apply(found)
 
     def predict(self, X: Any) -> Any:
         """A `pandas.DataFrame` with `columns`, and a row for each row of X, with its index if X is a data frame."""
+        return self.answers(self.ensemble(X), X.index if hasattr(X, "iloc") else None)
+
+    def answers(self, ensemble: EnsemblePrediction, index: Any = None) -> Any:
+        """The same for what `ensemble` gave."""
         pandas = require("pandas", extra="pandas")
-        table = pandas.DataFrame(X) if self.features and isinstance(X, Mapping) else X
-        if self.features and hasattr(table, "iloc") and set(self.features) <= set(table.columns):
-            table = table[list(self.features)]  # services send more columns, or others first
-        ens = self.ensemble(table)
-        split = decompose(ens, rule=self.rule)
-        lower, upper = self._bounds(ens)
-        found = {"mean": ens.matched.mean, "lower": lower, "upper": upper, "noise": split.bayes, "disagreement": split.excess}
-        frame = pandas.DataFrame(
-            {name: to_numpy(x) for name, x in found.items()}, index=table.index if hasattr(table, "iloc") else None
-        )
+        split = decompose(ensemble, rule=self.rule)
+        lower, upper = self._bounds(ensemble)
+        found = {
+            "mean": ensemble.matched.mean,
+            "lower": lower,
+            "upper": upper,
+            "noise": split.bayes,
+            "disagreement": split.excess,
+        }
+        frame = pandas.DataFrame({name: to_numpy(x) for name, x in found.items()}, index=index)
         if self.threshold is not None:
             frame[FLAG] = to_numpy(split.total) >= self.threshold
         return frame

@@ -38,7 +38,9 @@ class Split:
         """Arrays (*points) by name, for members (members, *points) of equal weight."""
         centred = CentredEnsemble(members, mixing_weights(members.centre, None, check=False))
         centring, xp = centred.centring, namespace(centred.weights)
-        mean, variance = centred.average(centred.members.mean), centred.mean_variance + centred.variance_of_means
+        mean = centred.average(centred.members.mean)
+        apart = centred.members.mean - mean
+        variance = centred.mean_variance + centred.average(apart * apart)
         if self.of_components:
             sums = _Sums(centred, self.rule)
             bayes, excess = sums.bayes(self.truth), sums.excess(self.prediction, self.truth)
