@@ -34,7 +34,7 @@ def one_site(site: Path, night: str) -> dict[str, Any]:
         "site": site.name,
         "rows": len(rows),
         "flagged": int(answers["flag"].sum()),
-        "alarm": ", ".join(a.brief for a in found.new),
+        "alarm": ", ".join(sorted({each.kind for each in found.new})) or "none",
     }
 
 

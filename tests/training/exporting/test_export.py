@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,8 @@ from numpy.testing import assert_allclose
 
 import uqprism as up
 from uqprism.errors import ArgumentError, InvalidValueError, UnsupportedError
+from uqprism.training import heads
+from uqprism.training.exporting.split import choose
 
 from ..problems import images
 from .conftest import QUICK, Ready, table, targets
@@ -160,8 +165,6 @@ ROLES = [("members", "members"), ("mixture", "members"), ("members", "mixture"),
 @pytest.mark.parametrize(("prediction", "truth"), ROLES)
 def test_sums_over_components_are_the_risks_of_mixtures(rule: str, prediction: str, truth: str, rng) -> None:
     """Against the integrals of `decompose`."""
-    from uqprism.training.exporting.split import choose
-
     mean, scale = rng.normal(size=(3, 4, 20)), np.exp(0.3 * rng.normal(size=(3, 4, 20)))
     weights = rng.dirichlet(np.ones(3), size=(4, 20)).transpose(2, 0, 1)
     members = up.Mixture(up.Gaussian(mean=100.0 + 7.0 * mean, scale=7.0 * scale), weights)
@@ -238,3 +241,36 @@ def test_the_command(ready, tmp_path, monkeypatch) -> None:
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)["outputs"]["bayes"] == "log.bayes.members"
     assert torch.export.load("model.pt2").module()(torch.zeros(2, 3, dtype=torch.float64))["total"].shape == (2,)
+
+
+def exportable_of_the_page() -> list[tuple[str, set[str]]]:
+    """Heads and rules of the table in docs/export.md."""
+    page = (Path(__file__).parents[3] / "docs" / "export.md").read_text().split("| head | rules |")[1].split("\n\n")[0]
+    rows = [line.split("|")[1:3] for line in page.splitlines() if line.startswith("| `")]
+    return [(head, set(re.findall(r"`(\w+)`", rules))) for heads, rules in rows for head in re.findall(r"`(\w+)`", heads)]
+
+
+@pytest.mark.parametrize(("head", "rules"), exportable_of_the_page())
+def test_the_page_says_which_rules_each_head_has(head: str, rules: set[str]) -> None:
+    kind = heads.resolve(head).fitted(torch.linspace(-2.0, 2.0, 60).double())
+    raw = torch.linspace(-1.0, 1.0, 6 * kind.n_outputs).double().view(2, 3, kind.n_outputs)
+    members, found = kind.distribution(kind.parameters(raw)), set()
+    for rule in ("crps", "log", "quadratic", "squared_error", "gaussian_kernel"):
+        with contextlib.suppress(UnsupportedError):
+            found.add(choose(members, rule, "members", "members").rule.name)
+    assert found == rules
+
+
+def test_the_page_names_all_heads() -> None:
+    assert {head for head, _ in exportable_of_the_page()} == set(heads.heads.names()) - {"evidential"}
+
+
+@pytest.mark.parametrize("rule", ["crps", "quadratic"])
+def test_mixtures_that_nearly_agree(rule: str, rng) -> None:
+    """A difference of sums: its error is that of double precision relative to the spread, not to the excess."""
+    apart, shape = 1e-3 * rng.normal(size=(3, 5, 50)), (3, 5, 50)
+    members = up.Gaussian(mean=rng.normal(size=(3, 1, 50)) + apart, scale=np.exp(0.3 * rng.normal(size=(3, 1, 50)) + apart))
+    members = up.Mixture(members, np.full(shape, 1 / 3))
+    excess = up.decompose(up.EnsemblePrediction(members), rule=rule).excess
+    assert np.median(excess) < 1e-6
+    assert_allclose(choose(members, rule, "members", "members")(members)["excess"], excess, rtol=1e-6, atol=2e-15)

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from uqprism.errors import UnsupportedError
 from uqprism.support.optional import require
 from uqprism.training.exporting.inputs import GAP, Input
 
@@ -32,16 +33,15 @@ def onnx_bytes(program: Any, inputs: tuple[Input, ...], outputs: tuple[str, ...]
     names = [each.name for each in inputs]
     with _quiet():
         # Not optimised: runtimes do that when they load the file, and the converter takes minutes.
-        made = torch.onnx.export(
-            program,
-            (),
-            input_names=names,
-            output_names=list(outputs),
-            opset_version=OPSET,
-            dynamo=True,
-            verbose=False,
-            optimize=False,
-        )
+        try:
+            made = torch.onnx.export(
+                program, (), input_names=names, output_names=list(outputs), opset_version=OPSET, dynamo=True, optimize=False
+            )
+        except torch.onnx.OnnxExporterError as error:
+            raise UnsupportedError(
+                f"the converter of PyTorch cannot write these networks or this rule as ONNX ({_first_line(error)}); export to a "
+                ".pt2 file, which needs no converter"
+            ) from error
     model = made.model_proto
     _name_rows(model, inputs)
     for each in inputs:
@@ -60,6 +60,12 @@ def onnx_bytes(program: Any, inputs: tuple[Input, ...], outputs: tuple[str, ...]
     del model.graph.metadata_props[:]
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
+
+
+def _first_line(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _name_rows(model: Any, inputs: tuple[Input, ...]) -> None:

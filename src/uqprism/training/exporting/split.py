@@ -71,6 +71,8 @@ class _Sums:
         mixed = ensemble.mixture  # flat: the components of all members, a member's as far apart as there are members
         assert isinstance(mixed, Mixture)  # noqa: S101  draws are no networks' predictions
         self._components, self._weights = mixed.components, mixed.weights
+        if any(x.ndim != self._weights.ndim for x in self._components.arrays()):  # bars and quantiles
+            raise UnsupportedError(f"{rule.name} has no closed form between {self._components.name} members")
         self._n_members = ensemble.weights.shape[0]
         self._distances()
 
