@@ -11,11 +11,13 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 CPU, DEVICE = FOLDER / "RESULTS.md", FOLDER / "RESULTS-gpu.md"
 RECALIBRATION, SELECTION = FOLDER / "RESULTS-recalibration.md", FOLDER / "RESULTS-selection.md"
+WATCH = FOLDER / "RESULTS-watch.md"
 TITLES = {
     CPU: "Results",
     DEVICE: "Results on a device",
     RECALIBRATION: "Recalibration, intervals and flags",
     SELECTION: "Choosing a measure on real tables",
+    WATCH: "Watching a stream",
 }
 PREFACE = "Each section says when and where it was measured; times are ratios within one run, since machines and loads differ."
 
