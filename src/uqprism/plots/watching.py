@@ -8,6 +8,7 @@ import numpy as np
 
 from uqprism.measures.vocabulary import rule_words
 from uqprism.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, OTHER_COLOURS, RED, RISK_COLOURS, axes_or_new
+from uqprism.support.numbers import tick
 
 NAMES = {"excess": "disagreement", "bayes": "noise", "penalty": "penalty", "calibration": "calibration"}
 MOST_LINES = 6
@@ -41,6 +42,10 @@ def evidence(watch: Any, ax: Any = None) -> Any:
         low = min([-1.0, *(float(np.min(history[f"evidence.{name}"], initial=0.0)) for name in shown)])
         if top > 4.0 * threshold:  # the way up to the threshold stays visible below huge evidence
             axes.set_yscale("symlog", linthresh=threshold, linscale=1.5)
+            powers = 10.0 ** np.arange(np.ceil(np.log10(2.0 * threshold)), np.floor(np.log10(top)) + 1.0)
+            marks = [0.0, round(threshold, 1), *powers.tolist()]
+            axes.set_yticks(marks, [tick(mark) for mark in marks])
+            axes.minorticks_off()
         axes.set_ylim(1.1 * low, 1.15 * top)
         axes.set_xlabel("window")
         axes.set_ylabel("evidence of a change, powers of ten")

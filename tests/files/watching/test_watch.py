@@ -19,7 +19,7 @@ from tests.tasks.watch.streams import DISAGREEMENT, NOISE, ensemble, outcomes, s
 from uqprism.errors import ArgumentError, BusyError, UqprismWarning
 from uqprism.files import watch
 from uqprism.files.claim import claimed
-from uqprism.files.watching import logs, place, rows, run
+from uqprism.files.watching import logs, place, reading, rows, run
 
 FILES, ROWS = 3, 700
 
@@ -88,9 +88,9 @@ def test_a_csv_file_may_grow(stream: Path) -> None:
 def test_a_run_that_is_killed_at_any_step_is_continued_without_a_lost_or_doubled_window(
     stream: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "OFTEN", 0.0)  # a state after each batch
+    monkeypatch.setattr(reading, "OFTEN", 0.0)  # a state after each batch
     whole = watch("reference.parquet", "new", window=100, log="whole.jsonl").watch
-    save, commit, left = run.save, logs.Log.commit, 0
+    save, commit, left = reading.save, logs.Log.commit, 0
 
     class KilledError(BaseException):
         pass
@@ -114,7 +114,7 @@ def test_a_run_that_is_killed_at_any_step_is_continued_without_a_lost_or_doubled
             step()
         return commit(log)
 
-    monkeypatch.setattr(run, "save", saving)
+    monkeypatch.setattr(reading, "save", saving)
     monkeypatch.setattr(logs.Log, "commit", committing)
     kills = 0
     for steps in [1, 2, 3, 4, 5, 7, 8, 11, 2, 3, 6, 9, 13, 4, 2, 1000]:
@@ -132,15 +132,15 @@ def test_a_run_that_is_killed_at_any_step_is_continued_without_a_lost_or_doubled
 
 KILLED = """
 import os, sys
-from uqprism.files.watching import run
-save, done = run.save, 0
+from uqprism.files.watching import reading, run
+save, done = reading.save, 0
 def saving(*given):
     global done
     done += 1
     if done == 3:
         os.kill(os.getpid(), 9)
     save(*given)
-run.save, run.OFTEN = saving, 0.0
+reading.save, reading.OFTEN = saving, 0.0
 try:
     pid = os.fork()
     if pid == 0:

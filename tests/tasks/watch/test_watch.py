@@ -218,7 +218,7 @@ def test_what_is_wrong_is_said_with_the_way_out(rng, tmp_path):
         up.Watch(rows, groups=["a", "b", "c"])
     with pytest.raises(ArgumentError, match="outcomes need a reference with at least 20 outcomes"):
         up.Watch(reference).outcomes(reference, np.ones(50))
-    with pytest.raises(ArgumentError, match="no argument 'alpha'"):
+    with pytest.raises(ArgumentError, match="Watch has no argument 'alpha'; use level="):
         up.Watch(reference, alpha=0.05)
     (tmp_path / "state").write_bytes(b"nothing")
     with pytest.raises(BadFileError, match=r"is not a readable .npz file"):

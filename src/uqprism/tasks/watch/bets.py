@@ -9,10 +9,10 @@ import numpy as np
 
 CELLS = 64  # equal parts of [0, 1] on which every density is constant
 KEPT = 0.02  # of the stake that a bet leaves on every cell, so that no single row can ruin it
-POWERS = (1.25, 1.6, 2.2, 3.5, 7.0, 20.0)
+POWERS = (1.06, 1.12, 1.25, 1.6, 2.2, 3.5, 7.0, 20.0)
 TAILS = ((1, 0.05), (1, 0.3), (4, 0.05), (4, 0.15), (4, 0.5), (16, 0.1), (16, 0.3))  # cells at the end, and what more is on them
 BUMP = 4  # cells of a bump
-STAKES = {"higher": 0.35, "lower": 0.2, "spread": 0.15, "narrowed": 0.15, "gathered": 0.15}
+STAKES = {"higher": 0.4, "lower": 0.25, "spread": 0.12, "narrowed": 0.12, "gathered": 0.11}
 
 
 @dataclass(frozen=True)

@@ -70,17 +70,17 @@ class Pool:
 
 def _counted(bins: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For each row, what is in lower bins and what is in its own, with the rows before it."""
-    n_blocks = -(-len(bins) // BLOCK)
+    n_blocks, width = -(-len(bins) // BLOCK), len(counts) + 1
     filled = np.append(bins, np.full(n_blocks * BLOCK - len(bins), len(counts)))  # what fills the last block comes after all rows
     blocks = filled.reshape(n_blocks, BLOCK)
-    width = len(counts) + 1
-    added = np.bincount((blocks + width * np.arange(n_blocks)[:, None]).ravel(), minlength=n_blocks * width)
-    before = np.cumsum(added.reshape(n_blocks, width), axis=0) - added.reshape(n_blocks, width)
-    before[:, :-1] += counts
+    found = np.bincount((blocks + width * np.arange(n_blocks)[:, None]).ravel(), minlength=n_blocks * width)
+    added = found.astype(np.int32).reshape(n_blocks, width)
+    before = np.cumsum(added, axis=0, dtype=np.int32) - added  # of earlier blocks
     within = np.take_along_axis(before, blocks, axis=1)
-    below = np.take_along_axis(np.cumsum(before, axis=1), blocks, axis=1) - within
+    below = np.take_along_axis(np.cumsum(before, axis=1, dtype=np.int32), blocks, axis=1) - within
     narrow = blocks.astype(np.int16)
     for i in range(1, BLOCK):  # with the rows i places before in the same block
         below[:, i:] += narrow[:, :-i] < narrow[:, i:]
         within[:, i:] += narrow[:, :-i] == narrow[:, i:]
-    return below.ravel()[: len(bins)], within.ravel()[: len(bins)]
+    lower = np.cumsum(counts) - counts
+    return below.ravel()[: len(bins)] + lower[bins], within.ravel()[: len(bins)] + counts[bins]

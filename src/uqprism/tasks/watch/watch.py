@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.measures import RuleLike, resolve_rule
 from uqprism.registry import Registry
 from uqprism.support.optional import require
+from uqprism.support.parallel import threads
 from uqprism.synonyms import named_arguments
 from uqprism.tasks.recalibration import Recalibration
 from uqprism.tasks.watch.naming import kind_of
@@ -28,6 +30,7 @@ from uqprism.tasks.watch.track import Seen, Track
 
 FEWEST = 20  # rows of the reference
 MOST_GROUPS = 200
+LONG = 10_000  # rows that are worth a thread for each test
 MOST_ROWS = 10  # that an alarm names
 TESTED, OUTCOMES, NAMING = ("excess", "bayes"), ("penalty", "calibration"), ("share",)
 
@@ -266,7 +269,8 @@ class Watch:
     def _advance(self, rows: Rows, first: int, ends: Sequence[int], only: Sequence[str] | None) -> list[Found]:
         """Test windows of rows that are numbered from `first`; with `only`, by these quantities."""
         windows = Windows(rows, first, ends, range(self._windows + 1, self._windows + len(ends) + 1))
-        seen = [self._look(i, track, windows, only) for i, track in enumerate(self._tracks)]
+        with ThreadPoolExecutor(min(threads(), len(self._tracks)) if len(rows) > LONG else 1) as pool:
+            seen = list(pool.map(lambda i: self._look(i, windows, only), range(len(self._tracks))))
         found, start = [], 0
         for place, end in enumerate(ends):
             self._windows += 1
@@ -281,7 +285,8 @@ class Watch:
         self._sources.forget(min((track.history[0].first for track in self._tracks if track.history), default=0))
         return found
 
-    def _look(self, i: int, track: Track, windows: Windows, only: Sequence[str] | None) -> list[Seen]:
+    def _look(self, i: int, windows: Windows, only: Sequence[str] | None) -> list[Seen]:
+        track = self._tracks[i]
         values = self._values(track.quantity, windows.rows)
         own = ~np.isnan(values)
         if track.group is not None:
