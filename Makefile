@@ -14,7 +14,7 @@ CORE := $(addprefix tests/,families rules ensemble measures backends support tes
 
 .venv/dev: .venv/base
 	$(BIN)/python -m pip install --quiet $(TORCH)
-	$(BIN)/python -m pip install --quiet --editable '.[cli,fast,deep,sklearn,paper,scale,report,app,jax,docs,test]'
+	$(BIN)/python -m pip install --quiet --editable '.[cli,fast,deep,sklearn,paper,scale,report,app,jax,export,docs,test]'
 	touch $@
 
 .venv/demo: .venv/base
@@ -33,14 +33,14 @@ test: lint types docs
 .venv-adapters/ready: pyproject.toml
 	test -x .venv-adapters/bin/python || $(PYTHON) -m venv .venv-adapters || python3 -m venv .venv-adapters
 	.venv-adapters/bin/python -m pip install --quiet $(TORCH)
-	.venv-adapters/bin/python -m pip install --quiet $(TORCH) --editable '.[cli,fast,deep,sklearn,scale,report,jax,test,adapters]'
+	.venv-adapters/bin/python -m pip install --quiet $(TORCH) --editable '.[cli,fast,deep,sklearn,scale,report,jax,export,test,adapters]'
 	# laplace-torch brings torchvision, which fails beside another build of PyTorch, and does without it.
 	.venv-adapters/bin/python -m pip uninstall --quiet --yes torchvision
 	touch $@
 
 ## test-adapters: the adapters with the real libraries, in an environment of its own; one thread each, since every library brings its own pool
 test-adapters: .venv-adapters/ready
-	OMP_NUM_THREADS=1 .venv-adapters/bin/python -m pytest -m 'libraries or not libraries' -n 2 --dist loadfile tests/adapters
+	OMP_NUM_THREADS=1 .venv-adapters/bin/python -m pytest -m 'libraries or not libraries' -n 2 --dist loadfile tests/adapters tests/serving
 
 ## quick: the core's tests alone, within a minute
 quick: .venv/dev

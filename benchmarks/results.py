@@ -11,11 +11,15 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 CPU, DEVICE = FOLDER / "RESULTS.md", FOLDER / "RESULTS-gpu.md"
 RECALIBRATION, SELECTION = FOLDER / "RESULTS-recalibration.md", FOLDER / "RESULTS-selection.md"
+SERVING = FOLDER / "RESULTS-serving.md"
+WATCH = FOLDER / "RESULTS-watch.md"
 TITLES = {
     CPU: "Results",
     DEVICE: "Results on a device",
     RECALIBRATION: "Recalibration, intervals and flags",
     SELECTION: "Choosing a measure on real tables",
+    SERVING: "Exported and served models",
+    WATCH: "Watching a stream",
 }
 PREFACE = "Each section says when and where it was measured; times are ratios within one run, since machines and loads differ."
 

@@ -13,7 +13,7 @@ from PIL import Image
 import uqprism as up
 from uqprism import tasks
 from uqprism.paper.data.synthetic import sine
-from uqprism.plots.style import save_as
+from uqprism.plots.style import PLAIN, STYLE, new_figure, save_as, styled
 
 PICTURES = Path(__file__).parent / "pictures"
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -30,6 +30,7 @@ def main() -> None:
     if not sys.argv[1:]:
         _landing()
         _tasks()
+        _watched()
     for name in sys.argv[1:] or sorted(path.stem.removeprefix("plot_") for path in EXAMPLES.glob("plot_*.py")):
         _example(name)
 
@@ -68,6 +69,26 @@ def _tasks() -> None:
     }
     for name, result in drawn.items():
         save_as(result.plot().figure, PICTURES / f"{name}.png")
+
+
+def _watched() -> None:
+    """A stream in which inputs become unfamiliar: the evidence, and the estimate where it meets outcomes."""
+    rng = np.random.default_rng(0)
+
+    def predictions(rows: int, disagreement: float = 0.2) -> up.EnsemblePrediction:
+        scale = rng.uniform(0.5, 1.5, rows) * np.exp(0.05 * rng.normal(size=(5, rows)))
+        return up.EnsemblePrediction.gaussian(mean=disagreement * rng.normal(size=(5, rows)), scale=scale)
+
+    reference = predictions(2000)
+    watch = up.Watch(reference, target=reference.sample(1, seed=0)[0])
+    for window in range(40):
+        batch = predictions(500, 0.2 if window < 28 else 0.6)
+        watch.update(batch, target=None if window % 3 else batch.sample(1, seed=window)[0])
+    with styled({**STYLE, **PLAIN}):
+        figure, (above, below) = new_figure(6.4, nrows=2)
+        watch.plot(above)
+        watch.plot_penalty(below)
+        save_as(figure, PICTURES / "watch.png")
 
 
 def _audit() -> up.Audit:

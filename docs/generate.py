@@ -47,6 +47,7 @@ TOLD_IN = {
     "recommend": "choose.md",
     "reproduce": "reproduce.md",
     "score": "files.md",
+    "watch": "watch.md",
 }
 
 
@@ -283,6 +284,10 @@ ROOMS = {
     "families": ("Families", ("uqprism.families.functionals",)),
     "training": ("Training", ("uqprism.training.estimators.EnsembleRegressor",)),
     "tasks": ("Tasks", ()),
+    "serving": (
+        "Serving",
+        ("uqprism.serving.mlflow.save_model", "uqprism.serving.mlflow.log_model", "uqprism.serving.mlflow.load_model"),
+    ),
     "plots": ("Figures", ()),
     "files": ("Files and clusters", ()),
     "report": ("Report", ()),

@@ -1,4 +1,4 @@
-"""A nightly job that meets what nights bring: two bad shards of twenty, one that arrives late, and a machine that goes down.
+"""A nightly job that meets what nights bring: two bad shards of twenty, a machine that goes down, and a late shard.
 
 `python examples/nightly.py` prints what the operator sees. With the name of a page, it writes that into the page's first console
 block after the mark.
@@ -34,15 +34,19 @@ main()
 """
 
 
-def shard(folder: Path, number: int, *, leave_out: tuple[str, ...] = (), bad_rows: int = 0) -> None:
-    """Deliver one shard: the members' means and variances of so many rows."""
-    rng = np.random.default_rng(number)
-    columns = {"id": np.arange(ROWS) + ROWS * number}
-    columns |= {f"mean_{i}": rng.normal(size=ROWS) for i in range(3)}
-    columns |= {f"variance_{i}": np.exp(rng.normal(size=ROWS)) for i in range(3)}
+def shard(folder: Path, number: int, *, leave_out: tuple[str, ...] = (), bad_rows: int = 0, apart: float = 1.0) -> None:
+    """Deliver one shard: the members' means and variances of so many rows; `apart` moves the members from each other."""
+    columns = {"id": np.arange(ROWS) + ROWS * number} | predictions(number, ROWS, apart)
     columns["mean_1"][:bad_rows] = np.nan
     kept = {name: values for name, values in columns.items() if name not in leave_out}
     pq.write_table(pa.table(kept), folder / f"shard-{number:02d}.parquet")
+
+
+def predictions(seed: int, rows: int, apart: float = 1.0) -> dict[str, np.ndarray]:
+    """What three members predict."""
+    rng = np.random.default_rng(seed)
+    columns = {f"mean_{i}": apart * rng.normal(size=rows) for i in range(3)}
+    return columns | {f"variance_{i}": np.exp(rng.normal(size=rows)) for i in range(3)}
 
 
 def deliver(landing: Path) -> None:
@@ -81,6 +85,7 @@ def night(place: Path) -> Iterator[str]:
     """The whole session."""
     landing = place / "landing"
     landing.mkdir()
+    pq.write_table(pa.table(predictions(1000, 2_000)), place / "reference.parquet")
     deliver(landing)
     yield "# 02:00  Nineteen shards are there. The machine goes down in the middle."
     yield from job(place, power_cut=True)
@@ -90,9 +95,9 @@ def night(place: Path) -> Iterator[str]:
     yield "$ cat night.json"
     about = json.loads((place / "night.json").read_text())
     yield json.dumps({name: about[name] for name in SHOWN}, indent=1)
-    yield "\n# 09:00  The late shard has arrived, and the bad ones have been delivered again."
+    yield "\n# 09:00  The late shard has arrived, from a plant that the models do not know, and the bad ones once more."
     for number in (7, 13, 19):
-        shard(landing, number)
+        shard(landing, number, apart=2.0 if number == 19 else 1.0)
     yield from job(place)
 
 

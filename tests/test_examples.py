@@ -48,3 +48,19 @@ def test_the_page_of_the_nightly_job_shows_the_night() -> None:
     command = [sys.executable, str(ROOT / "examples" / "nightly.py")]
     session = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert f"```console\n{session}```" in page
+
+
+def test_many_models_are_scored_and_watched_by_site(tmp_path: Path) -> None:
+    """The page shows both nights; the changed site alone raises an alarm, and a night that is done again is the same."""
+    command = [sys.executable, "-W", "error", str(ROOT / "examples" / "many_models.py")]
+    session = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert f"$ python examples/many_models.py\n{session}```" in (ROOT / "docs" / "nightly.md").read_text()
+    assert [line.split()[0] for line in session.splitlines() if line.endswith("unfamiliar")] == ["site-3"]
+    code = runpy.run_path(str(ROOT / "examples" / "many_models.py"))
+    for number in range(2):
+        code["deploy"](tmp_path / f"site-{number}", number)
+        code["measured"](40, number, 1.0 + number)[0].to_parquet(tmp_path / f"site-{number}" / "landing.parquet")
+    first = code["tonight"](tmp_path, "monday", scheduler="synchronous")
+    assert first["rows"].tolist() == [40, 40]
+    assert set(first["alarm"]) == {"none"}
+    assert code["tonight"](tmp_path, "tuesday", scheduler="threads")["flagged"].tolist() == first["flagged"].tolist()

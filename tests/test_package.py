@@ -164,5 +164,5 @@ def test_extras_are_those_of_the_design() -> None:
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     users = set(extras) - {"adapters", "all", "bench", "docs", "release", "test"}
-    assert users == {"fast", "deep", "sklearn", "cli", "scale", "report", "pandas", "paper", "app", "jax"}
+    assert users == {"fast", "deep", "sklearn", "cli", "scale", "report", "pandas", "paper", "app", "jax", "export", "mlflow"}
     assert set(extras["all"][0].removeprefix("uqprism[").removesuffix("]").split(",")) == users

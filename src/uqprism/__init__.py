@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from uqprism import training as training
     from uqprism.adapters import from_arrow, from_draws, from_frame, from_model, from_posterior, from_torch
     from uqprism.report.page import write_report as write_report
+    from uqprism.serving import Served as Served
     from uqprism.tasks import (
         ActiveLearner,
         Audit,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         RankCorrelation,
         Recalibration,
         TaskResult,
+        Watch,
         conformal_intervals,
         flag,
         recalibrate,
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     from uqprism.training.estimators import DeepEnsembleRegressor as DeepEnsembleRegressor
     from uqprism.training.estimators import EvidentialRegressor as EvidentialRegressor
     from uqprism.training.estimators import MCDropoutRegressor as MCDropoutRegressor
+    from uqprism.training.exporting import export as export
 
 # Where to find the names that are imported when they are first used, so that importing the package stays quick.
 _LAZY = {
@@ -81,10 +84,13 @@ _LAZY = {
     "MCDropoutRegressor": "uqprism.training.estimators",
     "RankCorrelation": "uqprism.tasks",
     "Recalibration": "uqprism.tasks",
+    "Served": "uqprism.serving",
     "TaskResult": "uqprism.tasks",
+    "Watch": "uqprism.tasks",
     "audit": "uqprism.tasks",
     "calibration": "uqprism.tasks",
     "conformal_intervals": "uqprism.tasks",
+    "export": "uqprism.training.exporting",
     "files": "uqprism",
     "flag": "uqprism.tasks",
     "from_arrow": "uqprism.adapters",
@@ -140,6 +146,7 @@ __all__ = [
     "TaskResult",
     "TruncatedGaussian",
     "UqprismError",
+    "Watch",
     "Weibull",
     "__version__",
     "approximations",

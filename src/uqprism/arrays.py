@@ -45,7 +45,12 @@ def is_jax(x: Array) -> bool:
 
 
 def is_traced(x: Array) -> bool:
-    """True for a JAX array whose values are not known yet, as inside `jit` and `grad`."""
+    """True for an array whose values are not known yet: JAX's inside `jit` and `grad`, PyTorch's inside `torch.export`."""
+    if is_torch(x):
+        import torch
+
+        exporting = getattr(torch.compiler, "is_exporting", None)  # PyTorch before 2.7 has none
+        return exporting is not None and bool(exporting())
     if not is_jax(x):
         return False
     import jax
@@ -206,7 +211,7 @@ def constant(x: Array) -> Array:
 def to_numpy(x: Array) -> np.ndarray[Any, Any]:
     """The values as a NumPy array without gradients, from any library and device; masked entries are refused."""
     if is_traced(x):
-        raise ArrayTypeError("values are not known within jax.jit or jax.grad; return the arrays, and use them outside")
+        raise ArrayTypeError("values are not known within jax.jit, jax.grad or torch.export; return the arrays, use them outside")
     if is_torch(x):
         x = x.detach().cpu()
         x = x.float() if str(x.dtype) == "torch.bfloat16" else x  # NumPy has no such type

@@ -91,6 +91,11 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     **{f"{name}_columns": ("scale_columns",) for name in DEVIATIONS},
     **{f"{name}_columns": ("variance_columns",) for name in VARIANCES},
     **dict.fromkeys(("errors", "loss", "losses"), ("error",)),
+    **dict.fromkeys(("alpha", "p_val", "p_value", "significance", "significance_level", "delta"), ("level",)),
+    **dict.fromkeys(("window_size", "n_window", "chunk_size", "batch_size", "test_window"), ("window",)),
+    **dict.fromkeys(("x_ref", "ref", "baseline", "reference_data", "calibration_data"), ("reference",)),
+    **dict.fromkeys(("y", "labels", "outcomes", "y_true", "observed"), ("target",)),
+    **dict.fromkeys(("group", "by", "segment", "segments", "slices"), ("groups",)),
     **dict.fromkeys(("samples", "sample", "values", "y_samples"), ("draws",)),
 }
 

@@ -13,7 +13,20 @@ from tests.cli.command import run
 from tests.conftest import run_python
 from uqprism.cli import app
 
-COMMANDS = ["demo", "score", "inspect", "flag", "recalibrate", "intervals", "report", "app", "recommend", "select", "selective"]
+COMMANDS = [
+    "demo",
+    "score",
+    "inspect",
+    "flag",
+    "recalibrate",
+    "intervals",
+    "watch",
+    "report",
+    "app",
+    "recommend",
+    "select",
+    "selective",
+]
 COMMANDS += ["ood", "active", "audit", "correlation", "catalogue", "reproduce", "cite"]
 DEFAULTS = {"score": "usual", "report": "usual", "selective": "all", "ood": "all", "select": "all"}
 

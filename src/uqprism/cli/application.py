@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -100,6 +101,12 @@ def interruptible(advice: str) -> Iterator[None]:
             yield
         except UnknownNameError as error:  # so an argument was wrong
             raise ArgumentError(str(error)) from None
+
+
+def exit_codes(*left_out: ExitCode, done: str = ExitCode.DONE.meaning) -> str:
+    """What a command may end with, as a sentence: all codes but these."""
+    told = {code: re.sub("^`.*?: ", "", code.meaning).replace("`", "") for code in ExitCode if code not in left_out}
+    return f"Exit codes: {'; '.join(f'{code.value} {text}' for code, text in (told | {ExitCode.DONE: done}).items())}."
 
 
 # Options of several commands -----------------------------------------------------------------------------------------

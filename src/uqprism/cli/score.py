@@ -16,6 +16,7 @@ from uqprism.cli.application import (
     ScaleColumns,
     VarianceColumns,
     command,
+    exit_codes,
     interruptible,
     measures_option,
     say,
@@ -53,12 +54,7 @@ LogFile = Annotated[str | None, typer.Option(metavar="FILE", help="Append each s
 Threads = Annotated[int | None, typer.Option(min=1, help="Batches to compute at a time. By default one per core, at most 4.")]
 PartRows = Annotated[int | None, typer.Option(min=1, help="Cut larger Parquet files into parts of about this many rows.")]
 Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler, or its file; its workers write the parts.")]
-EXIT_CODES = (
-    f"Exit codes: {'; '.join(f'{code.value} {code.meaning}' for code in ExitCode)}.".replace("`score` only: ", "").replace(
-        "`", ""
-    )
-    + " No half-written file remains."
-)
+EXIT_CODES = f"{exit_codes(ExitCode.ALARM)} No half-written file remains."
 
 
 @command(-40, "Add measures of uncertainty to every row of files.", epilog=EXIT_CODES)

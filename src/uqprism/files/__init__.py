@@ -5,5 +5,6 @@ from uqprism.files.lazy import evaluate
 from uqprism.files.outcome import BadFile, ScoreReport
 from uqprism.files.paths import named_by_stem
 from uqprism.files.scoring import score
+from uqprism.files.watching.run import WatchReport, watch
 
-__all__ = ["BadFile", "FlagReport", "ScoreReport", "evaluate", "flag", "named_by_stem", "score"]
+__all__ = ["BadFile", "FlagReport", "ScoreReport", "WatchReport", "evaluate", "flag", "named_by_stem", "score", "watch"]

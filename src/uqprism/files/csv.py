@@ -87,7 +87,10 @@ class CsvInput(InputFile):
         self._reader = arrow_csv.open_csv(self._stream, read_options=block, **_options(types))
         return self._reader
 
-    def _batches(self, rows: int) -> Iterator[tuple[Batch, float]]:
+    def _batches(self, rows: int, names: Sequence[str] | None = None) -> Iterator[tuple[Batch, float]]:
+        if names is not None:
+            yield from ((batch.select(list(names)), fraction) for batch, fraction in self._batches(rows))
+            return
         types = {field.name: field.type for field in self.schema}
         done = 0
         try:

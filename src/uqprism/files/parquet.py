@@ -64,9 +64,10 @@ class ParquetInput(InputFile):
         found = parse_json((self.schema.metadata or {}).get(FORMAT.encode(), b"{}"), self.path)
         return checked_header(found, self.path) if found else {}
 
-    def _batches(self, rows: int) -> Iterator[tuple[Batch, float]]:
+    def _batches(self, rows: int, names: Sequence[str] | None = None) -> Iterator[tuple[Batch, float]]:
         total, done = self.expected_rows, 0
-        found = self.file.iter_batches(batch_size=rows, row_groups=self.groups) if self.groups else iter(())
+        columns = None if names is None else list(names)
+        found = self.file.iter_batches(batch_size=rows, row_groups=self.groups, columns=columns) if self.groups else iter(())
         for batch in joined(found, rows):
             done += batch.num_rows
             yield self._checked(batch), done / max(total, 1)

@@ -54,9 +54,9 @@ class NpzInput(InputFile):
         """The weights of the members, if the ensemble was saved with some."""
         return self.arrays.weights
 
-    def _batches(self, rows: int) -> Iterator[tuple[Batch, float]]:
+    def _batches(self, rows: int, names: Sequence[str] | None = None) -> Iterator[tuple[Batch, float]]:
         done = 0
-        for batch in self.data.to_batches(max_chunksize=rows):
+        for batch in self._table(names).to_batches(max_chunksize=rows):
             done += batch.num_rows
             yield batch, done / max(self.data.num_rows, 1)
 

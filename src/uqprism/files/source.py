@@ -81,7 +81,7 @@ class InputFile(ABC):
         return None
 
     @abstractmethod
-    def _batches(self, rows: int) -> Iterator[tuple[Batch, float]]: ...
+    def _batches(self, rows: int, names: Sequence[str] | None = None) -> Iterator[tuple[Batch, float]]: ...
 
     @abstractmethod
     def _table(self, names: Sequence[str] | None) -> Any: ...
@@ -94,11 +94,11 @@ class InputFile(ABC):
         """Where a row is, for a message."""
         return f"row {row}"
 
-    def batches(self, rows: int) -> Iterator[tuple[Batch, float]]:
-        """Record batches of about this many rows, each with the fraction of the file read so far."""
+    def batches(self, rows: int, names: Sequence[str] | None = None) -> Iterator[tuple[Batch, float]]:
+        """Record batches of about this many rows, of all columns or of these, each with the fraction of the file read so far."""
         with naming(self.path, "read"):
             done = 0
-            for batch, fraction in self._batches(rows):
+            for batch, fraction in self._batches(rows, names):
                 done += batch.num_rows
                 yield batch, fraction
             self._check_rows(done)

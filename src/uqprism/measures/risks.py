@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from uqprism.arrays import Array, from_numpy, namespace
+from uqprism.arrays import Array, from_numpy, is_traced, namespace
 from uqprism.ensemble.approximations import Candidates, CentredEnsemble, approximations
 from uqprism.families.base import Family
 from uqprism.families.draws import Draws
@@ -193,7 +193,8 @@ def mean_over_pairs(
     """
     (prediction, left), (truth, right) = predictions.rows, truths.columns
     count = left.shape[0]
-    step = max(1, BLOCK // max(1, int(np.prod(right.shape, dtype=np.int64))))
+    # Where values are not known, the number of points may not be either.
+    step = count if is_traced(right) else max(1, BLOCK // max(1, int(np.prod(right.shape, dtype=np.int64))))
     total = 0.0
     for start in range(0, count, step):
         rows = slice(start, start + step)

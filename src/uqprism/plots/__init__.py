@@ -5,17 +5,20 @@ from uqprism.plots.comparisons import MOST_NAMES, intervals, rank_correlation
 from uqprism.plots.curves import learning_curves, retention_curves, roc_curves
 from uqprism.plots.parts import distributions, kind_of, noise_and_disagreement, sample
 from uqprism.plots.promises import promise
+from uqprism.plots.watching import evidence, penalties
 
 __all__ = [
     "MOST_NAMES",
     "coverage",
     "distributions",
     "error_against_uncertainty",
+    "evidence",
     "group_count",
     "intervals",
     "kind_of",
     "learning_curves",
     "noise_and_disagreement",
+    "penalties",
     "pit_histogram",
     "promise",
     "rank_correlation",

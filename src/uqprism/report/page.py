@@ -151,20 +151,14 @@ def write_page(
     findings = find(subject, resamples=resamples, seed=seed, progress=progress)
     progress("drawing")
     text, todo = sentences.summary(subject, findings), actions(subject, findings)
-    jinja = require("jinja2", extra="report")
-    loader = jinja.PackageLoader("uqprism.report", "templates")
-    # Texts come from files: they are escaped, and a name that the template misspells is an error.
-    environment = jinja.Environment(
-        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja.StrictUndefined
-    )
-    environment.filters["whole"] = whole
+    jinja = environment()
     found = [sentence for name, sentence in text.items() if name not in FIRST]  # which is the first on the page
-    script = _text(environment, "report.js")
-    html = environment.get_template("report.html").render(
+    script = text_of(jinja, "report.js")
+    html = jinja.get_template("report.html").render(
         version=__version__,
         title=subject.title,
         subtitle=_subtitle(subject),
-        css=_text(environment, "report.css"),
+        css=text_of(jinja, "report.css"),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         headline=text["split"],
@@ -177,6 +171,18 @@ def write_page(
     return Report(Path(output), Path(output).stat().st_size, text, todo, findings)
 
 
+def environment() -> Any:
+    """Where the templates of pages are found."""
+    jinja = require("jinja2", extra="report")
+    loader = jinja.PackageLoader("uqprism.report", "templates")
+    # Texts come from files: they are escaped, and a name that the template misspells is an error.
+    found = jinja.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja.StrictUndefined
+    )
+    found.filters["whole"] = whole
+    return found
+
+
 def whole(text: str) -> Any:
     """The text for the page, in which lines do not break within short words that have a hyphen, such as identifiers."""
     markup = require("markupsafe", extra="report")
@@ -184,7 +190,8 @@ def whole(text: str) -> Any:
     return markup.Markup("").join(markup.Markup(f"<span>{word}</span>") if short else word for word, short in words)
 
 
-def _text(environment: Any, name: str) -> str:
+def text_of(environment: Any, name: str) -> str:
+    """A file beside the templates."""
     return str(environment.loader.get_source(environment, name)[0])  # as it is, not as a template
 
 

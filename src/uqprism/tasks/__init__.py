@@ -1,4 +1,4 @@
-"""The tasks: selective prediction, out-of-distribution detection, active learning, audit, rank correlation, selection."""
+"""The tasks: selective prediction, out-of-distribution detection, active learning, audit, watch, rank correlation, selection."""
 
 from uqprism.tasks.active_learning import ActiveLearner, LearningState, LoopSettings, Pool, compare_acquisitions
 from uqprism.tasks.audit import Audit, Promise, audit
@@ -15,9 +15,11 @@ from uqprism.tasks.retention import RetentionCurve, retention_curve
 from uqprism.tasks.selection import ChosenMeasure, select_measure
 from uqprism.tasks.selective_prediction import selective_prediction
 from uqprism.tasks.task import Recommendation, recommend
+from uqprism.tasks.watch import Alarm, Update, Watch
 
 __all__ = [
     "ActiveLearner",
+    "Alarm",
     "Audit",
     "AverageRanks",
     "Calibration",
@@ -33,6 +35,8 @@ __all__ = [
     "Recommendation",
     "RetentionCurve",
     "TaskResult",
+    "Update",
+    "Watch",
     "audit",
     "average_ranks",
     "calibration",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -59,6 +59,28 @@ class ConformalIntervals:
         if y.shape != self.lower.shape:
             raise ShapeError(f"target must have the shape of the intervals {self.lower.shape}, got {y.shape}")
         return (self.lower <= y) & (y <= self.upper)
+
+    def apply(self, ensemble: EnsemblePrediction) -> ConformalIntervals:
+        """Intervals for further predictions of the same models, with the margin that was found; not for groups."""
+        if set(self.rows) != {ALL}:
+            raise ArgumentError(
+                "intervals by group are made by conformal_intervals(..., groups=), which needs the calibration rows"
+            )
+        return _made(self, ensemble, np.full(ensemble.n_points, ALL))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `apply` needs, as plain data; `from_dict` reads it."""
+        known = {"coverage": self.coverage, "method": self.method, "measure": self.measure}
+        return known | {"margins": dict(self.margins), "rows": dict(self.rows)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ConformalIntervals:
+        """Intervals of no rows yet, which `apply` makes, from what `to_dict` gave."""
+        margins = {str(group): float(value) for group, value in data["margins"].items()}
+        rows = {str(group): int(count) for group, count in data["rows"].items()}
+        if data["method"] not in get_args(Method):
+            raise unknown("method", data["method"], get_args(Method))
+        return cls(np.zeros(0), np.zeros(0), float(data["coverage"]), data["method"], str(data["measure"]), margins, rows)
 
     @property
     def guarantee(self) -> str:
@@ -140,23 +162,28 @@ def conformal_intervals(
     if not isinstance(ensemble, EnsemblePrediction):
         raise ArrayTypeError(f"ensemble must be an EnsemblePrediction, got {type(ensemble).__name__}; new predictions come third")
     known, y = with_targets(ensemble_calibration, target)
-    new = ensemble.flat()
     of_known, of_new = _groups(groups_calibration, groups, known.n_points, ensemble.points_shape)
     name, scale = _scale(measure) if method == "measure" else ("", _constant)
 
     low, high = _bounds(known, method, coverage)
     scores = np.maximum(low - y, y - high) / scale(known)
     margins, rows = _margins(scores, of_known, np.unique(of_new), coverage, infinite)
+    nothing = np.zeros(0)
+    return _made(ConformalIntervals(nothing, nothing, coverage, method, name, margins, rows), ensemble, of_new)
+
+
+def _made(known: ConformalIntervals, ensemble: EnsemblePrediction, groups: np.ndarray) -> ConformalIntervals:
+    """The intervals of new rows, by what calibration found."""
+    new, shape = ensemble.flat(), ensemble.points_shape
     if not new.n_points:
-        empty = np.zeros(ensemble.points_shape)
-        return ConformalIntervals(empty, empty.copy(), coverage, method, name, margins, rows)
-    reach = np.array([margins[each] for each in of_new.tolist()]) * scale(new)
-    low, high = _bounds(new, method, coverage)
+        return replace(known, lower=np.zeros(shape), upper=np.zeros(shape))
+    scale = _scale(known.measure)[1] if known.method == "measure" else _constant
+    reach = np.array([known.margins[each] for each in groups.tolist()]) * scale(new)
+    low, high = _bounds(new, known.method, known.coverage)
     # A negative margin may be wider than the interval, of which then the middle is left.
     reach = np.maximum(reach, -0.5 * (high - low))
-    shape = ensemble.points_shape
     lower, upper = (low - reach).reshape(shape), (high + reach).reshape(shape)
-    return ConformalIntervals(lower, upper, coverage, method, name, margins, rows)
+    return replace(known, lower=lower, upper=upper)
 
 
 def _bounds(ensemble: EnsemblePrediction, method: Method, coverage: float) -> Bounds:

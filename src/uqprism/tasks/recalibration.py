@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -100,14 +101,20 @@ class Recalibration:
         """Read what `save` wrote."""
         found = read_json(path)
         with reading(path, "does not hold what Recalibration.save writes"):
-            if found.pop("format", None) != FORMAT:
-                raise InvalidValueError("was not written by Recalibration.save")
-            made = cls(**{**found, "fitted": tuple(map(float, found["fitted"]))})
-            for factor in (made.noise, made.disagreement, *made.fitted):
-                if not (0.0 < factor < math.inf):
-                    raise InvalidValueError(f"factors must be positive numbers, got {factor!r}")
-            if not isinstance(made.kept, bool):
-                raise InvalidValueError(f"kept must be true or false, got {made.kept!r}")
+            return cls.from_dict(found)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Recalibration:
+        """What `to_json` wrote, as plain data."""
+        found = dict(data)
+        if found.pop("format", None) != FORMAT:
+            raise InvalidValueError("was not written by Recalibration.save")
+        made = cls(**{**found, "fitted": tuple(map(float, found["fitted"]))})
+        for factor in (made.noise, made.disagreement, *made.fitted):
+            if not (0.0 < factor < math.inf):
+                raise InvalidValueError(f"factors must be positive numbers, got {factor!r}")
+        if not isinstance(made.kept, bool):
+            raise InvalidValueError(f"kept must be true or false, got {made.kept!r}")
         return made
 
     def __str__(self) -> str:

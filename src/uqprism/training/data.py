@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from uqprism.arrays import is_traced
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.support.optional import require
 from uqprism.training.options import TrainingOptions
@@ -70,7 +71,8 @@ class Scaling:
     def apply(self, values: Tensor, dtype: Any) -> Tensor:
         """The standardised values, in this precision."""
         mean, scale = (_aligned(x.to(values.device), values.ndim) for x in (self.mean, self.scale))
-        blocks = [((block.double() - mean) / scale).to(dtype) for block in values.split(ROWS_AT_ONCE)]
+        parts = [values] if is_traced(values) else values.split(ROWS_AT_ONCE)  # of which there is no known number of rows
+        blocks = [((block.double() - mean) / scale).to(dtype) for block in parts]
         return torch.cat(blocks) if len(blocks) != 1 else blocks[0]  # `cat` would copy a single block
 
     def to(self, device: Any) -> Scaling:

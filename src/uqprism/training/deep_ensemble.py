@@ -116,9 +116,13 @@ class DeepEnsemble:
             # Matrix products round by the size of the batch; in double precision a row does not depend on the other rows.
             stack = self.stack.double() if self.stack.technique == "matmul" else self.stack
             raw = torch.cat([self._predict(stack, block, passes, seed) for block in self._blocks(values)], dim=1)
-            mean, scale = (x.to(raw.device) for x in (self.target_scaling.mean, self.target_scaling.scale))
-            found = self.head.to_units(self.head.parameters(raw.double()), mean, scale)
+            found = self.in_units(raw)
         return {name: value.to(values.device) for name, value in found.items()}
+
+    def in_units(self, raw: Tensor) -> dict[str, Tensor]:
+        """The parameters of the distributions of the (transformed) targets, from raw outputs (members, rows, outputs)."""
+        mean, scale = (x.to(raw.device) for x in (self.target_scaling.mean, self.target_scaling.scale))
+        return self.head.to_units(self.head.parameters(raw.double()), mean, scale)
 
     def _numbers(self, inputs: Any) -> Tensor:
         """A table with the columns of training as numbers; an array as it is, where it can take the place of the table."""

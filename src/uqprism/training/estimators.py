@@ -16,13 +16,15 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.evidential import EvidentialPrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.evaluation import evaluate
-from uqprism.measures import Measure
+from uqprism.measures import ApproximationLike, Measure, RuleLike
 from uqprism.support.optional import require
 from uqprism.support.reading import reading
 from uqprism.training import networks
 from uqprism.training.checkpoints import read_tensors, write_tensors
 from uqprism.training.columns import is_frame, take_rows
 from uqprism.training.deep_ensemble import KIND, DeepEnsemble
+from uqprism.training.exporting import Exported, Precision, export, export_networks
+from uqprism.training.exporting.program import Wanted
 from uqprism.training.fit import train, train_many
 from uqprism.training.heads import Head
 from uqprism.training.heads.evidential import Evidential
@@ -213,6 +215,18 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         model.n_iter_ = max(len(curve.training) for curve in ensemble.history.curves)
         return model
 
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        rule: RuleLike = "crps",
+        prediction: ApproximationLike = "members",
+        truth: ApproximationLike = "members",
+        precision: Precision = "float64",
+    ) -> Exported:
+        """Write one `.onnx` or `.pt2` file, from the columns to mean, variance, bayes, excess and total; see `uqprism.export`."""
+        return export(self._fitted(), path, rule=rule, prediction=prediction, truth=truth, precision=precision)
+
     # Parts ------------------------------------------------------------------------------------------------------------
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -318,6 +332,21 @@ class MCDropoutRegressor(EnsembleRegressor):
         ensemble = self._fitted()
         return ensemble.predict_ensemble(self._checked(X), passes=self.n_members, seed=ensemble.history.seeds[0])
 
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        rule: RuleLike = "crps",
+        prediction: ApproximationLike = "members",
+        truth: ApproximationLike = "members",
+        precision: Precision = "float64",
+    ) -> Exported:
+        """Write one `.onnx` or `.pt2` file with all passes; see `uqprism.export`."""
+        ensemble = self._fitted()
+        return export_networks(
+            ensemble, path, Wanted(rule, prediction, truth, precision, self.n_members, ensemble.history.seeds[0])
+        )
+
 
 @dataclass(eq=False, repr=False)
 class EvidentialRegressor(EnsembleRegressor):
@@ -356,6 +385,15 @@ class EvidentialRegressor(EnsembleRegressor):
         if isinstance(X, torch.Tensor):
             mean, scale = (torch.from_numpy(x).to(X.device) for x in (mean, scale))
         return (mean, scale) if return_std else mean
+
+
+def load(path: str | os.PathLike[str], *, device: Any = "cpu") -> EnsembleRegressor:
+    """Read the file of any of these regressors, which says itself what it holds."""
+    about = read_tensors(path, KIND)[0].get("estimator") or {}
+    kinds: dict[str, type[EnsembleRegressor]] = {
+        kind.__name__: kind for kind in (DeepEnsembleRegressor, MCDropoutRegressor, EvidentialRegressor)
+    }
+    return kinds.get(str(about.get("kind")), DeepEnsembleRegressor).load(path, device=device)
 
 
 def _with_dropout(network: Factory, input_shape: tuple[int, ...], n_outputs: int) -> Any:

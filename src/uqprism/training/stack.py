@@ -100,11 +100,18 @@ class Stack:
 
     def double(self) -> Stack:
         """The same members in double precision."""
-        example = self._example.double()
+        return self._in(torch.float64)
+
+    def float(self) -> Stack:
+        """The same members in single precision."""
+        return self._in(torch.float32)
+
+    def _in(self, dtype: Any) -> Stack:
+        example = self._example.to(dtype)
         buffers = {name: value.to(example) if value.is_floating_point() else value for name, value in self.buffers.items()}
         # For matmul the template gives only the layers; copying it would cost more than a small prediction.
-        template = self.template if self.technique == "matmul" else copy.deepcopy(self.template).double()
-        return Stack(template, self.rows.double(), buffers, example, self.technique)
+        template = self.template if self.technique == "matmul" else copy.deepcopy(self.template).to(dtype)
+        return Stack(template, self.rows.to(dtype), buffers, example, self.technique)
 
     def with_rows(self, rows: Tensor, buffers: dict[str, Tensor]) -> Stack:
         """The same architecture with other parameters and buffers."""

@@ -6,7 +6,7 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
-from uqprism.arrays import namespace
+from uqprism.arrays import is_traced, namespace
 from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.training.heads import Tensor
@@ -29,6 +29,8 @@ def first(x: Tensor) -> Tensor:
 
 def constant(values: tuple[float, ...], like: Tensor) -> Tensor:
     """These numbers with the device and the precision of a tensor."""
+    if is_traced(like):  # a tensor that is made while a program is recorded has no values, and must not be kept
+        return torch.tensor(values, device=like.device, dtype=like.dtype)
     return _constant(values, like.device, like.dtype)
 
 

@@ -1,0 +1,40 @@
+"""A trained model as one file that runs without this package."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from uqprism.cli.application import command
+
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="A .safetensors file that save of a regressor wrote.")]
+Output = Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="An .onnx file, or .pt2 for torch.export.")]
+Rule = Annotated[str, typer.Option(metavar="RULE", help="The scoring rule of the split.")]
+Role = Annotated[str, typer.Option(metavar="NAME", help="members, mixture, matched or pooled.")]
+Precision = Annotated[str, typer.Option(metavar="float64|float32", help="Of inputs, outputs and networks.")]
+
+
+@command(-31, "Write a trained model as an ONNX file with its noise and disagreement.")
+def export(
+    *,
+    model: Model,
+    output: Output,
+    rule: Rule = "crps",
+    prediction: Role = "members",
+    truth: Role = "members",
+    precision: Precision = "float64",
+) -> None:
+    """Write a trained model as one file that runs without this package.
+
+    The file takes the columns that the model was trained on and gives mean, variance, bayes (noise), excess (disagreement) and
+    total of each row. It prints the inputs and outputs as JSON.
+
+        uqprism export model.safetensors -o model.onnx --rule crps
+    """
+    from uqprism.training.estimators import load
+
+    made = load(model).export(output, rule=rule, prediction=prediction, truth=truth, precision=precision)  # type: ignore[arg-type]
+    inputs = {each.name: "text" if each.kind == "category" else each.dtype for each in made.inputs}
+    print(json.dumps({"path": output, "inputs": inputs, "outputs": made.outputs}, indent=1))
