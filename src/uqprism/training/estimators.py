@@ -276,10 +276,12 @@ class DeepEnsembleRegressor(EnsembleRegressor):
     Attributes:
         head: see `TrainingOptions`.
         bootstrap: see `TrainingOptions`.
+        shared: see `TrainingOptions`.
     """
 
     head: str | Head = field(default="mixture", kw_only=True)
     bootstrap: bool = field(default=DEFAULTS.bootstrap, kw_only=True)
+    shared: bool = field(default=DEFAULTS.shared, kw_only=True)
 
     def _training(self) -> tuple[str | Factory, str | Head, int]:
         return self._network(), self.head, self.n_members

@@ -17,8 +17,10 @@ from uqprism.training.data import TrainingData, as_tensor, check_finite, prepare
 from uqprism.training.deep_ensemble import DeepEnsemble
 from uqprism.training.device import full_precision, training_device
 from uqprism.training.heads import Head
+from uqprism.training.heads.joined import Joined
 from uqprism.training.history import progress_of
 from uqprism.training.networks import Factory
+from uqprism.training.networks.shared import SharedMLP
 from uqprism.training.options import TrainingOptions
 from uqprism.training.randomness import keep_generators, member_seeds
 from uqprism.training.stack import Stack
@@ -123,6 +125,10 @@ def _run(
     lengths: list[int] | None = None,
 ) -> list[DeepEnsemble]:
     factory = networks.resolve(options.network) if start is None else start.network
+    shared = start.shared if start is not None else options.n_members if options.shared else None
+    if shared is not None:  # one network to train, with the outputs of all members
+        factory = factory if start is not None else SharedMLP.of(factory, shared)
+        options = options.replace({"n_members": 1, "shared": False})
     columns = (Columns.of(inputs) if is_frame(inputs) else None) if start is None else start.columns
     inputs, options = _encoded(columns, inputs, options)
     n_experiments = 1 if rows is None else len(as_tensor(rows, "rows"))
@@ -146,9 +152,10 @@ def _run(
     head = heads.resolve(options.head) if start is None else start.head
     # Sets with a standardisation of their own have no targets in common.
     head = head if data.own_scaling is not None else head.fitted(data.targets[: len(targets)])
+    trained_head = head if shared is None else Joined(head, shared)
     example = data.inputs[:2].to(getattr(torch, options.dtype))
     with keep_generators(device), full_precision(device):  # training seeds PyTorch's generators, which belong to the user
-        stack = Stack.build(factory, example, head.n_outputs, seeds.tolist(), options.technique)
+        stack = Stack.build(factory, example, trained_head.n_outputs, seeds.tolist(), options.technique)
         if start is None:
             _observe(stack, data, options.n_members)
         else:
@@ -159,7 +166,7 @@ def _run(
         # The file holds a restarted member's seed, from which its rows follow.
         for member in (i for i, restarts in enumerate(state.restarts) if restarts):
             data.split_again(member, state.seeds[member], options)
-        trainer = Trainer(data, factory, head, options, checkpoints, stack, state, lengths)
+        trainer = Trainer(data, factory, trained_head, options, checkpoints, stack, state, lengths)
         with progress_of(options.max_epochs, options.progress) as show:
             trained, history = trainer.run(show)
     ensembles = []
@@ -167,7 +174,7 @@ def _run(
         part = slice(i * options.n_members, (i + 1) * options.n_members)
         own = trained.take(range(*part.indices(len(trained))))
         parts = own, head, *scalings, factory, history.part(part), columns, transform
-        ensembles.append(DeepEnsemble(*parts, bootstrap=options.bootstrap))
+        ensembles.append(DeepEnsemble(*parts, bootstrap=options.bootstrap, shared=shared))
     return ensembles
 
 

@@ -44,6 +44,8 @@ class TrainingOptions:
         target_transform: `log`, `yeo_johnson` or `quantile_normal`, for skewed targets: networks learn the transformed targets,
             and predict the distributions of the targets that follow. None for no transform.
         validation: (inputs, targets) for early stopping; by default each member keeps `validation_fraction` of its rows.
+        shared: whether the members share the matrices of one network, with scalings and output layers of their own (see
+            `SharedMLP`); for a `TabularMLP` or an `MLP`. They see the same rows, and stop together.
         seed: a number from which the members' seeds follow, or one for each experiment. Experiments with the same seed start
             from the same weights.
         member_seeds: the seeds of the members, (n_members,) or (experiments, n_members), in place of `seed`.
@@ -73,6 +75,7 @@ class TrainingOptions:
     head: str | Head = "natural"
     target_transform: str | None = None
     validation: tuple[Any, Any] | None = None
+    shared: bool = False
     seed: int | Sequence[int] = 0
     member_seeds: Any = None
     device: Any = None
@@ -104,6 +107,8 @@ class TrainingOptions:
             raise unknown("schedule", self.schedule, SCHEDULES)
         if self.stopping not in STOPPING:
             raise unknown("stopping", self.stopping, STOPPING)
+        if self.shared and self.bootstrap:
+            raise ArgumentError("shared members learn from the same rows: set bootstrap=False, or shared=False")
         if self.refit and (self.validation is not None or not self.validation_fraction):
             raise ArgumentError("refit adds the rows that were kept for validation: it needs validation_fraction, not validation")
         for name in ("learning_rate", "max_gradient"):

@@ -13,6 +13,7 @@ from typing import Any
 from uqprism.errors import ArgumentError, ShapeError
 from uqprism.support.optional import require
 from uqprism.training import techniques
+from uqprism.training.chain import Chain
 from uqprism.training.networks import Factory
 from uqprism.training.randomness import DropoutMasks, keep_generators, seed_generator
 
@@ -75,16 +76,24 @@ class Stack:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __call__(self, x: Tensor, *, training: bool = False, masks: DropoutMasks | None = None) -> Tensor:
-        """Outputs (members, rows, outputs) for inputs (members, rows, ...); outside training, dropout only with `masks`."""
-        if self.technique == "matmul":  # which reads only the layers' settings: switching modes would take a tenth of a step
-            return self._run(self.parameters, self.buffers, x, masks)
+    def __call__(self, x: Tensor, *, training: bool = False, masks: DropoutMasks | None = None, encoded: bool = False) -> Tensor:
+        """Outputs (members, rows, outputs) for inputs (members, rows, ...); outside training, dropout only with `masks`.
+
+        With `encoded`, the inputs are what `chain.encode` made of them.
+        """
+        if self.chain is not None:  # which reads only the layers' settings: switching modes would take a tenth of a step
+            return self.chain(self.parameters, self.buffers, x, masks, encoded=encoded)
         self.template.train(training)
         if not training and masks is not None:
             for module in self.template.modules():
                 if isinstance(module, techniques.DROPOUT):
                     module.train()  # only dropout: batch norm keeps its running statistics
         return self._run(self.parameters, self.buffers, x, masks)
+
+    @property
+    def chain(self) -> Chain | None:
+        """The passes of a stack that runs by stacked matrices."""
+        return self._run if isinstance(self._run, Chain) else None
 
     def take(self, members: Sequence[int]) -> Stack:
         """A copy of some of the members."""

@@ -119,7 +119,7 @@ class Stepper:
         self._together = bool((moments.steps == moments.steps[0]).all())  # a restart sets one member's steps back to zero
         self._gradient = torch.zeros_like(stack.rows)
         # One matrix in the layout of the rows, which Adam updates at once.
-        self._views = list(stack.views(self._gradient).values())
+        self._views = stack.views(self._gradient)
         # Kept on the device: reading a loss at every step would make the CPU wait for the GPU.
         self.losses = torch.zeros(len(stack), device=stack.rows.device, dtype=torch.float64)
         self._ages = torch.zeros(len(stack), 1, device=stack.rows.device)
@@ -160,14 +160,8 @@ class Stepper:
         stack, options = self._stack, self._options
         inputs, targets = self._data.batch(rows, self._members)
         self._masks.counts.copy_(self._moments.steps)  # the member's own steps: its masks are those that it would have alone
-        raw = stack(inputs, training=True, masks=self._masks)
-        losses = self._data.weighted(self._head.loss(raw, targets, self._ages), rows)
-        # A parameter that the outputs do not depend on keeps its gradient of zero.
-        gradients = torch.autograd.grad(losses.mean(1).sum(), list(stack.parameters.values()), allow_unused=True)
+        losses = self._backward(inputs, targets, rows)
         with torch.no_grad():
-            for view, gradient in zip(self._views, gradients, strict=True):
-                if gradient is not None:
-                    view.copy_(gradient)
             self.losses += losses.sum(1)
             if options.max_gradient is not None:
                 clip_gradients(self._gradient, options.max_gradient)
@@ -179,6 +173,26 @@ class Stepper:
                 weight_decay=options.weight_decay,
                 together=self._together,
             )
+
+    def _backward(self, inputs: Tensor, targets: Tensor, rows: Tensor) -> Tensor:
+        """Each member's losses (members, batch); their gradients go where Adam reads them."""
+        stack, chain, encoded = self._stack, self._stack.chain, self._data.encoded
+        if chain is not None:
+            raw = chain.training(stack.parameters, stack.buffers, inputs, self._masks, encoded=encoded).requires_grad_()
+        else:
+            raw = stack(inputs, training=True, masks=self._masks)
+        losses = self._data.weighted(self._head.loss(raw, targets, self._ages), rows)
+        total = losses.mean(1).sum()
+        if chain is not None:
+            chain.backward(torch.autograd.grad(total, raw)[0], self._views)
+            return losses.detach()
+        # A parameter that the outputs do not depend on keeps its gradient of zero.
+        gradients = torch.autograd.grad(total, list(stack.parameters.values()), allow_unused=True)
+        with torch.no_grad():
+            for view, gradient in zip(self._views.values(), gradients, strict=True):
+                if gradient is not None:
+                    view.copy_(gradient)
+        return losses.detach()
 
     def _record(self, rows: Tensor) -> tuple[Any, Tensor] | None:
         """The graph of one step and the tensor that it reads row numbers from; changes nothing else.
@@ -219,5 +233,5 @@ def validation_losses(
         # The activations of all members are in memory together.
         for part in rows.split(max(rows_at_once // len(stack), 64), dim=1):
             inputs, targets = data.batch(part, members if data.own_scaling is not None else None)
-            total += data.weighted(head.validation_loss(stack(inputs), targets), part).double().sum(1)
+            total += data.weighted(head.validation_loss(stack(inputs, encoded=data.encoded), targets), part).double().sum(1)
     return (total / rows.shape[1]).tolist()

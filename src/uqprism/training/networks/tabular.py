@@ -81,7 +81,12 @@ class Pieces(nn.Module):  # type: ignore[name-defined]  # PyTorch is loaded by n
     """(rows, columns) to (rows, columns * pieces): the pieces of each column's bins, and the distance beyond them.
 
     Bins of a column with few distinct values are fewer; the pieces left over are zero.
+
+    Attributes:
+        encodes: nothing is trained here, so that training rows can pass once, and not in every epoch.
     """
+
+    encodes = True
 
     def __init__(self, columns: int, spec: TabularMLP) -> None:
         super().__init__()
@@ -169,15 +174,31 @@ class ByColumn(nn.Module):  # type: ignore[name-defined]
         return self.stacked({"weight": self.weight, "bias": self.bias}, x)
 
     def stacked(self, values: dict[str, Tensor], x: Tensor) -> Tensor:
-        """All members: parameters (members, ...) and inputs (members, rows, columns * pieces)."""
+        """One network or all members: parameters (members, ...) and inputs (members, rows, columns * pieces)."""
         weight, bias = values["weight"], values["bias"]
-        columns, pieces, width = weight.shape[-3:]
-        parts = x.unflatten(-1, (columns, pieces)).transpose(-2, -3)  # (members, columns, rows, pieces)
-        if weight.ndim == 3:
-            return torch.baddbmm(bias, parts, weight).transpose(-2, -3).flatten(-2)
-        members = len(weight)
-        product = torch.baddbmm(bias.flatten(0, 1), parts.flatten(0, 1), weight.flatten(0, 1))
-        return product.view(members, columns, -1, width).transpose(1, 2).flatten(-2)
+        product = torch.baddbmm(bias.flatten(0, -3), self._parts(x), weight.flatten(0, -3))
+        return self._together(product, x.shape[:-1])
+
+    def with_backward(self, values: dict[str, Tensor], x: Tensor) -> tuple[Tensor, Any]:
+        """What `stacked` gives, and its backward pass as `training.chain` calls it."""
+        weight, parts = values["weight"], self._parts(x)
+        product = torch.baddbmm(values["bias"].flatten(0, 1), parts, weight.flatten(0, 1))
+
+        def back(gradient: Tensor, into: dict[str, Tensor], needed: bool) -> Tensor:
+            own = self._parts(gradient)
+            into["weight"].copy_(torch.bmm(parts.transpose(1, 2), own).view_as(weight))
+            into["bias"].copy_(own.sum(1).view_as(into["bias"]))
+            return self._together(torch.bmm(own, weight.flatten(0, 1).transpose(1, 2)), x.shape[:-1]) if needed else gradient
+
+        return self._together(product, x.shape[:-1]), back
+
+    def _parts(self, x: Tensor) -> Tensor:
+        """(members, rows, columns * n) to (members * columns, rows, n), also without members."""
+        return x.unflatten(-1, (len(self.bias), -1)).transpose(-2, -3).flatten(0, -3)
+
+    def _together(self, parts: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """The way back: (members * columns, rows, n) to (members, rows, columns * n)."""
+        return parts.view(*shape[:-1], len(self.bias), *parts.shape[1:]).transpose(-2, -3).flatten(-2)
 
 
 EMBEDDINGS: dict[str, Any] = {"piecewise": Pieces, "periodic": Waves}
