@@ -22,6 +22,7 @@ from uqprism.training.heads import Head
 from uqprism.training.heads.joined import Joined
 from uqprism.training.history import History
 from uqprism.training.networks import Factory
+from uqprism.training.posterior import Posterior
 from uqprism.training.randomness import DropoutMasks, keep_generators, member_seeds
 from uqprism.training.stack import Stack, initialised
 from uqprism.training.techniques import DROPOUT
@@ -51,6 +52,7 @@ class DeepEnsemble:
         transform: of the targets; `target_scaling` is that of the transformed ones.
         bootstrap: whether each network drew its training rows with replacement.
         shared: how many members each network of the stack has, which share its matrices; None for one.
+        posterior: how the networks were drawn from a posterior, and how far they can be trusted; None for trained networks.
     """
 
     stack: Stack
@@ -63,6 +65,7 @@ class DeepEnsemble:
     transform: TargetTransform | None = None
     bootstrap: bool = False
     shared: int | None = None
+    posterior: Posterior | None = None
 
     @property
     def n_members(self) -> int:
@@ -96,6 +99,8 @@ class DeepEnsemble:
             return "evidential"
         if passes is not None:
             return "dropout"
+        if self.posterior is not None:
+            return "posterior"
         return "shared" if self.shared is not None else "resampled" if self.bootstrap else "networks"
 
     def predict_evidential(self, inputs: Any) -> Any:
@@ -166,7 +171,7 @@ class DeepEnsemble:
         """The same ensemble on another device."""
         scalings = self.input_scaling.to(device), self.target_scaling.to(device)
         parts = self.stack.to(device), self.head, *scalings, self.network, self.history
-        return DeepEnsemble(*parts, self.columns, self.transform, self.bootstrap, self.shared)
+        return DeepEnsemble(*parts, self.columns, self.transform, self.bootstrap, self.shared, self.posterior)
 
     # Files ------------------------------------------------------------------------------------------------------------
 
@@ -191,6 +196,7 @@ class DeepEnsemble:
             "bootstrap": self.bootstrap,
         }
         header |= {} if self.shared is None else {"shared": self.shared}
+        header |= {} if self.posterior is None else {"posterior": self.posterior.to_dict()}
         header |= {} if self.columns is None else {"columns": self.columns.to_dict()}
         header |= {} if self.transform is None else {"transform": transforms.to_dict(self.transform)}
         return header, tensors
@@ -212,6 +218,7 @@ class DeepEnsemble:
             inputs, targets = (Scaling(tensors[f"{name}.mean"], tensors[f"{name}.scale"]) for name in ("input", "target"))
             shared = None if header.get("shared") is None else int(header["shared"])
             n_outputs = head.n_outputs * (shared or 1)
+            posterior = None if header.get("posterior") is None else Posterior.from_dict(header["posterior"])
             if network is None:
                 _check_size(factory, shape, n_outputs, rows.shape[1])
         template = initialised(factory, shape, n_outputs, 0).to(rows)  # for the layers; the weights are those of the file
@@ -227,7 +234,7 @@ class DeepEnsemble:
                 "parameters. (All numbers that a module computes with must be parameters or buffers.)"
             )
         resampled = header.get("bootstrap") is True
-        return cls(stack, head, inputs, targets, factory, history, columns, transform, resampled, shared)
+        return cls(stack, head, inputs, targets, factory, history, columns, transform, resampled, shared, posterior)
 
 
 def _check_size(factory: Factory, shape: tuple[int, ...], n_outputs: int, count: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,23 +177,14 @@ class Stepper:
 
     def _backward(self, inputs: Tensor, targets: Tensor, rows: Tensor) -> Tensor:
         """Each member's losses (members, batch); their gradients go where Adam reads them."""
-        stack, chain, encoded = self._stack, self._stack.chain, self._data.encoded
-        if chain is not None:
-            raw = chain.training(stack.parameters, stack.buffers, inputs, self._masks, encoded=encoded).requires_grad_()
-        else:
-            raw = stack(inputs, training=True, masks=self._masks)
-        losses = self._data.weighted(self._head.loss(raw, targets, self._ages), rows)
-        total = losses.mean(1).sum()
-        if chain is not None:
-            chain.backward(torch.autograd.grad(total, raw)[0], self._views)
-            return losses.detach()
-        # A parameter that the outputs do not depend on keeps its gradient of zero.
-        gradients = torch.autograd.grad(total, list(stack.parameters.values()), allow_unused=True)
-        with torch.no_grad():
-            for view, gradient in zip(self._views.values(), gradients, strict=True):
-                if gradient is not None:
-                    view.copy_(gradient)
-        return losses.detach()
+        found: list[Tensor] = []
+
+        def total(raw: Tensor) -> Tensor:
+            found.append(self._data.weighted(self._head.loss(raw, targets, self._ages), rows))
+            return found[0].mean(1).sum()
+
+        backward(self._stack, inputs, total, self._views, masks=self._masks, encoded=self._data.encoded)
+        return found[0].detach()
 
     def _record(self, rows: Tensor) -> tuple[Any, Tensor] | None:
         """The graph of one step and the tensor that it reads row numbers from; changes nothing else.
@@ -219,6 +211,33 @@ class Stepper:
         for x, kept in zip(changing, before, strict=True):
             x.copy_(kept)
         return None if graph is None else (graph, slot)
+
+
+def backward(
+    stack: Stack,
+    inputs: Tensor,
+    loss: Callable[[Tensor], Tensor],
+    into: dict[str, Tensor],
+    *,
+    masks: DropoutMasks | None = None,
+    encoded: bool = False,
+) -> None:
+    """Write the gradients for the stacked parameters, by name, of `loss`, which makes one number of raw outputs.
+
+    With `masks` as in training, otherwise as in prediction.
+    """
+    if (chain := stack.chain) is not None:
+        raw = chain.training(stack.parameters, stack.buffers, inputs, masks, encoded=encoded).requires_grad_()
+        chain.backward(torch.autograd.grad(loss(raw), raw)[0], into)
+        return
+    parameters = list(stack.parameters.values())
+    total = loss(stack(inputs, training=masks is not None, masks=masks))
+    gradients = torch.autograd.grad(total, parameters, allow_unused=True)
+    with torch.no_grad():
+        for view, gradient in zip(into.values(), gradients, strict=True):
+            # A parameter that the outputs do not depend on keeps its gradient of zero.
+            if gradient is not None:
+                view.copy_(gradient)
 
 
 def validation_losses(

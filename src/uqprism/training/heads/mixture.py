@@ -64,6 +64,10 @@ class MixtureHead(Head):
             return Quadratic().score(self.distribution(self.parameters(raw)), target)
         return scores(raw, target, self.components, float(self.rule != "crps"), CRPS_WEIGHTS[self.rule])
 
+    def log_loss(self, raw: Tensor, target: Tensor) -> Tensor:
+        """The negative log-likelihood."""
+        return scores(raw, target, self.components, 1.0, 0.0)
+
     def to_units(self, parameters: dict[str, Tensor], mean: Tensor, scale: Tensor) -> dict[str, Tensor]:
         """Means and scales in the units of mean + scale * Y, in double precision."""
         given = {name: value.double() for name, value in parameters.items()}
