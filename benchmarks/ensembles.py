@@ -164,11 +164,11 @@ def write(path: Path) -> None:
     REPORT.write_text("\n".join(lines).rstrip() + "\n")
 
 
-PREFACE = """`python benchmarks/ensembles.py run`, then `write`. Random 90/10 splits ({splits} of them), at most 1,000 training
-and 1,000 test rows. RMSE, CRPS and processor time are ratios to the first row, geometric means over the tables,
-the NLLs differences, of standardised targets; the worst CRPS is over tables and splits. AUROC: how well the CRPS excess tells the test rows from
-rows whose columns were shuffled, each by itself. PRR: of the squared error, by the CRPS total. Processor time is that of
-the fit, with one thread; R-hat that of the predicted means, which should not exceed 1.1."""
+PREFACE = """`python benchmarks/ensembles.py run`, then `write`. Random 90/10 splits ({splits} of them), at most 1,000 training and
+1,000 test rows. RMSE, CRPS and processor time are ratios to the first row, geometric means over the tables, the NLLs
+differences, of standardised targets; the worst CRPS is over tables and splits. AUROC: how well the CRPS excess tells
+the test rows from rows whose columns were shuffled, each by itself. PRR: of the squared error, by the CRPS total.
+Processor time is that of the fit, with one thread; R-hat that of the predicted means, which should not exceed 1.1."""
 
 
 def main() -> None:

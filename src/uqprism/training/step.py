@@ -127,8 +127,9 @@ class Stepper:
         self._graphs: dict[int, tuple[Any, Tensor] | None] = {}  # by batch size, because a graph has fixed shapes
         # The members' rates in this step, a tensor that a graph can read; a constant rate is a number.
         constant = options.schedule == "constant"
+        precision = torch.float32 if stack.rows.is_cuda else stack.rows.dtype  # PyTorch's kernel on a device takes no other
         self._rate: float | Tensor = (
-            options.learning_rate if constant else torch.zeros(len(stack), device=stack.rows.device, dtype=stack.rows.dtype)
+            options.learning_rate if constant else torch.zeros(len(stack), device=stack.rows.device, dtype=precision)
         )
         self._coming: list[Tensor] = []  # the rates of the steps to come in this epoch, the next one last
 
