@@ -196,12 +196,13 @@ def test_estimators_take_the_training_options_with_their_defaults() -> None:
     """The estimators state their arguments, as scikit-learn requires; names and defaults are those of `TrainingOptions`."""
     options = {field.name: field.default for field in dataclasses.fields(TrainingOptions)}
     without = {"validation", "seed", "member_seeds", "technique"}  # random_state is in place of the seeds
+    of_several = {"bootstrap", "head", "shared", "posterior_samples", "posterior_steps"}  # what concerns ensembles of networks
     for kind in KINDS:
         given = kind().get_params()
-        own = {"hidden", "activation", "embedding", "random_state", "dropout", "evidence_weight", "warm_start"}
+        own = {"hidden", "activation", "embedding", "bins", "random_state", "dropout", "evidence_weight", "warm_start"}
         assert set(given) - own <= set(options) - without
         one_network = kind is not up.DeepEnsembleRegressor
-        assert set(options) - without - set(given) <= ({"bootstrap", "head"} if one_network else set())
+        assert set(options) - without - set(given) <= (of_several if one_network else set())
         changed = {name for name, value in given.items() if name in options and value != options[name]}
         assert changed == {"network", "n_members" if one_network else "head"}
         assert given["network"] is None  # which stands for the default network with these arguments

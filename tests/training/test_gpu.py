@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from numpy.testing import assert_allclose
 
 import uqprism as up
-from uqprism.training import MLP, SmallCNN, TrainingWarning, train, train_many
+from uqprism.training import MLP, SmallCNN, TabularMLP, TrainingWarning, train, train_many
 
 from .problems import FAST, Explosive, cut_off, images, rows_of, waves
 from .test_networks import Gate
@@ -28,6 +29,12 @@ CASES = {
     "warm-up": (MLP((8,)), waves, {"head": "warm_up", "max_epochs": 12}),
     "evidential": (MLP((8,)), waves, {"head": "evidential"}),
     "laplace": (MLP((8,)), waves, {"head": "laplace"}),
+    "narrow and wide": (MLP((40, 5)), waves, {"head": "mixture"}),
+    "embedded": (TabularMLP((20, 5), pieces=4, width=3), waves, {"head": "mixture"}),
+    "bins of a tree": (TabularMLP((8,), pieces=4, width=None, bins="tree"), waves, {"head": "histogram"}),
+    "periodic": (TabularMLP((8,), embedding="periodic", pieces=2), waves, {"head": "quantiles"}),
+    "embedded, dropout": (TabularMLP((8,), dropout=0.3, pieces=4, width=3), waves, {"head": "mixture"}),
+    "shared": (TabularMLP((8, 6), pieces=4, width=3), waves, {"head": "mixture", "shared": True}),
 }
 
 
@@ -47,6 +54,25 @@ def test_many_training_sets() -> None:
     rows = np.stack([np.arange(40), np.arange(50, 90)])
     for a, b in zip(*(train_many(x, y, rows, network=MLP((6,)), **where) for where in (CUDA, CPU)), strict=True):
         assert_allclose(rows_of(a.to("cpu")), rows_of(b), rtol=1e-6, atol=1e-8)
+
+
+def test_embedded_columns_of_many_training_sets() -> None:
+    x, y = waves(90)
+    rows = np.stack([np.arange(40), np.arange(50, 90)])
+    network = TabularMLP((6,), pieces=3, width=2)
+    for a, b in zip(*(train_many(x, y, rows, network=network, **where) for where in (CUDA, CPU)), strict=True):
+        assert_allclose(rows_of(a.to("cpu")), rows_of(b), rtol=1e-6, atol=1e-8)
+
+
+def test_draws_of_a_posterior() -> None:
+    """The first steps; later ones part, as small differences grow."""
+    x, y = waves(60)
+    settings = {"network": TabularMLP((6,), pieces=3, width=2), "posterior_samples": 3, "posterior_steps": 6}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingWarning)
+        device, host = (train(x, y, **settings, **where) for where in (CUDA, CPU))
+    assert (device.n_members, device.predict_ensemble(x).origin.kind) == (9, "posterior")
+    assert_allclose(rows_of(device.to("cpu")), rows_of(host), rtol=1e-5, atol=1e-7)
 
 
 def test_a_restart_on_the_device() -> None:

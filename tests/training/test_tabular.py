@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.tree import DecisionTreeRegressor
 
 import uqprism as up
+from uqprism.errors import UnknownNameError
 from uqprism.training import DeepEnsemble, TabularMLP, TrainingWarning, train, train_many
+from uqprism.training.networks.bins import edges
 from uqprism.training.networks.tabular import Pieces
 
 from .problems import FAST, Explosive, waves
@@ -25,7 +28,7 @@ def test_the_pieces_of_a_column_are_its_empirical_distribution_and_the_distance_
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.lognormal(size=200), rng.integers(0, 2, 200), np.full(200, 7.0)])
     layer = Pieces(3, SMALL)
-    for name, value in layer.observe(torch.tensor(rows)).items():
+    for name, value in layer.observe(torch.tensor(rows), torch.zeros(200)).items():
         layer.register_buffer(name, value)
     new = np.column_stack([np.linspace(-1.0, 30.0, 50), np.linspace(-1.0, 2.0, 50), np.linspace(0.0, 9.0, 50)])
     found = layer(torch.tensor(new)).numpy().reshape(50, 3, 5)
@@ -34,6 +37,35 @@ def test_the_pieces_of_a_column_are_its_empirical_distribution_and_the_distance_
     assert_allclose(found[:, 1, :4].sum(1), np.clip(new[:, 1], 0.0, 1.0))  # two values have one bin
     assert_array_equal(found[:, 2, :4], 0.0)  # one value has none
     assert_allclose(found[..., 4], new - np.clip(new, rows.min(0), rows.max(0)))
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_the_bins_of_a_tree_are_those_of_scikit_learn(repeated: bool) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.lognormal(size=(300, 2))
+    x[:, 1] = np.round(x[:, 1]) if repeated else x[:, 1]
+    y = np.sin(3.0 * x[:, 0]) + x[:, 1] + 0.1 * rng.normal(size=300)
+    for column, ends in enumerate(edges("tree", x, y, 6)):
+        tree = DecisionTreeRegressor(max_leaf_nodes=6, min_samples_leaf=8).fit(x[:, column : column + 1], y).tree_
+        expected = np.sort(tree.threshold[tree.feature == 0])
+        assert_allclose(ends, [x[:, column].min(), *expected, x[:, column].max()])
+
+
+def test_bins_of_a_tree_train_and_are_saved(tmp_path: Path) -> None:
+    x, y = waves(90)
+    ensemble = train(x, y, network=TabularMLP((8,), pieces=4, width=3, bins="tree"), **FAST)
+    quantile = train(x, y, network=SMALL, **FAST)
+    assert not torch.allclose(ensemble.stack.buffers["0.left"], quantile.stack.buffers["0.left"], atol=0.01)
+    model = up.DeepEnsembleRegressor(2, bins="tree", max_epochs=1, device="cpu").fit(x, y)
+    assert model.ensemble_.network == TabularMLP(bins="tree")
+    ensemble.save(tmp_path / "model.safetensors")
+    loaded = DeepEnsemble.load(tmp_path / "model.safetensors")
+    assert loaded.network == ensemble.network
+    assert_array_equal(loaded.predict_ensemble(x).members.mean, ensemble.predict_ensemble(x).members.mean)
+    with pytest.raises(UnknownNameError, match="quantile"):
+        TabularMLP(bins="quantiles")
+    constant = edges("tree", np.full((20, 1), 3.0), np.arange(20.0), 4)[0]
+    assert_array_equal(constant, [3.0])  # one value has no bin
 
 
 def test_bins_are_those_of_each_training_set_and_saved_with_the_members(tmp_path: Path) -> None:

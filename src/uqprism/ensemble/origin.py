@@ -10,6 +10,7 @@ UNKNOWN_KIND = "unknown"
 KINDS = {  # what the members are, and what they are called in a sentence
     UNKNOWN_KIND: "models",
     "networks": "networks from different seeds",
+    "shared": "members of a network that share its weights",
     "resampled": "networks on resampled rows",
     "forest": "trees of a forest",
     "boosting": "boosted models",

@@ -16,6 +16,7 @@ from uqprism.training.heads.quantiles import QuantileHead
 from uqprism.training.history import Event, History, TrainingWarning
 from uqprism.training.networks.convolutional import ResNet18, SmallCNN
 from uqprism.training.networks.mlp import MLP
+from uqprism.training.networks.shared import SharedMLP
 from uqprism.training.networks.tabular import TabularMLP
 from uqprism.training.options import TrainingOptions
 from uqprism.training.transforms import LogTransform, QuantileNormal, TargetTransform, YeoJohnson
@@ -41,6 +42,7 @@ __all__ = [
     "QuantileNormal",
     "ResNet18",
     "Scaling",
+    "SharedMLP",
     "SmallCNN",
     "StackedFit",
     "TabularMLP",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,10 +15,12 @@ from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.support.optional import require
 from uqprism.training.options import TrainingOptions
 from uqprism.training.randomness import SPLIT, drawn_rows, orders
+from uqprism.training.stack import Stack
 
 torch = require("torch", extra="deep")
 
 Tensor = Any
+ENCODED_BYTES = 2**28
 ROWS_AT_ONCE = 4096  # rows that are converted to double precision together, to bound the memory
 CONSTANT = 1e-6  # the relative spread that constant targets are given
 SMALLEST, LARGEST = 1e-140, 1e140  # limits of the spread of targets, whose squares must not overflow
@@ -94,6 +97,7 @@ class TrainingData:
         sets: the rows that each experiment may learn from, (experiments, n), for `split_again`.
         validation_given: whether the user gave the validation rows.
         weights: of the rows in the loss, (rows,), with a mean of one; None means equal.
+        encoded: whether `inputs` are what the networks' first layer makes of them.
     """
 
     inputs: Tensor
@@ -105,6 +109,23 @@ class TrainingData:
     sets: Tensor
     validation_given: bool = False
     weights: Tensor | None = None
+    encoded: bool = False
+
+    def encode(self, stack: Stack) -> TrainingData:
+        """The data after the networks' first layer, where this has nothing to train and is the same in all members.
+
+        It then runs once and not in every step. Itself for other networks, and where the result would take too much memory.
+        """
+        chain, buffers = stack.chain, stack.buffers
+        if self.own_scaling is not None or chain is None or not chain.encodes:
+            return self
+        with torch.no_grad():
+            first = {name: value[:1] for name, value in buffers.items()}
+            row = chain.encode(first, self.inputs[None, :1])
+            if len(self.inputs) * row.numel() * row.element_size() > ENCODED_BYTES:
+                return self
+            blocks = [chain.encode(first, block[None])[0] for block in self.inputs.split(ROWS_AT_ONCE)]
+        return dataclasses.replace(self, inputs=torch.cat(blocks), encoded=True)
 
     def weighted(self, losses: Tensor, rows: Tensor) -> Tensor:
         """Losses (members, n) of these rows times their weights."""
@@ -112,7 +133,9 @@ class TrainingData:
 
     def batch(self, rows: Tensor, members: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Inputs (members, n, ...) and targets (members, n) for row numbers (members, n)."""
-        inputs, targets = self.inputs[rows], self.targets[rows]
+        flat = rows.reshape(-1)  # `index_select` takes a quarter of the time of an index
+        inputs = self.inputs.index_select(0, flat).view(*rows.shape, *self.inputs.shape[1:])
+        targets = self.targets.index_select(0, flat).view(rows.shape)
         return (inputs, targets) if self.own_scaling is None else self.own_scaling.apply(inputs, targets, members)
 
     def split_again(self, member: int, seed: int, options: TrainingOptions) -> None:

@@ -19,8 +19,10 @@ from uqprism.training.columns import Columns
 from uqprism.training.data import Scaling, as_tensor, check_finite
 from uqprism.training.device import full_precision
 from uqprism.training.heads import Head
+from uqprism.training.heads.joined import Joined
 from uqprism.training.history import History
 from uqprism.training.networks import Factory
+from uqprism.training.posterior import Posterior
 from uqprism.training.randomness import DropoutMasks, keep_generators, member_seeds
 from uqprism.training.stack import Stack, initialised
 from uqprism.training.techniques import DROPOUT
@@ -49,6 +51,8 @@ class DeepEnsemble:
         columns: those of the table that it was trained on, which is what it predicts for; None for arrays.
         transform: of the targets; `target_scaling` is that of the transformed ones.
         bootstrap: whether each network drew its training rows with replacement.
+        shared: how many members each network of the stack has, which share its matrices; None for one.
+        posterior: how the networks were drawn from a posterior, and how far they can be trusted; None for trained networks.
     """
 
     stack: Stack
@@ -60,15 +64,18 @@ class DeepEnsemble:
     columns: Columns | None = None
     transform: TargetTransform | None = None
     bootstrap: bool = False
+    shared: int | None = None
+    posterior: Posterior | None = None
 
     @property
     def n_members(self) -> int:
-        """The number of networks."""
-        return len(self.stack)
+        """The number of members."""
+        return len(self.stack) * (self.shared or 1)
 
     def __repr__(self) -> str:
         parameters = self.stack.rows.shape[1]
-        return f"<DeepEnsemble: {self.n_members} networks of {parameters:,} parameters, {self.head.name} head>"
+        what = f"{self.n_members} networks of" if self.shared is None else f"{self.n_members} members that share one network of"
+        return f"<DeepEnsemble: {what} {parameters:,} parameters, {self.head.name} head>"
 
     def predict_ensemble(self, inputs: Any, *, passes: int | None = None, seed: int = 0) -> EnsemblePrediction:
         """The members' predictive distributions in float64; MLPs are also computed in double precision.
@@ -90,7 +97,11 @@ class DeepEnsemble:
         """What the members of a prediction are."""
         if self.head.family == "evidential":
             return "evidential"
-        return "dropout" if passes is not None else "resampled" if self.bootstrap else "networks"
+        if passes is not None:
+            return "dropout"
+        if self.posterior is not None:
+            return "posterior"
+        return "shared" if self.shared is not None else "resampled" if self.bootstrap else "networks"
 
     def predict_evidential(self, inputs: Any) -> Any:
         """The `EvidentialPrediction` of an evidential head; with several networks, they are the first axis."""
@@ -121,6 +132,8 @@ class DeepEnsemble:
 
     def in_units(self, raw: Tensor) -> dict[str, Tensor]:
         """The parameters of the distributions of the (transformed) targets, from raw outputs (members, rows, outputs)."""
+        if self.shared is not None:
+            raw = Joined(self.head, self.shared).apart(raw).transpose(1, 2).flatten(0, 1)
         mean, scale = (x.to(raw.device) for x in (self.target_scaling.mean, self.target_scaling.scale))
         return self.head.to_units(self.head.parameters(raw.double()), mean, scale)
 
@@ -162,7 +175,7 @@ class DeepEnsemble:
         """The same ensemble on another device."""
         scalings = self.input_scaling.to(device), self.target_scaling.to(device)
         parts = self.stack.to(device), self.head, *scalings, self.network, self.history
-        return DeepEnsemble(*parts, self.columns, self.transform, self.bootstrap)
+        return DeepEnsemble(*parts, self.columns, self.transform, self.bootstrap, self.shared, self.posterior)
 
     # Files ------------------------------------------------------------------------------------------------------------
 
@@ -186,6 +199,8 @@ class DeepEnsemble:
             "features": None if self.columns is None else self.columns.given,
             "bootstrap": self.bootstrap,
         }
+        header |= {} if self.shared is None else {"shared": self.shared}
+        header |= {} if self.posterior is None else {"posterior": self.posterior.to_dict()}
         header |= {} if self.columns is None else {"columns": self.columns.to_dict()}
         header |= {} if self.transform is None else {"transform": transforms.to_dict(self.transform)}
         return header, tensors
@@ -205,9 +220,12 @@ class DeepEnsemble:
             transform = transforms.from_dict(header["transform"]) if "transform" in header else None
             expected, rows, sample = dict(header["architecture"]["shapes"]), tensors["rows"], tensors["sample"]
             inputs, targets = (Scaling(tensors[f"{name}.mean"], tensors[f"{name}.scale"]) for name in ("input", "target"))
+            shared = None if header.get("shared") is None else int(header["shared"])
+            n_outputs = head.n_outputs * (shared or 1)
+            posterior = None if header.get("posterior") is None else Posterior.from_dict(header["posterior"])
             if network is None:
-                _check_size(factory, shape, head.n_outputs, rows.shape[1])
-        template = initialised(factory, shape, head.n_outputs, 0).to(rows)  # for the layers; the weights are those of the file
+                _check_size(factory, shape, n_outputs, rows.shape[1])
+        template = initialised(factory, shape, n_outputs, 0).to(rows)  # for the layers; the weights are those of the file
         buffers = {name.removeprefix("buffer."): value for name, value in tensors.items() if name.startswith("buffer.")}
         same = {name: list(p.shape) for name, p in [*template.named_parameters(), *template.named_buffers()]}
         if same != expected:
@@ -220,7 +238,7 @@ class DeepEnsemble:
                 "parameters. (All numbers that a module computes with must be parameters or buffers.)"
             )
         resampled = header.get("bootstrap") is True
-        return cls(stack, head, inputs, targets, factory, history, columns, transform, resampled)
+        return cls(stack, head, inputs, targets, factory, history, columns, transform, resampled, shared, posterior)
 
 
 def _check_size(factory: Factory, shape: tuple[int, ...], n_outputs: int, count: int) -> None:

@@ -59,7 +59,8 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         hidden: see `TabularMLP`.
         activation: see `TabularMLP`.
         embedding: see `TabularMLP`.
-        network: used in place of a `TabularMLP` with `hidden`, `activation` and `embedding`; see `TrainingOptions`.
+        bins: see `TabularMLP`.
+        network: used in place of a `TabularMLP` with `hidden`, `activation`, `embedding` and `bins`; see `TrainingOptions`.
         random_state: an integer makes the result reproducible.
         warm_start: whether a further `fit` goes on with the networks of the last one, their columns and standardisation.
         ensemble_: the fitted `DeepEnsemble`, with its `history`, `save` and `load`.
@@ -70,6 +71,7 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
     hidden: tuple[int, ...] = NETWORK.hidden
     activation: str = NETWORK.activation
     embedding: str | None = NETWORK.embedding
+    bins: str = NETWORK.bins
     network: str | Factory | None = None
     target_transform: str | None = DEFAULTS.target_transform
     max_epochs: int | str = DEFAULTS.max_epochs
@@ -243,11 +245,13 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
     def _network(self, **settings: Any) -> str | Factory:
         """The user's network, or a `TabularMLP`."""
         if self.network is not None:
-            ignored = [n for n in ("hidden", "activation", "embedding", *settings) if getattr(self, n) != getattr(type(self), n)]
+            ignored = [
+                n for n in ("hidden", "activation", "embedding", "bins", *settings) if getattr(self, n) != getattr(type(self), n)
+            ]
             if ignored:
                 raise ArgumentError(f"network has its own {' and '.join(ignored)}: set one or the other")
             return self.network
-        return TabularMLP(self.hidden, self.activation, embedding=self.embedding, **settings)
+        return TabularMLP(self.hidden, self.activation, embedding=self.embedding, bins=self.bins, **settings)
 
     def _fitted(self) -> DeepEnsemble:
         check_is_fitted(self, "ensemble_")
@@ -290,10 +294,16 @@ class DeepEnsembleRegressor(EnsembleRegressor):
     Attributes:
         head: see `TrainingOptions`.
         bootstrap: see `TrainingOptions`.
+        shared: see `TrainingOptions`.
+        posterior_samples: see `TrainingOptions`.
+        posterior_steps: see `TrainingOptions`.
     """
 
     head: str | Head = field(default="mixture", kw_only=True)
     bootstrap: bool = field(default=DEFAULTS.bootstrap, kw_only=True)
+    shared: bool = field(default=DEFAULTS.shared, kw_only=True)
+    posterior_samples: int | None = field(default=DEFAULTS.posterior_samples, kw_only=True)
+    posterior_steps: int = field(default=DEFAULTS.posterior_steps, kw_only=True)
 
     def _training(self) -> tuple[str | Factory, str | Head, int]:
         return self._network(), self.head, self.n_members

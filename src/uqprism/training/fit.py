@@ -17,9 +17,12 @@ from uqprism.training.data import TrainingData, as_tensor, check_finite, prepare
 from uqprism.training.deep_ensemble import DeepEnsemble
 from uqprism.training.device import full_precision, training_device
 from uqprism.training.heads import Head
+from uqprism.training.heads.joined import Joined
 from uqprism.training.history import progress_of
 from uqprism.training.networks import Factory
+from uqprism.training.networks.shared import SharedMLP
 from uqprism.training.options import TrainingOptions
+from uqprism.training.posterior import Posterior, draw, prior_scales
 from uqprism.training.randomness import keep_generators, member_seeds
 from uqprism.training.stack import Stack
 from uqprism.training.trainer import Trainer
@@ -104,9 +107,9 @@ class StackedFit:
 def _train(
     inputs: Any, targets: Any, rows: Any, options: TrainingOptions, *, weights: Any = None, start: DeepEnsemble | None = None
 ) -> list[DeepEnsemble]:
-    found = _run(inputs, targets, rows, options, weights=weights, start=start)
     if not options.refit:
-        return found
+        return _run(inputs, targets, rows, options, weights=weights, start=start)
+    found = _run(inputs, targets, rows, options.replace({"posterior_samples": None}), weights=weights, start=start)
     lengths = [epoch for ensemble in found for epoch in ensemble.history.best_epochs]
     again = options.replace({"refit": False, "validation_fraction": 0.0, "patience": None})
     return _run(inputs, targets, rows, again, weights=weights, start=start, lengths=lengths)
@@ -123,6 +126,10 @@ def _run(
     lengths: list[int] | None = None,
 ) -> list[DeepEnsemble]:
     factory = networks.resolve(options.network) if start is None else start.network
+    shared = start.shared if start is not None else options.n_members if options.shared else None
+    if shared is not None:  # one network to train, with the outputs of all members
+        factory = factory if start is not None else SharedMLP.of(factory, shared)
+        options = options.replace({"n_members": 1, "shared": False})
     columns = (Columns.of(inputs) if is_frame(inputs) else None) if start is None else start.columns
     inputs, options = _encoded(columns, inputs, options)
     n_experiments = 1 if rows is None else len(as_tensor(rows, "rows"))
@@ -146,9 +153,10 @@ def _run(
     head = heads.resolve(options.head) if start is None else start.head
     # Sets with a standardisation of their own have no targets in common.
     head = head if data.own_scaling is not None else head.fitted(data.targets[: len(targets)])
+    trained_head = head if shared is None else Joined(head, shared)
     example = data.inputs[:2].to(getattr(torch, options.dtype))
     with keep_generators(device), full_precision(device):  # training seeds PyTorch's generators, which belong to the user
-        stack = Stack.build(factory, example, head.n_outputs, seeds.tolist(), options.technique)
+        stack = Stack.build(factory, example, trained_head.n_outputs, seeds.tolist(), options.technique)
         if start is None:
             _observe(stack, data, options.n_members)
         else:
@@ -159,15 +167,22 @@ def _run(
         # The file holds a restarted member's seed, from which its rows follow.
         for member in (i for i, restarts in enumerate(state.restarts) if restarts):
             data.split_again(member, state.seeds[member], options)
-        trainer = Trainer(data, factory, head, options, checkpoints, stack, state, lengths)
+        trainer = Trainer(data, factory, trained_head, options, checkpoints, stack, state, lengths)
         with progress_of(options.max_epochs, options.progress) as show:
             trained, history = trainer.run(show)
+        judged: Sequence[Posterior | None] = [None] * len(data.scalings)
+        if options.posterior_samples is not None:
+            prior = prior_scales(factory, tuple(example.shape[1:]), head.n_outputs)
+            walkers = torch.tensor(state.seeds, device=device)
+            trained, judged = draw(trained, data, head, prior, options, seeds=walkers)
     ensembles = []
-    for i, scalings in enumerate(data.scalings):
-        part = slice(i * options.n_members, (i + 1) * options.n_members)
-        own = trained.take(range(*part.indices(len(trained))))
-        parts = own, head, *scalings, factory, history.part(part), columns, transform
-        ensembles.append(DeepEnsemble(*parts, bootstrap=options.bootstrap))
+    for i, (scalings, posterior) in enumerate(zip(data.scalings, judged, strict=True)):
+        members, count = slice(i * options.n_members, (i + 1) * options.n_members), len(trained) // len(judged)
+        own = trained.take(range(i * count, (i + 1) * count))
+        event = None if posterior is None else posterior.event()
+        record = history.part(members) if event is None else history.part(members).with_event(event)
+        parts = own, head, *scalings, factory, record, columns, transform
+        ensembles.append(DeepEnsemble(*parts, bootstrap=options.bootstrap, shared=shared, posterior=posterior))
     return ensembles
 
 
@@ -200,7 +215,8 @@ def _observe(stack: Stack, data: TrainingData, n_members: int) -> None:
     for place, rows in enumerate(data.sets):
         members = slice(place * n_members, (place + 1) * n_members)
         first = torch.tensor([members.start], device=data.training.device)
-        stack.observe(members, data.batch(rows[None].to(first.device), first)[0][0])
+        inputs, targets = data.batch(rows[None].to(first.device), first)
+        stack.observe(members, inputs[0], targets[0])
 
 
 def _encoded(columns: Columns | None, inputs: Any, options: TrainingOptions) -> tuple[Any, TrainingOptions]:
@@ -214,6 +230,8 @@ def _encoded(columns: Columns | None, inputs: Any, options: TrainingOptions) -> 
 
 def _continued(stack: Stack, start: DeepEnsemble) -> Stack:
     """The networks of an earlier training in place of fresh ones."""
+    if start.posterior is not None:
+        raise ArgumentError("start holds draws of a posterior, which cannot be trained further: train without posterior_samples")
     if len(stack) != len(start.stack) or stack.rows.shape != start.stack.rows.shape:
         raise ArgumentError(
             f"start has {start.n_members} networks for rows of shape {start.stack.input_shape}: the options differ"

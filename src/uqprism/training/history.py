@@ -26,7 +26,8 @@ class Event:
     """A restart or an interruption.
 
     Attributes:
-        kind: `restarted`, `interrupted`, or `capped` if members were still improving at the last epoch.
+        kind: `restarted`, `interrupted`, `capped` if members were still improving at the last epoch, or `unconverged` for
+            draws of a posterior that should not be trusted.
         member: the number of the member, or None for all.
         epoch: of the member, or of the run for an interruption.
         message: one sentence for the user.
@@ -88,6 +89,10 @@ class History:
             if event.member is None or event.member in inside
         )
         return History(self.seeds[members], self.curves[members], self.best_epochs[members], events, self.technique)
+
+    def with_event(self, event: Event) -> History:
+        """The history with one more event."""
+        return dataclasses.replace(self, events=(*self.events, event))
 
     def to_dict(self) -> dict[str, Any]:
         """The history as plain data."""

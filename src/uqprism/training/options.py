@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Adapted = Any  # a number, or "auto" for one that follows from the number of rows
 AUTO = "auto"
+COUNTS = ("n_members", "max_epochs", "batch_size", "checkpoint_every", "patience", "posterior_samples", "posterior_steps")
+NULLABLE = ("patience", "posterior_samples")
 ADAPTED = ("max_epochs", "batch_size", "patience")
 STEPS, FEWEST_EPOCHS, MOST_EPOCHS = 6000, 40, 600
 SMALL, FEWEST_ROWS, MOST_ROWS = 700, 64, 256  # rows of a table whose batches are half as large; rows per step
@@ -44,6 +46,11 @@ class TrainingOptions:
         target_transform: `log`, `yeo_johnson` or `quantile_normal`, for skewed targets: networks learn the transformed targets,
             and predict the distributions of the targets that follow. None for no transform.
         validation: (inputs, targets) for early stopping; by default each member keeps `validation_fraction` of its rows.
+        shared: whether the members share the matrices of one network, with scalings and output layers of their own (see
+            `SharedMLP`); for a `TabularMLP` or an `MLP`. They see the same rows, and stop together.
+        posterior_samples: draws from the posterior of each member's weights, each of which is a member of the prediction; None
+            for the trained networks themselves. For small tables and small networks, see `Posterior`.
+        posterior_steps: of sampling, each a pass over all training rows; the first half are for tuning.
         seed: a number from which the members' seeds follow, or one for each experiment. Experiments with the same seed start
             from the same weights.
         member_seeds: the seeds of the members, (n_members,) or (experiments, n_members), in place of `seed`.
@@ -73,6 +80,9 @@ class TrainingOptions:
     head: str | Head = "natural"
     target_transform: str | None = None
     validation: tuple[Any, Any] | None = None
+    shared: bool = False
+    posterior_samples: int | None = None
+    posterior_steps: int = 2000
     seed: int | Sequence[int] = 0
     member_seeds: Any = None
     device: Any = None
@@ -94,18 +104,17 @@ class TrainingOptions:
     max_gradient: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("n_members", "max_epochs", "batch_size", "checkpoint_every", "patience"):
+        for name in COUNTS:
             value = getattr(self, name)
-            if not (value is None and name == "patience") and not (value == AUTO and name in ADAPTED):
+            if not (value is None and name in NULLABLE) and not (value == AUTO and name in ADAPTED):
                 object.__setattr__(self, name, positive_integer(name, value))
+        self._check_combinations()
         if self.dtype not in {"float32", "float64"}:
             raise ArgumentError(f"dtype must be float32 or float64, got {self.dtype!r}")
         if self.schedule not in SCHEDULES:
             raise unknown("schedule", self.schedule, SCHEDULES)
         if self.stopping not in STOPPING:
             raise unknown("stopping", self.stopping, STOPPING)
-        if self.refit and (self.validation is not None or not self.validation_fraction):
-            raise ArgumentError("refit adds the rows that were kept for validation: it needs validation_fraction, not validation")
         for name in ("learning_rate", "max_gradient"):
             if (value := getattr(self, name)) is None and name == "max_gradient":
                 continue
@@ -115,6 +124,19 @@ class TrainingOptions:
             raise ArgumentError(f"weight_decay must not be negative, got {self.weight_decay!r}")
         if not _is_real(self.validation_fraction) or not 0 <= self.validation_fraction < 1:
             raise ArgumentError(f"validation_fraction must lie in [0, 1), got {self.validation_fraction!r}")
+
+    def _check_combinations(self) -> None:
+        if self.posterior_samples is not None and (self.shared or self.bootstrap):
+            raise ArgumentError("posterior_samples needs independent members that learn from all rows: no shared, no bootstrap")
+        if self.posterior_samples is not None and self.posterior_steps < 2 * self.posterior_samples:
+            raise ArgumentError(
+                f"posterior_steps must be at least {2 * self.posterior_samples}, twice the posterior_samples, since the first "
+                f"half are for tuning; got {self.posterior_steps}"
+            )
+        if self.shared and self.bootstrap:
+            raise ArgumentError("shared members learn from the same rows: set bootstrap=False, or shared=False")
+        if self.refit and (self.validation is not None or not self.validation_fraction):
+            raise ArgumentError("refit adds the rows that were kept for validation: it needs validation_fraction, not validation")
 
     def settled(self, rows: int) -> TrainingOptions:
         """These options with numbers in place of "auto", for a training set of so many rows (benchmarks/RESULTS-defaults.md)."""

@@ -20,7 +20,7 @@ torch = require("torch", extra="deep")
 Tensor = Any
 # Multipliers of splitmix64 (Steele, Lea and Flood 2014), as signed integers because PyTorch has no others of 64 bits.
 GOLDEN, FIRST, SECOND = (value - 2**64 for value in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-ORDER, MASK, SPLIT, BOOTSTRAP, RESTART = range(5)  # purposes: the first coordinate of a hash
+ORDER, MASK, SPLIT, BOOTSTRAP, RESTART, DRAWS = range(6)  # purposes: the first coordinate of a hash
 
 
 def member_seeds(seed: int, n_members: int) -> Tensor:

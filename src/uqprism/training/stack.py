@@ -13,6 +13,7 @@ from typing import Any
 from uqprism.errors import ArgumentError, ShapeError
 from uqprism.support.optional import require
 from uqprism.training import techniques
+from uqprism.training.chain import Chain
 from uqprism.training.networks import Factory
 from uqprism.training.randomness import DropoutMasks, keep_generators, seed_generator
 
@@ -38,7 +39,7 @@ class Stack:
 
     def views(self, rows: Tensor) -> dict[str, Tensor]:
         """The stacked parameters, by name, each (members, ...), as views of a matrix like `rows`."""
-        parameters = _trained(self.template)
+        parameters = trained(self.template)
         parts = rows.detach().split([parameter.numel() for parameter in parameters.values()], dim=1)
         return {name: part.view(len(rows), *parameters[name].shape) for name, part in zip(parameters, parts, strict=True)}
 
@@ -54,7 +55,7 @@ class Stack:
         modules = [initialised(factory, tuple(example.shape[1:]), n_outputs, seed).to(example) for seed in distinct]
         at = torch.tensor([distinct[seed] for seed in seeds], device=example.device)
         template = copy.deepcopy(modules[0])
-        if not _trained(template):
+        if not trained(template):
             raise ArgumentError("the network has no parameters to train")
         try:
             rows = torch.stack([row_of(module) for module in modules])[at]
@@ -66,25 +67,33 @@ class Stack:
         _check_outputs(stack, example, n_outputs)
         return stack
 
-    def observe(self, members: slice, inputs: Tensor) -> None:
-        """Show the rows of these members to the layers with `observe`, which returns buffers such as the edges of bins."""
+    def observe(self, members: slice, inputs: Tensor, targets: Tensor) -> None:
+        """Show these members' rows and targets to the layers with `observe`, which returns buffers such as the edges of bins."""
         for layer, module in observers(self.template):
-            for name, value in module.observe(inputs.flatten(1)).items():
+            for name, value in module.observe(inputs.flatten(1), targets).items():
                 self.buffers[f"{layer}.{name}"][members] = value.to(self.rows)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __call__(self, x: Tensor, *, training: bool = False, masks: DropoutMasks | None = None) -> Tensor:
-        """Outputs (members, rows, outputs) for inputs (members, rows, ...); outside training, dropout only with `masks`."""
-        if self.technique == "matmul":  # which reads only the layers' settings: switching modes would take a tenth of a step
-            return self._run(self.parameters, self.buffers, x, masks)
+    def __call__(self, x: Tensor, *, training: bool = False, masks: DropoutMasks | None = None, encoded: bool = False) -> Tensor:
+        """Outputs (members, rows, outputs) for inputs (members, rows, ...); outside training, dropout only with `masks`.
+
+        With `encoded`, the inputs are what `chain.encode` made of them.
+        """
+        if self.chain is not None:  # which reads only the layers' settings: switching modes would take a tenth of a step
+            return self.chain(self.parameters, self.buffers, x, masks, encoded=encoded)
         self.template.train(training)
         if not training and masks is not None:
             for module in self.template.modules():
                 if isinstance(module, techniques.DROPOUT):
                     module.train()  # only dropout: batch norm keeps its running statistics
         return self._run(self.parameters, self.buffers, x, masks)
+
+    @property
+    def chain(self) -> Chain | None:
+        """The passes of a stack that runs by stacked matrices."""
+        return self._run if isinstance(self._run, Chain) else None
 
     def take(self, members: Sequence[int]) -> Stack:
         """A copy of some of the members."""
@@ -167,10 +176,11 @@ def observers(module: Any) -> list[tuple[str, Any]]:
 
 def row_of(module: Any) -> Tensor:
     """All trained parameters of a network as one vector."""
-    return torch.cat([parameter.detach().reshape(-1) for parameter in _trained(module).values()])
+    return torch.cat([parameter.detach().reshape(-1) for parameter in trained(module).values()])
 
 
-def _trained(module: Any) -> dict[str, Any]:
+def trained(module: Any) -> dict[str, Any]:
+    """The parameters of a network that are trained, by name."""
     return {name: p for name, p in module.named_parameters() if p.requires_grad}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,15 +120,16 @@ class Stepper:
         self._together = bool((moments.steps == moments.steps[0]).all())  # a restart sets one member's steps back to zero
         self._gradient = torch.zeros_like(stack.rows)
         # One matrix in the layout of the rows, which Adam updates at once.
-        self._views = list(stack.views(self._gradient).values())
+        self._views = stack.views(self._gradient)
         # Kept on the device: reading a loss at every step would make the CPU wait for the GPU.
         self.losses = torch.zeros(len(stack), device=stack.rows.device, dtype=torch.float64)
         self._ages = torch.zeros(len(stack), 1, device=stack.rows.device)
         self._graphs: dict[int, tuple[Any, Tensor] | None] = {}  # by batch size, because a graph has fixed shapes
         # The members' rates in this step, a tensor that a graph can read; a constant rate is a number.
         constant = options.schedule == "constant"
+        precision = torch.float32 if stack.rows.is_cuda else stack.rows.dtype  # PyTorch's kernel on a device takes no other
         self._rate: float | Tensor = (
-            options.learning_rate if constant else torch.zeros(len(stack), device=stack.rows.device, dtype=stack.rows.dtype)
+            options.learning_rate if constant else torch.zeros(len(stack), device=stack.rows.device, dtype=precision)
         )
         self._coming: list[Tensor] = []  # the rates of the steps to come in this epoch, the next one last
 
@@ -160,14 +162,8 @@ class Stepper:
         stack, options = self._stack, self._options
         inputs, targets = self._data.batch(rows, self._members)
         self._masks.counts.copy_(self._moments.steps)  # the member's own steps: its masks are those that it would have alone
-        raw = stack(inputs, training=True, masks=self._masks)
-        losses = self._data.weighted(self._head.loss(raw, targets, self._ages), rows)
-        # A parameter that the outputs do not depend on keeps its gradient of zero.
-        gradients = torch.autograd.grad(losses.mean(1).sum(), list(stack.parameters.values()), allow_unused=True)
+        losses = self._backward(inputs, targets, rows)
         with torch.no_grad():
-            for view, gradient in zip(self._views, gradients, strict=True):
-                if gradient is not None:
-                    view.copy_(gradient)
             self.losses += losses.sum(1)
             if options.max_gradient is not None:
                 clip_gradients(self._gradient, options.max_gradient)
@@ -179,6 +175,17 @@ class Stepper:
                 weight_decay=options.weight_decay,
                 together=self._together,
             )
+
+    def _backward(self, inputs: Tensor, targets: Tensor, rows: Tensor) -> Tensor:
+        """Each member's losses (members, batch); their gradients go where Adam reads them."""
+        found: list[Tensor] = []
+
+        def total(raw: Tensor) -> Tensor:
+            found.append(self._data.weighted(self._head.loss(raw, targets, self._ages), rows))
+            return found[0].mean(1).sum()
+
+        backward(self._stack, inputs, total, self._views, masks=self._masks, encoded=self._data.encoded)
+        return found[0].detach()
 
     def _record(self, rows: Tensor) -> tuple[Any, Tensor] | None:
         """The graph of one step and the tensor that it reads row numbers from; changes nothing else.
@@ -207,6 +214,33 @@ class Stepper:
         return None if graph is None else (graph, slot)
 
 
+def backward(
+    stack: Stack,
+    inputs: Tensor,
+    loss: Callable[[Tensor], Tensor],
+    into: dict[str, Tensor],
+    *,
+    masks: DropoutMasks | None = None,
+    encoded: bool = False,
+) -> None:
+    """Write the gradients for the stacked parameters, by name, of `loss`, which makes one number of raw outputs.
+
+    With `masks` as in training, otherwise as in prediction.
+    """
+    if (chain := stack.chain) is not None:
+        raw = chain.training(stack.parameters, stack.buffers, inputs, masks, encoded=encoded).requires_grad_()
+        chain.backward(torch.autograd.grad(loss(raw), raw)[0], into)
+        return
+    parameters = list(stack.parameters.values())
+    total = loss(stack(inputs, training=masks is not None, masks=masks))
+    gradients = torch.autograd.grad(total, parameters, allow_unused=True)
+    with torch.no_grad():
+        for view, gradient in zip(into.values(), gradients, strict=True):
+            # A parameter that the outputs do not depend on keeps its gradient of zero.
+            if gradient is not None:
+                view.copy_(gradient)
+
+
 def validation_losses(
     stack: Stack, members: Tensor, data: TrainingData, head: Head, rows_at_once: int = 2048
 ) -> list[float] | None:
@@ -219,5 +253,5 @@ def validation_losses(
         # The activations of all members are in memory together.
         for part in rows.split(max(rows_at_once // len(stack), 64), dim=1):
             inputs, targets = data.batch(part, members if data.own_scaling is not None else None)
-            total += data.weighted(head.validation_loss(stack(inputs), targets), part).double().sum(1)
+            total += data.weighted(head.validation_loss(stack(inputs, encoded=data.encoded), targets), part).double().sum(1)
     return (total / rows.shape[1]).tolist()

@@ -19,6 +19,7 @@ from typing import Any
 from uqprism.errors import ArgumentError, ShapeError
 from uqprism.registry import unknown
 from uqprism.support.optional import require
+from uqprism.training.chain import Chain
 from uqprism.training.randomness import DropoutMasks, keep_generators, seed_generator
 
 torch = require("torch", extra="deep")
@@ -98,32 +99,6 @@ def _agrees(name: str, template: Any, example: Tensor, parameters: Tensors, buff
     return all(torch.allclose(a.double(), b.double(), rtol=1e-3, atol=1e-3) for a, b in zip(*found, strict=True))
 
 
-def _matmul(template: Any) -> Forward:
-    layers = list(template.named_children())
-    inner_names = [[inner for inner, _ in (*layer.named_parameters(), *layer.named_buffers())] for _, layer in layers]
-    follows_linear = [i > 0 and isinstance(layers[i - 1][1], nn.Linear) for i in range(len(layers))]
-
-    def forward(parameters: Tensors, buffers: Tensors, x: Tensor, masks: DropoutMasks | None) -> Tensor:
-        values = parameters | buffers if buffers else parameters  # parameters that are not trained are among the buffers
-        for i, (name, layer) in enumerate(layers):
-            if isinstance(layer, nn.Linear):
-                weight, bias = values[f"{name}.weight"].transpose(1, 2), values.get(f"{name}.bias")
-                x = torch.bmm(x, weight) if bias is None else torch.baddbmm(bias.unsqueeze(1), x, weight)
-            elif isinstance(layer, nn.Dropout):
-                x = x if masks is None else masks.apply(x, layer.p, i)
-            elif isinstance(layer, nn.Flatten):
-                x = x.flatten(2)
-            elif hasattr(layer, "stacked"):
-                x = layer.stacked({inner: values[f"{name}.{inner}"] for inner in inner_names[i]}, x)
-            elif type(layer) is nn.ReLU and follows_linear[i]:
-                x = torch.relu_(x)  # in place: the output of the linear layer is not needed again
-            else:
-                x = layer(x)
-        return x
-
-    return forward
-
-
 def _vmap(template: Any) -> Forward:
     def one(parameters: Tensors, buffers: Tensors, x: Tensor) -> Tensor:
         return torch.func.functional_call(template, (parameters, buffers), (x,))
@@ -160,4 +135,4 @@ def _seed_dropout(masks: DropoutMasks | None) -> None:
         seed_generator(masks.seeds.device, masks.generator_seed())
 
 
-TECHNIQUES: dict[str, Callable[[Any], Forward]] = {"matmul": _matmul, "vmap": _vmap, "loop": _loop}
+TECHNIQUES: dict[str, Callable[[Any], Forward]] = {"matmul": Chain, "vmap": _vmap, "loop": _loop}

@@ -54,6 +54,7 @@ class Trainer:
 
     def __post_init__(self) -> None:
         self._template, self.threads = self.stack, Threads(self.stack.technique)
+        self._passed = self.data.encode(self.stack)
         self._pack()
 
     def run(self, show: Callable[[State], None]) -> tuple[Stack, History]:
@@ -107,7 +108,7 @@ class Trainer:
         self.members = at
         self.seeds = torch.tensor([state.seeds[i] for i in state.running], device=at.device)
         self.stepper = Stepper(
-            self.stack, self.moments, members=at, seeds=self.seeds, data=self.data, head=self.head, options=self.options
+            self.stack, self.moments, members=at, seeds=self.seeds, data=self._passed, head=self.head, options=self.options
         )
 
     def _epoch(self) -> None:
@@ -124,7 +125,7 @@ class Trainer:
         for batch in batches:
             self.threads(self.stepper, batch)
         training = (self.stepper.losses / rows.shape[1]).tolist()
-        validation = validation_losses(self.stack, self.members, self.data, self.head)
+        validation = validation_losses(self.stack, self.members, self._passed, self.head)
         # The loss was computed before the step, which may have ruined the weights.
         finite = torch.isfinite(self.stack.rows).all(1).tolist()
         state.epoch += 1

@@ -10,6 +10,7 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError
 from uqprism.families import Family, families
 from uqprism.registry import Registry
+from uqprism.rules import Log
 from uqprism.support.optional import require
 
 torch = require("torch", extra="deep")
@@ -56,6 +57,10 @@ class Head(ABC):
     def validation_loss(self, raw: Tensor, target: Tensor) -> Tensor:
         """The loss for early stopping: by default the training loss after any warm-up."""
         return self.loss(raw, target, torch.full_like(target, float(self.warm_up_epochs)))
+
+    def log_loss(self, raw: Tensor, target: Tensor) -> Tensor:
+        """The negative log-likelihood of each standardised target, whatever the loss is; posteriors are sampled by it."""
+        return Log().score(self.distribution(self.parameters(raw)), target)
 
     def to_units(self, parameters: dict[str, Tensor], mean: Tensor, scale: Tensor) -> dict[str, Tensor]:
         """The parameters of the distribution of mean + scale * Y, in double precision."""

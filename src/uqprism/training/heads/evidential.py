@@ -57,6 +57,10 @@ class Evidential(Head):
         """The likelihood alone: the penalty does not measure the fit."""
         return student_nll(**self.parameters(raw), target=target)
 
+    def log_loss(self, raw: Tensor, target: Tensor) -> Tensor:
+        """None: what it predicts is a posterior itself."""
+        raise ArgumentError("an evidential network has no posterior to sample: use another head, or no posterior_samples")
+
     def to_units(self, parameters: dict[str, Tensor], mean: Tensor, scale: Tensor) -> dict[str, Tensor]:
         """The parameters for mean + scale * Y, in double precision; nu and alpha count observations and do not change."""
         given = {name: value.double() for name, value in parameters.items()}

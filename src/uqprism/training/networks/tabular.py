@@ -12,6 +12,7 @@ from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.training.networks import networks
+from uqprism.training.networks.bins import BINS, edges
 from uqprism.training.networks.mlp import MLP
 from uqprism.training.options import positive_integer
 
@@ -19,7 +20,6 @@ torch = require("torch", extra="deep")
 nn = torch.nn
 
 Tensor = Any
-ROWS_FOR_QUANTILES = 2**16  # as many give quantiles for a few dozen bins
 
 
 @networks.register("tabular")
@@ -28,7 +28,7 @@ class TabularMLP:
     """An `MLP` on embedded columns; on rows of another shape than (columns,), such as images, an `MLP`.
 
     Each column becomes `pieces` numbers, of which its own linear layer makes `width`. A piece of a piecewise-linear embedding
-    is 0 below its bin, 1 above it, and linear in between; the bins hold equally many training rows. Beyond the training rows
+    is 0 below its bin, 1 above it, and linear in between. Beyond the training rows
     the pieces stay as they are at the edge, and one more number grows with the distance. Its weights are never trained, as it is
     zero in all training rows: they stay different in all members, which disagree more the further a row is from the data.
 
@@ -40,6 +40,8 @@ class TabularMLP:
         pieces: of a column: bins, or pairs of a sine and a cosine.
         width: numbers that a column's embedding has; None feeds the pieces to the first hidden layer as they are.
         frequency: spread of the initial frequencies of a periodic embedding, in periods per standard deviation of the column.
+        bins: `quantile` for bins of equally many training rows, or `tree` for those of a decision tree of the targets by the
+            column alone, which ends bins where the targets' mean changes.
     """
 
     name: ClassVar[str] = "tabular"
@@ -50,12 +52,15 @@ class TabularMLP:
     pieces: int = 16
     width: int | None = 8
     frequency: float = 0.3
+    bins: str = "quantile"
 
     def __post_init__(self) -> None:
         widths = MLP(self.hidden, self.activation, self.dropout).hidden  # which checks them
         object.__setattr__(self, "hidden", widths)
         if self.embedding is not None and self.embedding not in EMBEDDINGS:
             raise unknown("embedding", self.embedding, EMBEDDINGS)
+        if self.bins not in BINS:
+            raise unknown("bins", self.bins, BINS)
         object.__setattr__(self, "pieces", positive_integer("pieces", self.pieces))
         if self.width is not None:
             object.__setattr__(self, "width", positive_integer("width", self.width))
@@ -81,32 +86,32 @@ class Pieces(nn.Module):  # type: ignore[name-defined]  # PyTorch is loaded by n
     """(rows, columns) to (rows, columns * pieces): the pieces of each column's bins, and the distance beyond them.
 
     Bins of a column with few distinct values are fewer; the pieces left over are zero.
+
+    Attributes:
+        encodes: nothing is trained here, so that training rows can pass once, and not in every epoch.
     """
+
+    encodes = True
 
     def __init__(self, columns: int, spec: TabularMLP) -> None:
         super().__init__()
-        self.pieces = spec.pieces + 1
+        self.pieces, self._bins = spec.pieces + 1, spec.bins
         lowest, highest = -2.0, 2.0  # until `observe` has seen the data
-        edges = np.linspace(lowest, highest, spec.pieces + 1)
-        self.register_buffer("left", torch.tensor(edges[:-1]).float().repeat(columns, 1))
+        ends = np.linspace(lowest, highest, spec.pieces + 1)
+        self.register_buffer("left", torch.tensor(ends[:-1]).float().repeat(columns, 1))
         self.register_buffer("slope", torch.full((columns, spec.pieces), spec.pieces / (highest - lowest)))
         self.register_buffer("lowest", torch.full((columns,), lowest))
         self.register_buffer("highest", torch.full((columns,), highest))
 
-    def observe(self, inputs: Tensor) -> dict[str, Tensor]:
-        """The buffers for these training rows (rows, columns)."""
-        values = inputs.detach().double().cpu().numpy()
+    def observe(self, inputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        """The buffers for these training rows (rows, columns) and targets (rows,)."""
+        values, aims = (x.detach().double().cpu().numpy() for x in (inputs, targets))
         count = self.pieces - 1
         left, slope = np.zeros((values.shape[1], count)), np.zeros((values.shape[1], count))
-        chosen = values[:: -(-len(values) // ROWS_FOR_QUANTILES)]
-        quantiles = np.quantile(chosen, np.linspace(0.0, 1.0, count + 1)[1:-1], axis=0)
+        for column, ends in enumerate(edges(self._bins, values, aims, count)):
+            n = len(ends) - 1
+            left[column, :n], slope[column, :n] = ends[:-1], 1.0 / np.diff(ends)
         lowest, highest = values.min(0), values.max(0)
-        for column in range(values.shape[1]):
-            edges = np.unique(np.concatenate([[lowest[column]], quantiles[:, column], [highest[column]]]))
-            # Narrower bins would have slopes that float32 cannot carry.
-            edges = edges[np.concatenate([[True], np.diff(edges) > 1e-6 * max(highest[column] - lowest[column], 1e-12)])]
-            n = len(edges) - 1
-            left[column, :n], slope[column, :n] = edges[:-1], 1.0 / np.diff(edges)
         found = {"left": left, "slope": slope, "lowest": lowest, "highest": highest}
         return {name: torch.from_numpy(value) for name, value in found.items()}
 
@@ -138,7 +143,7 @@ class Waves(nn.Module):  # type: ignore[name-defined]
         self.register_buffer("lowest", torch.full((columns,), -2.0))
         self.register_buffer("highest", torch.full((columns,), 2.0))
 
-    def observe(self, inputs: Tensor) -> dict[str, Tensor]:
+    def observe(self, inputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         """The buffers for these training rows (rows, columns)."""
         values = inputs.detach().double().cpu()
         return {"lowest": values.amin(0), "highest": values.amax(0)}
@@ -169,15 +174,31 @@ class ByColumn(nn.Module):  # type: ignore[name-defined]
         return self.stacked({"weight": self.weight, "bias": self.bias}, x)
 
     def stacked(self, values: dict[str, Tensor], x: Tensor) -> Tensor:
-        """All members: parameters (members, ...) and inputs (members, rows, columns * pieces)."""
+        """One network or all members: parameters (members, ...) and inputs (members, rows, columns * pieces)."""
         weight, bias = values["weight"], values["bias"]
-        columns, pieces, width = weight.shape[-3:]
-        parts = x.unflatten(-1, (columns, pieces)).transpose(-2, -3)  # (members, columns, rows, pieces)
-        if weight.ndim == 3:
-            return torch.baddbmm(bias, parts, weight).transpose(-2, -3).flatten(-2)
-        members = len(weight)
-        product = torch.baddbmm(bias.flatten(0, 1), parts.flatten(0, 1), weight.flatten(0, 1))
-        return product.view(members, columns, -1, width).transpose(1, 2).flatten(-2)
+        product = torch.baddbmm(bias.flatten(0, -3), self._parts(x), weight.flatten(0, -3))
+        return self._together(product, x.shape[:-1])
+
+    def with_backward(self, values: dict[str, Tensor], x: Tensor) -> tuple[Tensor, Any]:
+        """What `stacked` gives, and its backward pass as `training.chain` calls it."""
+        weight, parts = values["weight"], self._parts(x)
+        product = torch.baddbmm(values["bias"].flatten(0, 1), parts, weight.flatten(0, 1))
+
+        def back(gradient: Tensor, into: dict[str, Tensor], needed: bool) -> Tensor:
+            own = self._parts(gradient)
+            into["weight"].copy_(torch.bmm(parts.transpose(1, 2), own).view_as(weight))
+            into["bias"].copy_(own.sum(1).view_as(into["bias"]))
+            return self._together(torch.bmm(own, weight.flatten(0, 1).transpose(1, 2)), x.shape[:-1]) if needed else gradient
+
+        return self._together(product, x.shape[:-1]), back
+
+    def _parts(self, x: Tensor) -> Tensor:
+        """(members, rows, columns * n) to (members * columns, rows, n), also without members."""
+        return x.unflatten(-1, (len(self.bias), -1)).transpose(-2, -3).flatten(0, -3)
+
+    def _together(self, parts: Tensor, shape: tuple[int, ...]) -> Tensor:
+        """The way back: (members * columns, rows, n) to (members, rows, columns * n)."""
+        return parts.view(*shape[:-1], len(self.bias), *parts.shape[1:]).transpose(-2, -3).flatten(-2)
 
 
 EMBEDDINGS: dict[str, Any] = {"piecewise": Pieces, "periodic": Waves}

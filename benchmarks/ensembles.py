@@ -1,0 +1,191 @@
+"""Independent members beside members that share weights, draws of a posterior and other options, on public tables.
+
+UQPRISM_DATA=... python benchmarks/ensembles.py run       # a line of JSON per fit; goes on where it was stopped
+python benchmarks/ensembles.py write                      # RESULTS-ensembles.md from these lines
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import public
+
+HERE = Path(__file__).parent
+CELLS, REPORT = HERE / "ensembles.jsonl", HERE / "RESULTS-ensembles.md"
+TABLES = ("airfoil", "abalone", "wine_white", "ccpp", "casp", "california", "bike", "taxis")
+SMALL = ("mpg", "diabetes", "insurance", "airfoil", "friedman")
+TEST = 1000
+EXCESS, TOTAL = "crps.excess.members.members", "crps.total.members.members"
+NARROW: dict[str, Any] = {"hidden": (16, 16), "embedding": None, "head": "mean_variance"}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "independent": {},
+    "shared": {"shared": True},
+    "shared, 32 members": {"shared": True, "n_members": 32},
+    "tree bins": {"bins": "tree"},
+    "refit": {"refit": True},
+    "trained, 2 x 16": NARROW,
+    "posterior, 2 x 16": {**NARROW, "posterior_samples": 10},
+    "posterior, 2 x 16, 10,000 steps": {**NARROW, "posterior_samples": 10, "posterior_steps": 10_000},
+}
+SECTIONS = (
+    (
+        "Sharing weights, and where bins end",
+        TABLES,
+        ("independent", "shared", "shared, 32 members", "tree bins", "refit"),
+        """Ten members of `DeepEnsembleRegressor` as it comes, against members that share the matrices of one network
+(`shared=True`), bins that a tree of the targets ends (`bins="tree"`), and training again on all rows (`refit=True`).""",
+    ),
+    (
+        "Draws from the posterior of small tables",
+        SMALL,
+        ("independent", "trained, 2 x 16", "posterior, 2 x 16", "posterior, 2 x 16, 10,000 steps"),
+        """Ten members as they come, ten networks of two layers of 16 units with one Gaussian each
+(`hidden=(16, 16), embedding=None, head="mean_variance"`), and ten draws from each of these (`posterior_samples=10`).""",
+    ),
+)
+
+
+def measure(table: str, option: str, number: int, most: int) -> dict[str, Any]:
+    """One fit on one split."""
+    import uqprism as up
+
+    warnings.simplefilter("ignore")
+    x, y = public.load(table)
+    training, test = public.split(y, number, most, TEST)
+    settings = {"random_state": number, "device": "cpu", "progress": False, **OPTIONS[option]}
+    start = time.process_time()
+    model = up.DeepEnsembleRegressor(**settings).fit(x[training], y[training])
+    seconds = time.process_time() - start
+    ens, targets, scale = model.predict_ensemble(x[test]), y[test], y[training].std()
+    rng = np.random.default_rng(number)
+    unlike = np.column_stack([rng.permutation(column) for column in x[test].T])  # columns that no longer belong together
+    tables = [up.evaluate(each, [EXCESS, TOTAL]) for each in (ens, model.predict_ensemble(unlike))]
+    log, posterior = up.rules.Log(), model.ensemble_.posterior
+    return {
+        "table": table,
+        "option": option,
+        "split": number,
+        "rows": len(training),
+        "rmse": float(np.sqrt(np.mean((ens.matched.mean - targets) ** 2)) / scale),
+        "crps": float(np.mean(up.rules.CRPS().score(ens.mixture, targets)) / scale),
+        "nll": float(np.mean(log.score(ens.mixture, targets)) - np.log(scale)),
+        "nll_gaussian": float(np.mean(log.score(ens.matched, targets)) - np.log(scale)),
+        "ood": float(up.ood_detection(*tables)[EXCESS]),
+        "prr": float(up.selective_prediction(tables[0], error=up.prediction_error(ens, targets))[TOTAL]),
+        "seconds": seconds,
+        "r_hat": None if posterior is None else posterior.r_hat,
+    }
+
+
+def run(path: Path, splits: int, most: int, sections: list[int]) -> None:
+    """Measure what is missing."""
+    import torch
+
+    torch.set_num_threads(1)  # so that processor seconds are those of the work
+    done = {(cell["table"], cell["option"], cell["split"]) for cell in finished(path)}
+    tasks = [
+        (table, option, number)
+        for number in range(splits)
+        for _, tables, options, _ in (SECTIONS[i] for i in sections)
+        for option in options
+        for table in tables
+    ]
+    for task in dict.fromkeys(tasks):
+        if task not in done:
+            cell = measure(*task, most)
+            print(cell, flush=True)
+            with path.open("a") as file:
+                file.write(json.dumps(cell) + "\n")
+
+
+def finished(path: Path) -> list[dict[str, Any]]:
+    """The fits of earlier runs."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def summary(cells: list[dict[str, Any]], tables: tuple[str, ...], options: tuple[str, ...]) -> list[str]:
+    """A row for each option, against the first: ratios, differences and means over the tables that both have."""
+    at = {(cell["table"], cell["split"], cell["option"]): cell for cell in cells if cell["table"] in tables}
+    lines = [
+        "| members | tables | RMSE | CRPS | worst | NLL | NLL of one Gaussian | AUROC | PRR | processor time |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for option in options:
+        pairs = [
+            (at[table, split, option], at[table, split, options[0]])
+            for table, split, name in at
+            if name == option and (table, split, options[0]) in at
+        ]
+        if not pairs:
+            continue
+        ratio = {score: [np.log(a[score] / b[score]) for a, b in pairs] for score in ("rmse", "crps", "seconds")}
+        less = {score: np.mean([a[score] - b[score] for a, b in pairs]) for score in ("nll", "nll_gaussian")}
+        mean = {score: np.mean([a[score] for a, _ in pairs]) for score in ("ood", "prr")}
+        lines.append(
+            f"| {option} | {len({a['table'] for a, _ in pairs})} | {np.exp(np.mean(ratio['rmse'])):.3f} "
+            f"| {np.exp(np.mean(ratio['crps'])):.3f} | {np.exp(max(ratio['crps'])):.3f} | {less['nll']:+.3f} "
+            f"| {less['nll_gaussian']:+.3f} | {mean['ood']:.3f} | {mean['prr']:.3f} | {np.exp(np.mean(ratio['seconds'])):.2f} |"
+        )
+    return lines
+
+
+def each(cells: list[dict[str, Any]], tables: tuple[str, ...], options: tuple[str, ...]) -> list[str]:
+    """CRPS of every table, with what is known of the draws."""
+    lines = [f"| table | rows | {' | '.join(options)} |", f"|---|---|{'---|' * len(options)}"]
+    for table in tables:
+        own = [cell for cell in cells if cell["table"] == table]
+        texts = []
+        for option in options:
+            found = [cell for cell in own if cell["option"] == option]
+            text = f"{np.mean([cell['crps'] for cell in found]):.4f}" if found else ""
+            judged = [cell["r_hat"] for cell in found if cell["r_hat"]]
+            texts.append(f"{text} (R-hat {np.mean(judged):.2f})" if judged else text)
+        if own:
+            lines.append(f"| {table} | {own[0]['rows']:,} | {' | '.join(texts)} |")
+    return lines
+
+
+def write(path: Path) -> None:
+    """The report."""
+    cells = finished(path)
+    splits = len({cell["split"] for cell in cells})
+    lines = ["# Kinds of members", "", *PREFACE.format(splits=splits).splitlines(), ""]
+    for title, tables, options, text in SECTIONS:
+        own = [cell for cell in cells if cell["option"] in options]
+        lines += [f"## {title}", "", *text.splitlines(), "", *summary(own, tables, options), ""]
+        lines += ["CRPS by table:", "", *each(own, tables, options), ""]
+    REPORT.write_text("\n".join(lines).rstrip() + "\n")
+
+
+PREFACE = """`python benchmarks/ensembles.py run`, then `write`. Random 90/10 splits ({splits} of them), at most 1,000 training and
+1,000 test rows. RMSE, CRPS and processor time are ratios to the first row, geometric means over the tables, the NLLs
+differences, of standardised targets; the worst CRPS is over tables and splits. AUROC: how well the CRPS excess tells
+the test rows from rows whose columns were shuffled, each by itself. PRR: of the squared error, by the CRPS total.
+Processor time is that of the fit, with one thread; R-hat that of the predicted means, which should not exceed 1.1."""
+
+
+def main() -> None:
+    """Run or write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["run", "write"])
+    parser.add_argument("--splits", type=int, default=1)
+    parser.add_argument("--rows", type=int, default=1000, help="training rows at most")
+    parser.add_argument("--sections", type=int, nargs="*", default=[*range(len(SECTIONS))])
+    parser.add_argument("--cells", type=Path, default=CELLS)
+    given = parser.parse_args()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if given.what == "run":
+        run(given.cells, given.splits, given.rows, given.sections)
+    else:
+        write(given.cells)
+
+
+if __name__ == "__main__":
+    main()
