@@ -124,10 +124,11 @@ class Stepper:
         self.losses = torch.zeros(len(stack), device=stack.rows.device, dtype=torch.float64)
         self._ages = torch.zeros(len(stack), 1, device=stack.rows.device)
         self._graphs: dict[int, tuple[Any, Tensor] | None] = {}  # by batch size, because a graph has fixed shapes
-        # The members' rates in this step, a tensor that a graph can read; a constant rate is a number.
-        constant = options.schedule == "constant"
+        # The members' rates in this step, a tensor that a graph can read; a constant rate is a number. On a GPU PyTorch's fused
+        # kernel reads rates in single precision, whatever that of the rows.
+        constant, dtype = options.schedule == "constant", torch.float32 if stack.rows.is_cuda else stack.rows.dtype
         self._rate: float | Tensor = (
-            options.learning_rate if constant else torch.zeros(len(stack), device=stack.rows.device, dtype=stack.rows.dtype)
+            options.learning_rate if constant else torch.zeros(len(stack), device=stack.rows.device, dtype=dtype)
         )
         self._coming: list[Tensor] = []  # the rates of the steps to come in this epoch, the next one last
 

@@ -14,6 +14,7 @@ import triton.language as tl
 
 from uqprism.backends.fits import FITS
 from uqprism.backends.triton.special import _polynomial as polynomial
+from uqprism.backends.triton.special import log_gap
 from uqprism.families.elementwise import rebound
 
 _LOWEST = tl.constexpr(-1e200)
@@ -58,7 +59,13 @@ def _where(condition, x, y):
     return tl.where(condition, x, y)
 
 
-COMPILED = {"absolute": _absolute, "exp": _exp, "log": _log, "log1p": _log1p, "where": _where}
+@triton.jit
+def _log_gap(x, ratio):
+    """x - log(ratio) for ratio = 1 + x formed without adding."""
+    return log_gap(x, ratio)
+
+
+COMPILED = {"log_gap": _log_gap, "absolute": _absolute, "exp": _exp, "log": _log, "log1p": _log1p, "where": _where}
 
 
 @cache
@@ -90,3 +97,38 @@ def level(y, numbers, LOG: tl.constexpr):
     """The log density of a member with these numbers, finite."""
     found = LOG(y, *numbers)
     return tl.where(found > _LOWEST, found, _LOWEST)
+
+
+@triton.jit
+def log_share(numbers, part, at, mask, COUNT: tl.constexpr):
+    """The logarithm of a component's weight within its member: the row after the numbers of its log density."""
+    pointer, number_stride, member_stride = numbers
+    return tl.load(pointer + COUNT * number_stride + part * member_stride + at, mask=mask, other=0.0)
+
+
+@triton.jit
+def height(y, numbers, i, at, mask, LOG: tl.constexpr, COUNT: tl.constexpr, PARTS: tl.constexpr):
+    """The log density of member i at y, finite; of a mixture of PARTS components from the sum of their densities."""
+    if PARTS == 1:
+        top = level(y, member(numbers, i, at, mask, COUNT), LOG)
+    else:
+        top, total = tl.zeros_like(y) + _LOWEST, tl.zeros_like(y)
+        for k in range(PARTS):
+            own = level(y, member(numbers, i * PARTS + k, at, mask, COUNT), LOG)
+            own = tl.maximum(own + log_share(numbers, i * PARTS + k, at, mask, COUNT), _LOWEST)
+            # The sum of exponentials relative to the highest so far.
+            gap = own - top
+            smaller = tl.exp(-tl.abs(gap))
+            total = tl.where(gap > 0.0, total * smaller + 1.0, total + smaller)
+            top = tl.maximum(own, top)
+        top += tl.log(tl.maximum(total, 1.0))
+    return top
+
+
+@triton.jit
+def weight_of(numbers, weights, part, at, mask, COUNT: tl.constexpr, PARTS: tl.constexpr):
+    """The logarithm of a component's weight among all components of all members, of which each has PARTS."""
+    found = tl.log(tl.load(weights + part // PARTS))
+    if PARTS > 1:
+        found += log_share(numbers, part, at, mask, COUNT)
+    return found
