@@ -170,6 +170,9 @@ SHAPED: dict[str, Callable[[], up.EnsemblePrediction]] = {
     "beta with poles, shapes about 0.3 and 0.7": lambda: up.EnsemblePrediction.beta(a=_shape(0.3), b=_shape(0.7)),
     "truncated Gaussian": lambda: _bounded("truncated_gaussian"),
     "censored Gaussian": lambda: _bounded("censored_gaussian"),
+    "Poisson, rates about 10": lambda: up.EnsemblePrediction.poisson(rate=_shape(10.0)),
+    "Poisson, rates about 1,000": lambda: up.EnsemblePrediction.poisson(rate=_shape(1e3)),
+    "negative binomial, rates about 10": lambda: up.EnsemblePrediction.negative_binomial(rate=_shape(10.0), size=_shape(3.0)),
 }
 
 

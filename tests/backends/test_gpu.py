@@ -194,6 +194,10 @@ SHAPED = {
         a=2.0 * np.exp(0.3 * z[0]), b=3.0 * np.exp(0.3 * z[1]), low=-1.0 - np.exp(z[2]), high=2.0 + np.exp(z[0])
     ),
     "censored": lambda z: up.EnsemblePrediction.censored_gaussian(location=z[0], scale=np.exp(0.3 * z[1]), low=-1.0, high=3.0),
+    "counts": lambda z: up.EnsemblePrediction.poisson(rate=10.0 * np.exp(0.3 * z[0])),
+    "rare counts": lambda z: up.EnsemblePrediction.poisson(rate=0.2 * np.exp(z[0])),
+    "large counts": lambda z: up.EnsemblePrediction.poisson(rate=1e5 * np.exp(0.01 * z[0])),
+    "scattered counts": lambda z: up.EnsemblePrediction.negative_binomial(rate=10.0 * np.exp(z[0]), size=3.0 * np.exp(z[1])),
     "mixtures apart": lambda z: up.EnsemblePrediction.gaussian_mixture(
         mean=6.0 * np.stack([z[0], z[1], z[2]], axis=1), scale=np.exp(np.stack([z[1], z[2], z[0]], axis=1))
     ),

@@ -13,7 +13,6 @@ from uqprism.arrays import SQRT_PI, from_numpy, to_numpy
 from uqprism.backends.fits import FITS
 from uqprism.backends.numba.forms import addresses_of, mixed_numbers
 from uqprism.backends.numba.nodes import Rule, integrate
-from uqprism.backends.numba.sums import sums
 from uqprism.backends.program import covers
 from uqprism.backends.reference import Computed, compute_part
 from uqprism.backends.rows import (
@@ -29,6 +28,7 @@ from uqprism.backends.rows import (
     seen_from_bound,
     squares_by_pairs,
 )
+from uqprism.backends.sums import sums
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.families.base import Family

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from functools import cache
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -77,8 +78,10 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     constants = {name: tl.constexpr(x) for name, x in found.items() if isinstance(x, int | float)}
     # Annotations are looked up, too.
     noted = " ".join(map(str, function.__annotations__.values()))
+    # What a form calls of its own is compiled, too.
+    helpers = {name: compiled(x) for name, x in found.items() if isinstance(x, FunctionType) and name not in COMPILED}
     constants |= {name: tl.constexpr(0) for name in re.findall(r"[A-Za-z_]\w*", noted)}
-    return triton.jit(rebound(function, {**constants, **COMPILED}))
+    return triton.jit(rebound(function, {**constants, **helpers, **COMPILED}))
 
 
 @triton.jit

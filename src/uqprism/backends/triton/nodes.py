@@ -17,8 +17,10 @@ from triton.language.extra import libdevice
 from uqprism.backends.fits import FITS
 from uqprism.backends.rows import ROW, cumulative_rule
 from uqprism.backends.triton.forms import height, level, log_share, member
+from uqprism.backends.triton.planning import size_below
 from uqprism.backends.triton.special import _polynomial as polynomial
 from uqprism.families.base import STEEP
+from uqprism.families.lattice import PER_PANEL
 from uqprism.families.quadrature import gauss_legendre
 
 NODES = 16  # of a panel: more than on a processor, so that panels may be longer
@@ -30,7 +32,7 @@ _BAD, _CLOSE = tl.constexpr(BAD), tl.constexpr(CLOSE)
 _STEEP, _PLAIN, _FAINT, _NEVER, _WIDE_APART = (tl.constexpr(x) for x in (STEEP, PLAIN, FAINT, 1e20, 40.0))
 _LOG_SQRT_2PI = tl.constexpr(0.5 * math.log(2.0 * math.pi))
 _TAIL_ABOVE, _TAIL_BELOW = tl.constexpr(FITS.tail_above), tl.constexpr(FITS.tail_below)
-_NODES = tl.constexpr(NODES)
+_NODES, _PER_PANEL = tl.constexpr(NODES), tl.constexpr(PER_PANEL)
 _AT, _WEIGHTS = (tl.constexpr(tuple(map(float, x))) for x in gauss_legendre(NODES))
 _TO_NODE = tl.constexpr(tuple(map(float, cumulative_rule(NODES).ravel())))  # from densities to the integral up to each node
 
@@ -130,12 +132,14 @@ def integrate_densities(
     LOG: tl.constexpr,
     COUNT: tl.constexpr,
     PARTS: tl.constexpr,
+    LATTICE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """Fill the quadratic and log rows, and the status.
 
     Relative entropies that are not small are plain differences, which need one exponential for each member and node. Others need
-    the exact form, whose integrand is nowhere negative. Without MEMBERS, log rows of single members are left out.
+    the exact form, whose integrand is nowhere negative. Without MEMBERS, log rows of single members are left out. With LATTICE,
+    the nodes of panels are those of sums over counts, whose sizes, so many, take the place of the tails.
     """
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = at < points
@@ -174,9 +178,16 @@ def integrate_densities(
     for k in range(tl.max(panels, axis=0)):
         active = mask & (k < panels)
         low, length = _panel(planned, k, at, active)
-        for n in range(_NODES):
-            y = low + length * tl.load(nodes + n)
-            measure = length * tl.load(rule_weights + n)
+        count, first = _NODES, tl.zeros_like(at)
+        if LATTICE > 0:
+            count, first = _PER_PANEL, _PER_PANEL * size_below(tails, LATTICE, length)
+        for n in range(count):
+            if LATTICE > 0:
+                y = low + tl.load(nodes + first + n)
+                measure = tl.where(active, tl.load(rule_weights + first + n), 0.0)
+            else:
+                y = low + length * tl.load(nodes + n)
+                measure = length * tl.load(rule_weights + n)
             # The mixture's log density, relative to the highest member so that nothing underflows.
             mixture_level, p = zero, zero
             if EXACT:

@@ -18,6 +18,19 @@ FAR_AHEAD, FAR_BEHIND = 0.8, 4.0  # the same where all that is left are power la
 _FAR, _KINK = tl.constexpr(FAR), tl.constexpr(LONGER * KINK)
 _NEAR, _AHEAD, _BEHIND, _FAR_AHEAD, _FAR_BEHIND = (tl.constexpr(x) for x in (NEAR, AHEAD, BEHIND, FAR_AHEAD, FAR_BEHIND))
 _MAX_PANELS, _MAX_KINKS, _ROUNDS = (tl.constexpr(x) for x in (MAX_PANELS, MAX_KINKS, ROUNDS))
+_HALVINGS = tl.constexpr(8)  # of fewer than 256 sizes
+
+
+@triton.jit
+def size_below(sizes, count, most):
+    """The index of the largest of some sizes, in order, that is no larger, or of the smallest one."""
+    low, high = tl.zeros_like(most).to(tl.int32), tl.zeros_like(most).to(tl.int32) + count
+    for _ in range(_HALVINGS):
+        middle = (low + high) // 2
+        fits = tl.load(sizes + middle) <= most
+        apart = high - low > 1
+        low, high = tl.where(apart & fits, middle, low), tl.where(apart & ~fits, middle, high)
+    return low
 
 
 @triton.jit
@@ -35,9 +48,13 @@ def _march(
     stride,
     HEAVY: tl.constexpr,
     SHARP: tl.constexpr,
+    LATTICE: tl.constexpr,
     ROOM: tl.constexpr,
 ):
-    """Store the edges of the panels of some points; returns how many panels each has."""
+    """Store the edges of the panels of some points; returns how many panels each has.
+
+    Panels of a LATTICE hold one of the numbers of counts that `corners` then has, and of which there are so many.
+    """
     location, width = places
     kink_at, kink_width = kinks
     y = low
@@ -65,9 +82,12 @@ def _march(
             # The width of a kink already says how long a panel may be.
             step = tl.minimum(step, tl.maximum(2.0 * wide, tl.maximum(gap * _AHEAD, gap * -_BEHIND)))
         active = y < high
-        following = tl.minimum(y + step, high)
-        # A step below the spacing of doubles must still move forward.
-        following = tl.maximum(following, y + tl.abs(y) * 2.3e-16 + 1e-300)
+        if LATTICE > 0:
+            following = y + tl.load(corners + size_below(corners, LATTICE, step))
+        else:
+            following = tl.minimum(y + step, high)
+            # A step below the spacing of doubles must still move forward.
+            following = tl.maximum(following, y + tl.abs(y) * 2.3e-16 + 1e-300)
         y = tl.where(active, following, y)
         step_count += 1
         panels = tl.where(active, step_count, panels)
@@ -219,6 +239,7 @@ def plan(
     LOG: tl.constexpr,
     COUNT: tl.constexpr,
     PARTS: tl.constexpr,
+    LATTICE: tl.constexpr,
     ROOM: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
@@ -237,7 +258,7 @@ def plan(
     high = tl.minimum(high, tl.load(ends + stride + at, mask=mask, other=0.0))
     places, kinks = (location, width), (kink_at, kink_width)
     found = tl.zeros([BLOCK], tl.int32)
-    panels = _march(places, kinks, edges, low, high, count, found, corners, at, mask, stride, HEAVY, SHARP, ROOM)
+    panels = _march(places, kinks, edges, low, high, count, found, corners, at, mask, stride, HEAVY, SHARP, LATTICE, ROOM)
     if BENDS:
         given = (numbers, number_stride, stride)
         again = tl.max(panels, axis=0) > -2
@@ -249,6 +270,8 @@ def plan(
                 )
                 again = tl.max(found - before, axis=0) > 0
                 if again:
-                    panels = _march(places, kinks, edges, low, high, count, found, corners, at, mask, stride, HEAVY, SHARP, ROOM)
+                    panels = _march(
+                        places, kinks, edges, low, high, count, found, corners, at, mask, stride, HEAVY, SHARP, LATTICE, ROOM
+                    )
     panels = tl.where(found > ROOM * _MAX_KINKS, -1, panels)
     tl.store(panels_out + at, panels, mask=mask)

@@ -26,6 +26,8 @@ from uqprism.backends.rows import (
     seen_from_bound,
     squares_by_pairs,
 )
+from uqprism.backends.sums import sums
+from uqprism.backends.triton.counts import sum_probabilities
 from uqprism.backends.triton.forms import compiled
 from uqprism.backends.triton.gradients import differentiable
 from uqprism.backends.triton.nodes import BAD, CLOSE, NODES, integrate_densities, integrate_probabilities
@@ -36,6 +38,7 @@ from uqprism.families.base import Family
 from uqprism.families.elementwise import PointwiseForm
 from uqprism.families.functionals import SLOW, overlap
 from uqprism.families.gaussian import Gaussian, Surrogate
+from uqprism.families.lattice import PER_PANEL
 from uqprism.families.mixture import Mixture
 from uqprism.families.panels import Places
 from uqprism.families.quadrature import MASS, gauss_legendre
@@ -114,6 +117,10 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: torch.Tensor, at:
         halved = torch.isfinite(bounds[0]) & torch.isfinite(bounds[1])
         below, above = torch.where(halved, -seen[2], nowhere), torch.where(halved, -other[2], nowhere)
         views = [(seen, torch.stack([-nowhere, below])), (other, torch.stack([above, nowhere]))]
+    elif members.lattice is not None:
+        first, step = (x[0] for x in members.lattice)
+        counted = members.relative_to(first, step), [s.relative_to(first, step) for s in seen[1]], first / step
+        views = [(counted, torch.stack([torch.zeros_like(nowhere), nowhere]))]
     else:
         views = [(seen, torch.stack([-nowhere, nowhere]))]
     plans = [_plan(centred, view, ends, wanted) for view, ends in views]
@@ -125,6 +132,10 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: torch.Tensor, at:
         logs = [row for name, row in ROW.items() if name.startswith("log.")]
         out[torch.tensor(logs, device=own.device)[:, None], close] = again[logs]
         own[close] = found
+    if members.lattice is not None:
+        for name, row in ROW.items():
+            out[row] *= step if name.startswith("crps") else 1.0 / step if name.startswith("quadratic") else 1.0
+        out[ROW["log.bayes.members"]] += step.log()
     for surrogate, name in zip(seen[1], SURROGATES, strict=False):
         out[ROW[f"quadratic.bayes.{name}"]] = -0.5 / (SQRT_PI * surrogate.scale)
     held = torch.zeros(points, **like)
@@ -211,6 +222,7 @@ def _plan(
     form, room = cast("PointwiseForm", members.form), room_of(members)
     places = Places.join([Mixture._of(members, centred.weights).places(), *[s.places() for s in surrogates]])
     numbers, (count, points) = numbers_of(members), members.batch_shape
+    lattice = None if members.lattice is None else _sums(numbers.device)
     like: dict[str, Any] = {"dtype": torch.float64, "device": numbers.device}
     tails, atoms = torch.empty(1, **like), torch.empty(1, **like)
     if places.heavy:
@@ -230,7 +242,7 @@ def _plan(
         places.width.contiguous(),
         places.low.contiguous(),
         places.high.contiguous(),
-        torch.tensor(places.sharp, dtype=torch.int8, device=numbers.device),
+        torch.tensor(places.sharp, dtype=torch.int8, device=numbers.device) if lattice is None else lattice[0],
         numbers,
         weights,
         edges,
@@ -249,6 +261,7 @@ def _plan(
         LOG=compiled(form.log_density),
         COUNT=len(numbers) - (parts_of(members) > 1),
         PARTS=parts_of(members),
+        LATTICE=0 if lattice is None else len(lattice[0]),
         ROOM=room,
         BLOCK=BLOCK,
         num_warps=WARPS,
@@ -303,10 +316,12 @@ def _integrate(
         return by_density, by_integral
     given = edges, panels, numbers, tails, planned.weights, scales, centres
     grid = (-(-points // BLOCK),)
+    if planned.members.lattice is not None:
+        return _integrate_counts(out, status, planned, wanted, switches, sizes, exact=exact)
     if wanted.quadratic or wanted.log:
         by_density = torch.empty_like(centres)
         what = {"QUADRATIC": wanted.quadratic, "LOGS": wanted.log, "EXACT": exact, "MEMBERS": wanted.members}
-        integrate_densities[grid](out, status, by_density, *given, *_rule(out.device), *sizes, **what, **switches)
+        integrate_densities[grid](out, status, by_density, *given, *_rule(out.device), *sizes, LATTICE=0, **what, **switches)
     if wanted.crps:
         by_integral = torch.empty_like(centres)
         reached, held = torch.empty((2, count, points), dtype=torch.float64, device=out.device), planned.members.atoms is not None
@@ -314,8 +329,52 @@ def _integrate(
     return by_density, by_integral
 
 
+def _integrate_counts(
+    out: torch.Tensor,
+    status: torch.Tensor,
+    planned: _Plan,
+    wanted: Wanted,
+    switches: dict[str, Any],
+    sizes: tuple[int, ...],
+    *,
+    exact: bool,
+) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    """The same for sums over counts; only CRPS compares counts with surrogates."""
+    edges, panels, numbers, _, scales, centres, _ = planned.tables
+    table, grid = _sums(out.device), (-(-planned.points // BLOCK),)
+    by_density = by_integral = None
+    if wanted.quadratic or wanted.log:
+        by_density = torch.empty_like(centres)
+        what: dict[str, Any] = {"QUADRATIC": wanted.quadratic, "LOGS": wanted.log, "EXACT": exact, "MEMBERS": wanted.members}
+        what |= {**switches, "SURROGATES": False, "LATTICE": len(table[0])}
+        given = edges, panels, numbers, table[0], planned.weights, scales, centres
+        integrate_densities[grid](out, status, by_density, *given, *table[1:3], *sizes, **what)
+    if wanted.crps:
+        by_integral = torch.empty_like(centres)
+        like: dict[str, Any] = {"dtype": torch.float64, "device": out.device}
+        room = torch.empty((2, *sizes[:2]), **like), torch.empty((4 * PER_PANEL, planned.points), **like)
+        known = edges, panels, numbers, planned.weights, scales, centres
+        del switches["HEAVY"]
+        sum_probabilities[grid](
+            out, status, by_integral, *known, *room, *table, *_rule(out.device, PER_PANEL), len(table[0]), *sizes, **switches
+        )
+    return by_density, by_integral
+
+
 @lru_cache(maxsize=8)
-def _rule(device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+def _sums(device: torch.device) -> tuple[torch.Tensor, ...]:
+    """Sizes of panels, nodes, weights, and the matrices that take values at the nodes to sums from both ends."""
+    table = sums()
+    from_left, from_right = table.from_left.copy(), table.from_right.copy()
+    # The counts of the shortest panels are summed one by one.
+    for matrix in (from_left, from_right):
+        matrix[0] = matrix[0].round()
+    found = table.sizes, table.nodes, table.weights, from_left, from_right
+    return tuple(torch.tensor(x, dtype=torch.float64, device=device) for x in found)
+
+
+@lru_cache(maxsize=8)
+def _rule(device: torch.device, count: int = NODES) -> tuple[torch.Tensor, torch.Tensor]:
     """Nodes and weights."""
-    nodes, weights = (torch.as_tensor(np.ascontiguousarray(x), device=device) for x in gauss_legendre(NODES))
+    nodes, weights = (torch.as_tensor(np.ascontiguousarray(x), device=device) for x in gauss_legendre(count))
     return nodes, weights
