@@ -7,11 +7,15 @@ import pytest
 import torch
 
 import uqprism as up
+from tests.backends import test_bars
 from tests.backends.test_conformance import KINDS, ensembles
 from tests.backends.test_conformance import disagreement as host_disagreement
 from tests.backends.test_pointwise import BUILD
 from tests.conftest import ORACLE, error_of, is_hard
+from uqprism.backends.choose import choose
 from uqprism.backends.triton.backend import TritonBackend
+from uqprism.backends.triton.bars import TritonBarsBackend
+from uqprism.backends.triton.pointwise import TritonPointwiseBackend
 
 CLOSED = [m.name for m in up.catalogue() if TritonBackend().covers(m)]  # all of them
 
@@ -130,7 +134,7 @@ def test_draws(dtype: torch.dtype, rng: np.random.Generator) -> None:
             assert ((table[name][::100].cpu() - here[name]).abs() <= 2.0 * here.exactness[name].tolerance * size).all(), name
 
 
-FAMILIES = ["laplace", "logistic", "student_t", "lognormal", "gamma", "weibull"]
+FAMILIES = ["laplace", "logistic", "student_t", "lognormal", "gamma", "weibull", "truncated_gaussian", "beta", "mixture"]
 
 
 def moved(ensemble: up.EnsemblePrediction, dtype: torch.dtype = torch.float64) -> up.EnsemblePrediction:
@@ -182,3 +186,120 @@ def test_more_than_a_thousand_members(rng: np.random.Generator) -> None:
     expected = up.evaluate(up.EnsemblePrediction.gaussian(mean=mean, scale=scale, member_axis=0))
     errors = host_disagreement({name: x.cpu().numpy() for name, x in found.items()}, expected)
     assert {n: e for n, e in errors.items() if not e <= 1e-8} == {}
+
+
+SHAPED = {
+    "betas with poles": lambda z: up.EnsemblePrediction.beta(a=0.4 * np.exp(0.3 * z[0]), b=0.7 * np.exp(0.3 * z[1])),
+    "betas on other ranges": lambda z: up.EnsemblePrediction.beta(
+        a=2.0 * np.exp(0.3 * z[0]), b=3.0 * np.exp(0.3 * z[1]), low=-1.0 - np.exp(z[2]), high=2.0 + np.exp(z[0])
+    ),
+    "censored": lambda z: up.EnsemblePrediction.censored_gaussian(location=z[0], scale=np.exp(0.3 * z[1]), low=-1.0, high=3.0),
+    "counts": lambda z: up.EnsemblePrediction.poisson(rate=10.0 * np.exp(0.3 * z[0])),
+    "rare counts": lambda z: up.EnsemblePrediction.poisson(rate=0.2 * np.exp(z[0])),
+    "large counts": lambda z: up.EnsemblePrediction.poisson(rate=1e5 * np.exp(0.01 * z[0])),
+    "scattered counts": lambda z: up.EnsemblePrediction.negative_binomial(rate=10.0 * np.exp(z[0]), size=3.0 * np.exp(z[1])),
+    "mixtures apart": lambda z: up.EnsemblePrediction.gaussian_mixture(
+        mean=6.0 * np.stack([z[0], z[1], z[2]], axis=1), scale=np.exp(np.stack([z[1], z[2], z[0]], axis=1))
+    ),
+    "mixtures with power laws": lambda z: up.EnsemblePrediction(
+        up.Mixture(up.StudentT(location=np.stack([z[0], z[1]]), scale=np.exp(0.3 * np.stack([z[1], z[2]])), df=5.0))
+    ),
+}
+
+
+def compared(ensemble: up.EnsemblePrediction, tolerance: float, dtype: torch.dtype = torch.float64) -> dict[str, float]:
+    """Where the default call on the device differs from the kernels of the processor by more than this."""
+    there = moved(ensemble, dtype)
+    assert isinstance(choose(there, "auto"), TritonBarsBackend | TritonPointwiseBackend)
+    found, expected = up.evaluate(there), up.evaluate(ensemble, backend="fused")
+    assert list(found) == list(expected)
+    assert all(x.is_cuda and x.dtype == dtype for x in found.values())
+    assert dtype != torch.float64 or found.exactness == expected.exactness
+    errors = host_disagreement({name: x.double().cpu().numpy() for name, x in found.items()}, expected)
+    return {name: error for name, error in errors.items() if not error <= tolerance}
+
+
+@pytest.mark.parametrize("kind", SHAPED)
+def test_bounds_counts_and_mixtures(kind: str, rng: np.random.Generator) -> None:
+    """As the kernels of the processor, also for points that the kernels of the device decline."""
+    ensemble = SHAPED[kind](rng.normal(size=(3, 4, 200)))
+    assert compared(ensemble, 2e-9) == {}
+    assert compared(up.EnsemblePrediction(ensemble.members, [0.1, 0.2, 0.3, 0.4]), 2e-9) == {}
+
+
+def test_mixtures_in_single_precision(rng: np.random.Generator) -> None:
+    """Computed in double precision and rounded."""
+    mean, scale = rng.normal(size=(4, 2, 200)).astype(np.float32), np.ones((4, 2, 200), np.float32)
+    mixed = up.EnsemblePrediction.gaussian_mixture(mean=3.0 * mean.astype(np.float64), scale=scale.astype(np.float64))
+    assert compared(mixed, 2e-4, torch.float32) == {}
+
+
+@pytest.mark.parametrize("case", test_bars.CASES, ids=test_bars.identifier)
+def test_bars_are_the_sums_with_fifty_digits(case: dict) -> None:
+    ensemble = moved(test_bars.ensemble(case))
+    table = up.evaluate(ensemble, backend="fused")
+    found = test_bars.errors({name: x.cpu().numpy() for name, x in table.items()}, case["values"])
+    assert {name: error for name, error in found.items() if not error <= 1e-10} == {}
+
+
+def bars(rng: np.random.Generator, kind: str, points: int = 300, members: int = 4) -> up.EnsemblePrediction:
+    """Bars and quantiles of every kind."""
+    what, tails = kind.split(" ")
+    outer = None if tails == "none" else tails
+    if what == "quantiles":
+        levels = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95]
+        values = np.sort(rng.normal(size=(members, len(levels), points)), axis=1)
+        return up.EnsemblePrediction.quantiles(levels=levels, values=values, tails=tails)
+    mass = rng.dirichlet(np.ones(20), size=(members, points)).transpose(0, 2, 1)
+    edges = np.linspace(-3.0, 3.0, 21)
+    if what == "own":
+        edges = np.sort(rng.normal(size=(members, 21, points)), axis=1)
+    return up.EnsemblePrediction.histogram(edges=edges, probabilities=mass, outer=outer)
+
+
+@pytest.mark.parametrize("tails", ["none", "exponential", "gaussian"])
+@pytest.mark.parametrize("what", ["shared", "own", "quantiles"])
+def test_bars(what: str, tails: str, rng: np.random.Generator) -> None:
+    """As the kernel of the processor, with equal and other weights."""
+    ensemble = bars(rng, f"{what} {tails if what == 'quantiles' else tails.replace('gaussian', 'half_normal')}")
+    assert compared(ensemble, 2e-9) == {}
+    assert compared(up.EnsemblePrediction(ensemble.members, [0.1, 0.2, 0.3, 0.4]), 2e-9) == {}
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("tails", ["none", "half_normal"])
+def test_bars_that_nearly_agree(gap: float, tails: str, rng: np.random.Generator) -> None:
+    mass = rng.dirichlet(np.ones(20), size=200).T * (1.0 + gap * rng.uniform(-1, 1, size=(4, 20, 200)))
+    outer = None if tails == "none" else tails
+    ensemble = up.EnsemblePrediction.histogram(
+        edges=np.linspace(-3.0, 3.0, 21), probabilities=mass / mass.sum(axis=1, keepdims=True), outer=outer
+    )
+    assert compared(ensemble, 1e-7 if gap < 1e-8 else 2e-9) == {}
+
+
+def test_bars_in_single_precision_and_in_parts(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Computed in double precision and rounded; points in parts are the same points."""
+    ensemble = bars(rng, "shared none")
+    whole = up.evaluate(moved(ensemble))
+    monkeypatch.setattr("uqprism.backends.triton.bars.MOST", 84 * 70)
+    parts = up.evaluate(moved(ensemble))
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+    narrow = up.evaluate(moved(ensemble, torch.float32))
+    assert narrow["log.bayes.mixture"].dtype == torch.float32
+    errors = host_disagreement({name: x.double().cpu().numpy() for name, x in narrow.items()}, up.evaluate(ensemble))
+    assert {n: e for n, e in errors.items() if not e <= 2e-4} == {}
+
+
+def test_gradients_of_bars() -> None:
+    """Values by the kernel and gradients by the reference, of probabilities and of edges that all share."""
+    generator = torch.Generator(device="cuda").manual_seed(0)
+    logits = torch.randn(3, 5, 30, device="cuda", dtype=torch.float64, generator=generator)
+    found = []
+    for backend in ("fused", "reference"):
+        start = logits.clone().requires_grad_()
+        ensemble = up.EnsemblePrediction.histogram(
+            edges=torch.linspace(-2.0, 2.0, 6, device="cuda", dtype=torch.float64), probabilities=torch.softmax(start, 1)
+        )
+        table = up.evaluate(ensemble, ["crps.excess.members.members", "log.bayes.mixture"], backend=backend)
+        found.append(torch.autograd.grad(sum(x.sum() for x in table.values()), start)[0])
+    torch.testing.assert_close(*found, rtol=1e-8, atol=1e-12)

@@ -85,7 +85,8 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
         return Reference()
     if obstacle:
         raise ArgumentError(f"backend='fused' is for families with a kernel, in NumPy or PyTorch arrays, {obstacle}; use 'auto'")
-    on_device = not bars and is_torch(ensemble.members.centre) and ensemble.members.centre.device.type != "cpu"
+    like = ensemble.members.arrays()[0]
+    on_device = is_torch(like) and like.device.type != "cpu"
     package, extra = ("triton", "deep") if on_device else ("numba", "fast")
     if not _installed(package):
         if name == "fused":
@@ -93,7 +94,7 @@ def choose(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
         _hint(package, extra)
         return Reference()
     if bars:
-        return _kernel_for_bars()
+        return _kernel_for_bars(on_device=on_device)
     pairs = gaussian and not (on_device and ensemble.n_members > MOST_IN_PAIRS)
     return _kernels(on_device=on_device, pairs=pairs)
 
@@ -129,7 +130,11 @@ def _for_draws(ensemble: EnsemblePrediction, name: BackendName) -> Backend:
     return DrawsBackend(fused=True)
 
 
-def _kernel_for_bars() -> Backend:
+def _kernel_for_bars(*, on_device: bool) -> Backend:
+    if on_device:
+        from uqprism.backends.triton.bars import TritonBarsBackend
+
+        return TritonBarsBackend()
     from uqprism.backends.numba.bars_backend import BarsBackend
 
     return BarsBackend()
@@ -144,10 +149,10 @@ def _obstacle_of_bars(ensemble: EnsemblePrediction) -> str | None:
         return None
     if not all(is_torch(x) for x in arrays):
         return "these are JAX's"
-    if any(is_transformed(x) or x.requires_grad or x.device.type != "cpu" for x in arrays):
-        return "and these need gradients or are on a device"
     kinds = {str(x.dtype) for x in arrays} - {"torch.float32", "torch.float64"}
-    return f"these are {', '.join(sorted(kinds))}" if kinds else None
+    if kinds or {x.device.type for x in arrays} - {"cpu", "cuda"}:
+        return f"these are {', '.join(sorted(kinds or {str(x.device) for x in arrays}))}"
+    return _obstacle_of_gradients(ensemble.members, ensemble.weights, on_device=any(x.device.type == "cuda" for x in arrays))
 
 
 def _obstacle(ensemble: EnsemblePrediction) -> str | None:
@@ -171,11 +176,15 @@ def _torch_obstacle(members: Family, weights: Array, form: PointwiseForm) -> str
         return f"these are {centre.dtype} on {centre.device}"
     if device == "cuda" and not form.on_devices:
         return f"and that of {type(members).__name__} is for processors"
+    return _obstacle_of_gradients(members, weights, on_device=device == "cuda")
+
+
+def _obstacle_of_gradients(members: Family, weights: Array, *, on_device: bool) -> str | None:
     parameters = members.arrays()
     if any(is_transformed(x) for x in (*parameters, weights)):
         return "and these are inside a transformation of PyTorch"
     # On a device the kernel gives the values and the reference the gradients; gradients of weights only the reference has.
-    differentiated = device == "cpu" and any(x.requires_grad for x in parameters)
+    differentiated = not on_device and any(x.requires_grad for x in parameters)
     return "and these need gradients" if differentiated or getattr(weights, "requires_grad", False) else None
 
 

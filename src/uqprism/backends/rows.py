@@ -27,13 +27,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from uqprism.arrays import Array, namespace
 from uqprism.ensemble.approximations import NEAR, CentredEnsemble
 from uqprism.families.base import Family
+from uqprism.families.functionals import LOG_ZERO, overlap, relative_entropy_density
 from uqprism.families.gaussian import Surrogate
 from uqprism.families.quadrature import gauss_legendre, record
 from uqprism.measures import Measure
@@ -239,3 +240,36 @@ def near_agreement(centred: CentredEnsemble, rows: Array, one_pass: Callable[[Ce
         for row, values in zip(vanishing, mended, strict=True):
             rows[row, at] = values
     return rows
+
+
+def add_atoms(out: Array, mass: Array, centred: CentredEnsemble) -> None:
+    """Add what the values that have a probability of their own hold of the mass, and of the rows of log."""
+    members, weights, mixture = centred.members, centred.weights, centred.mixture
+    xp = namespace(mass)
+    for (place, own), (_, mixed) in zip(members.atoms or [], mixture.atoms or [], strict=True):
+        log_p, log_all = xp.clip(own, LOG_ZERO, None), xp.clip(mixed, LOG_ZERO, None)
+        there = own > -math.inf
+        level = members.log_density(xp.where(there, place, members.centre))
+        mass += xp.exp(log_all)
+        for row, values in (
+            ("bayes.members", -xp.exp(log_p) * xp.where(there, level, xp.zeros_like(level))),
+            ("excess.mixture.members", relative_entropy_density(log_p, log_all)),
+            ("excess.members.mixture", relative_entropy_density(log_all, log_p)),
+        ):
+            out[ROW[f"log.{row}"]] += xp.sum(weights * values, axis=0)
+
+
+def squares_by_pairs(out: Array, at: Array, centred: CentredEnsemble) -> None:
+    """Set the rows of squared densities at some points from the closed forms of pairs of members."""
+    members, weights = centred.members, centred.weights
+    between = overlap(members.map(lambda x: x[:, None]), members.map(lambda x: x[None]))
+    xp, power = namespace(between), cast("Array", members.square_power)
+    own = sum(weight * between[i, i] for i, weight in enumerate(weights))
+    mixed = xp.sum(weights[:, None] * weights[None] * between, axis=(0, 1))
+    infinite = xp.any(power <= 0.0, axis=0)
+    never = xp.full_like(own, math.inf)
+    out[ROW["quadratic.bayes.members"], at] = -own
+    out[ROW["quadratic.excess.mixture.members"], at] = xp.where(infinite, never, xp.clip(own - mixed, 0.0, None))
+    for name in SURROGATES:
+        alone, overlapping = (out[ROW[f"quadratic.{what}.{name}"], at] for what in ("bayes", "overlap"))
+        out[ROW[f"quadratic.excess.{name}.mixture"], at] = xp.where(infinite, never, mixed - 2.0 * overlapping - alone)

@@ -199,7 +199,7 @@ class Poisson(Counts):
     """Poisson distributions with this rate, which is the mean and the variance."""
 
     name = "poisson"
-    form = PointwiseForm(lambda d: (d.rate,), log_poisson, on_devices=False)  # of counts
+    form = PointwiseForm(lambda d: (d.rate,), log_poisson)  # of counts
     given: ClassVar[dict[str, str]] = {"rate": "scale"}
     parameters: ClassVar[dict[str, str]] = {"low": "location", "step": "scale", "rate": "shape"}
     rate: Array
@@ -242,7 +242,7 @@ class NegativeBinomial(Counts):
     """
 
     name = "negative_binomial"
-    form = PointwiseForm(lambda d: (d.rate, d.size), log_negative_binomial, on_devices=False)  # of counts
+    form = PointwiseForm(lambda d: (d.rate, d.size), log_negative_binomial)  # of counts
     given: ClassVar[dict[str, str]] = {"rate": "scale", "size": "scale"}
     parameters: ClassVar[dict[str, str]] = {"low": "location", "step": "scale", "rate": "shape", "size": "shape"}
     rate: Array

@@ -40,7 +40,7 @@ def log1p(x: Array) -> Array:
 
 
 def log_gap(x: Array, ratio: Array) -> Array:
-    """x - log(ratio) for ratio = 1 + x formed without adding; not on devices."""
+    """x - log(ratio) for ratio = 1 + x formed without adding."""
     return gap_to_log(x, ratio)
 
 

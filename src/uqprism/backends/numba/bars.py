@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from uqprism.backends.bars import AGREE, FAR, LARGEST, SMALLEST, TailNumbers
 from uqprism.backends.fits import Fits
 from uqprism.backends.numba.bars_cells import cells_against_surrogates, sum_cells
 from uqprism.backends.numba.bars_merged import cumulate, merged
@@ -31,7 +32,6 @@ from uqprism.backends.numba.bars_work import (
     CRPS_BAYES,
     CRPS_EXCESS,
     ENTROPY,
-    FAR,
     LOG_FROM,
     LOG_INTO,
     NODES,
@@ -41,15 +41,11 @@ from uqprism.backends.numba.bars_work import (
     VARIANCE,
     Given,
     How,
-    TailNumbers,
     Work,
     new_work,
 )
 from uqprism.backends.numba.base import Floats, borrowing, kernel, reduction
 from uqprism.backends.numba.special import log, log_and_gap
-
-SMALLEST, LARGEST = 1e-140, 1e140  # sizes whose squares neither over- nor underflow
-AGREE = 1e-9  # of what members share: a smaller part that they do not share has lost its digits where edges are merged
 
 
 @kernel

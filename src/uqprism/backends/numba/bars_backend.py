@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
 
 from uqprism.arrays import from_numpy, to_numpy
+from uqprism.backends.bars import SUM, BarRisks, numbers_of
 from uqprism.backends.fits import FITS
 from uqprism.backends.numba.bars import bars, load
-from uqprism.backends.numba.bars_work import RULES, SUM, TailNumbers
+from uqprism.backends.numba.bars_work import RULES
 from uqprism.backends.program import covers
 from uqprism.backends.reference import Computed, exactness_of
-from uqprism.backends.rows import SUMS, SURROGATES, Wanted
+from uqprism.backends.rows import Wanted
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.families.gaussian import Surrogate
 from uqprism.families.histogram import Histogram
 from uqprism.families.quadrature import TOLERANCE
 from uqprism.families.tails import Tail
 from uqprism.measures import Measure
-from uqprism.measures.risks import Primitive, recipe
-from uqprism.rules import Rule, SquaredError
 from uqprism.support.parallel import threads
 
 Floats = np.ndarray[Any, Any]
@@ -50,60 +46,15 @@ class BarsBackend:
         sums, declined = run(ensemble, wanted)
         like = members.probabilities
         dtype = to_numpy(like[:1]).dtype
-        risks, values, exactness = _Risks(sums), {}, {}
+        risks, values, exactness = BarRisks(sums.T), {}, {}
         for measure in measures:
-            value, closed = risks.measure(measure)
+            with np.errstate(invalid="ignore"):
+                value, closed = risks.measure(measure)
             with np.errstate(over="ignore", under="ignore"):  # what a narrow result cannot hold becomes infinite or zero
                 values[measure.name] = from_numpy(value.astype(dtype, copy=False), like)
             exactness[measure.name] = exactness_of([] if closed else [TOLERANCE], "float64", dtype)
         names = [measure.name for measure in measures]
         return Computed(values, exactness, [(declined, names)] if len(declined) else [])
-
-
-class _Risks:
-    """Every risk that follows from the sums of all points."""
-
-    def __init__(self, sums: Floats) -> None:
-        self._sums = sums
-        variance, spread = (sums[:, SUM[name]] for name in ("variance", "spread"))
-        self._variance, self._spread, zero = variance, spread, np.zeros_like(variance)
-        self._gaussians = {
-            "matched": Surrogate(mean=zero, variance=variance + spread, deviation=spread, missing=zero),
-            "pooled": Surrogate(mean=zero, variance=variance, deviation=zero, missing=spread),
-        }
-
-    def measure(self, measure: Measure) -> tuple[Floats, bool]:
-        """A measure, and whether it is a finite sum."""
-        rule, roles = measure.resolved(), [role for role in (measure.prediction, measure.truth) if role is not None]
-        value: Floats = np.zeros(len(self._sums))
-        closed = True
-        with np.errstate(invalid="ignore"):
-            for primitive, factor in recipe(rule, Histogram, measure.risk, *roles).items():
-                part, exact = self._risk(rule, primitive)
-                value, closed = value + factor * part, closed and exact
-        return np.maximum(value, 0.0) if measure.risk == "excess" else value, closed
-
-    def _risk(self, rule: Rule, primitive: Primitive) -> tuple[Floats, bool]:
-        rows = None if isinstance(rule, SquaredError) else SUMS.get((rule.name, primitive))
-        if rows is not None:
-            exact = not any(name in row for row in rows for name in SURROGATES)
-            value: Floats = sum(
-                (factor * self._sums[:, SUM[row]] for row, factor in rows.items()), start=np.zeros(len(self._sums))
-            )
-            return value, exact
-        return self._squared_error(*primitive) if isinstance(rule, SquaredError) else self._gaussian(rule, *primitive), True
-
-    def _squared_error(self, risk: str, *roles: str) -> Floats:
-        if risk == "bayes":
-            return self._variance + self._spread if roles == ("matched",) else self._variance
-        return (2.0 if roles == ("members", "members") else 1.0) * self._spread
-
-    def _gaussian(self, rule: Rule, risk: str, *roles: str) -> Floats:
-        """Closed forms of matched and pooled."""
-        prediction, truth = self._gaussians[roles[0]], self._gaussians[roles[-1]]
-        if risk == "bayes":
-            return rule.entropy(truth)
-        return (rule.divergence if risk == "excess" else rule.expected_score)(prediction=prediction, truth=truth)
 
 
 # Over points ---------------------------------------------------------------------------------------------------------------
@@ -152,23 +103,3 @@ def _tile(x: Floats, at: slice) -> Floats:
     into = np.empty(part.shape[::-1])
     load(part, into, abs(part.strides[2]) <= abs(part.strides[0]))
     return into
-
-
-@lru_cache(maxsize=64)
-def numbers_of(tail: Tail, *, logs: bool) -> TailNumbers:
-    """A tail as kernels take it; sums of tails of several scales are smooth over shorter stretches than their logarithms."""
-    above = tail._above if tail.is_gaussian else 1.0
-    step = (0.6 if logs else 1.0) if tail.is_gaussian else (3.0 if logs else 5.0)
-    return TailNumbers(
-        tail.is_gaussian,
-        float(tail.start),
-        above,
-        math.log(above),
-        tail.mean,
-        tail.square,
-        tail.squared_survival,
-        tail.squared_density,
-        tail.entropy,
-        tail.reach,
-        step,
-    )

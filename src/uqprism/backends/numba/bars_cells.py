@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from uqprism.backends.bars import SHARES
 from uqprism.backends.numba.bars_nodes import against_surrogates, integrate, place, surrogate_step
 from uqprism.backends.numba.bars_work import (
     CHUNK,
@@ -18,7 +19,6 @@ from uqprism.backends.numba.bars_work import (
     NODES,
     QUADRATIC_BAYES,
     QUADRATIC_EXCESS,
-    SHARES,
     Work,
 )
 from uqprism.backends.numba.base import Floats, borrowing, reduction

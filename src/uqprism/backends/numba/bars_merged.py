@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from uqprism.backends.bars import FAR, TailNumbers
 from uqprism.backends.fits import Fits
 from uqprism.backends.numba.bars_cells import cells_against_surrogates, sum_cells
 from uqprism.backends.numba.bars_nodes import (
@@ -19,7 +20,14 @@ from uqprism.backends.numba.bars_nodes import (
 from uqprism.backends.numba.bars_nodes import (
     outside as outside_of_all,
 )
-from uqprism.backends.numba.bars_work import CHUNK, FAR, HALF_LOG_2PI, INVERSE_SQRT_2PI, NODES, Given, TailNumbers, Work
+from uqprism.backends.numba.bars_work import (
+    CHUNK,
+    HALF_LOG_2PI,
+    INVERSE_SQRT_2PI,
+    NODES,
+    Given,
+    Work,
+)
 from uqprism.backends.numba.base import Floats, borrowing
 from uqprism.backends.numba.special import exp, log, upper_tail_ratio
 

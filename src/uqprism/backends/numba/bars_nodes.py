@@ -10,14 +10,13 @@ import math
 from typing import Any
 
 from uqprism.arrays import SQRT_PI
+from uqprism.backends.bars import FAINT, FAR, SHARES, TailNumbers
 from uqprism.backends.fits import Fits
 from uqprism.backends.numba.bars_work import (
     CRPS_BAYES,
     CRPS_EXCESS,
     CRPS_SURROGATE,
     ENTROPY,
-    FAINT,
-    FAR,
     HALF_LOG_2PI,
     INVERSE_SQRT_2PI,
     LOG_BACK,
@@ -32,8 +31,6 @@ from uqprism.backends.numba.bars_work import (
     QUADRATIC_EXCESS,
     QUADRATIC_GAUSSIAN,
     QUADRATIC_SURROGATE,
-    SHARES,
-    TailNumbers,
     Work,
 )
 from uqprism.backends.numba.base import Floats, borrowing, reduction

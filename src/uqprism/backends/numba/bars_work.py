@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uqprism.arrays import LOG_2PI
+from uqprism.backends.bars import COUNTS, SUM, TailNumbers
 from uqprism.backends.fits import Fits
 from uqprism.backends.numba.base import Floats, inlined
-from uqprism.backends.rows import ROWS
 from uqprism.families.quadrature import gauss_legendre
 
-SUM = {name: place for place, name in enumerate((*ROWS, "log.bayes.mixture", "variance", "spread"))}
-"""Where a point's sums are: the rows, and further ones that some of them are made from."""
 SUM_COUNT = len(SUM)
 CRPS_BAYES, CRPS_EXCESS = SUM["crps.bayes.members"], SUM["crps.excess.mixture.members"]
 QUADRATIC_BAYES, QUADRATIC_EXCESS = SUM["quadratic.bayes.members"], SUM["quadratic.excess.mixture.members"]
@@ -30,28 +28,8 @@ VARIANCE, SPREAD = SUM["variance"], SUM["spread"]
 
 CHUNK = 256  # cells at a time
 NODES = 240
-COUNTS = (4, 6, 12)
-SHARES = (0.01, 0.16)  # of the longest stretch over which all is smooth, up to which the first two counts do
 RULES = tuple(x for count in COUNTS for x in gauss_legendre(count))
 HALF_LOG_2PI, INVERSE_SQRT_2PI = 0.5 * LOG_2PI, 1.0 / math.sqrt(2.0 * math.pi)
-FAINT = 1e-290  # a density that is taken for zero but in its logarithm
-FAR = 9.5  # scales beyond which a Gaussian does not count
-
-
-class TailNumbers(NamedTuple):
-    """A `families.tails.Tail` in numbers, and how far it reaches in its scales; a step keeps all integrands smooth."""
-
-    gaussian: bool
-    start: float
-    above: float
-    log_above: float
-    mean: float
-    square: float
-    squared_survival: float
-    squared_density: float
-    entropy: float
-    reach: float
-    step: float
 
 
 class How(NamedTuple):

@@ -29,8 +29,9 @@ from uqprism.backends.numba.planning import (
     values_of_part,
 )
 from uqprism.backends.numba.special import exp, exp_parts, log, upper_tail_ratio
-from uqprism.backends.numba.sums import Sums, size_below
+from uqprism.backends.numba.sums import size_below
 from uqprism.backends.rows import ROW, ROWS, cumulative_rule
+from uqprism.backends.sums import Sums
 from uqprism.families.base import STEEP
 from uqprism.families.lattice import PER_PANEL
 from uqprism.families.quadrature import gauss_legendre

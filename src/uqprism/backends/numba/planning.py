@@ -13,7 +13,8 @@ import numpy as np
 
 from uqprism.backends.numba.base import Floats, borrowing, reduction
 from uqprism.backends.numba.forms import Addresses, values_at
-from uqprism.backends.numba.sums import Sums, size_below
+from uqprism.backends.numba.sums import size_below
+from uqprism.backends.sums import Sums
 from uqprism.families.panels import FAR, KINK
 
 MAX_PANELS, MAX_KINKS, ROUNDS = 2047, 256, 4

@@ -13,15 +13,27 @@ from uqprism.arrays import SQRT_PI, from_numpy, to_numpy
 from uqprism.backends.fits import FITS
 from uqprism.backends.numba.forms import addresses_of, mixed_numbers
 from uqprism.backends.numba.nodes import Rule, integrate
-from uqprism.backends.numba.sums import sums
 from uqprism.backends.program import covers
 from uqprism.backends.reference import Computed, compute_part
-from uqprism.backends.rows import ROW, ROWS, SURROGATES, Rows, Wanted, common_bound, has_two_ends, near_agreement, seen_from_bound
+from uqprism.backends.rows import (
+    ROW,
+    ROWS,
+    SURROGATES,
+    Rows,
+    Wanted,
+    add_atoms,
+    common_bound,
+    has_two_ends,
+    near_agreement,
+    seen_from_bound,
+    squares_by_pairs,
+)
+from uqprism.backends.sums import sums
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.families.base import Family
 from uqprism.families.elementwise import PointwiseForm
-from uqprism.families.functionals import LOG_ZERO, SLOW, overlap, relative_entropy_density
+from uqprism.families.functionals import SLOW, overlap
 from uqprism.families.gaussian import Surrogate
 from uqprism.families.mixture import Mixture
 from uqprism.families.panels import Places
@@ -131,42 +143,12 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
     return out
 
 
-def add_atoms(out: Floats, mass: Floats, centred: CentredEnsemble) -> None:
-    """Add what the values that have a probability of their own hold of the mass, and of the rows of log."""
-    members, weights, mixture = centred.members, centred.weights, centred.mixture
-    for (place, own), (_, mixed) in zip(members.atoms or [], mixture.atoms or [], strict=True):
-        log_p, log_all = np.maximum(own, LOG_ZERO), np.maximum(mixed, LOG_ZERO)
-        there = own > -np.inf
-        level = np.where(there, members.log_density(np.where(there, place, members.centre)), 0.0)
-        mass += np.exp(log_all)
-        for row, values in (
-            ("bayes.members", -np.exp(log_p) * level),
-            ("excess.mixture.members", relative_entropy_density(log_p, log_all)),
-            ("excess.members.mixture", relative_entropy_density(log_all, log_p)),
-        ):
-            out[ROW[f"log.{row}"]] += np.sum(weights * values, axis=0)
-
-
 def _atoms(members: Family) -> Floats:
     """Bounds and the probabilities at them, (points, members, 4); without members if there are none."""
     if members.atoms is None:
         return np.empty((1, 0, 4))
     found = [x for place, log_p in members.atoms for x in (place, np.exp(log_p))]
     return np.ascontiguousarray(np.stack(found, axis=-1).swapaxes(0, 1))
-
-
-def squares_by_pairs(out: Floats, at: Floats, centred: CentredEnsemble) -> None:
-    """Set the rows of squared densities at some points from the closed forms of pairs of members."""
-    members, weights = centred.members, centred.weights
-    between = overlap(members.map(lambda x: x[:, None]), members.map(lambda x: x[None]))
-    own = np.sum(weights * np.einsum("iip->ip", between), axis=0)
-    mixed = np.sum(weights[:, None] * weights[None] * between, axis=(0, 1))
-    infinite = np.any(cast("Floats", members.square_power) <= 0.0, axis=0)
-    out[ROW["quadratic.bayes.members"], at] = -own
-    out[ROW["quadratic.excess.mixture.members"], at] = np.where(infinite, np.inf, np.maximum(own - mixed, 0.0))
-    for name in SURROGATES:
-        alone, overlapping = (out[ROW[f"quadratic.{what}.{name}"], at] for what in ("bayes", "overlap"))
-        out[ROW[f"quadratic.excess.{name}.mixture"], at] = np.where(infinite, np.inf, mixed - 2.0 * overlapping - alone)
 
 
 def _integrate(

@@ -1,38 +1,8 @@
-"""Rules for sums over counts, where those for integrals take panels: panels of 12 counts, and longer ones of fixed sizes.
-
-Twelve counts are summed one by one. The nodes of a longer panel are those of `uqprism.families.lattice`, and sums up to each of
-them are those of the polynomial through the nodes.
-"""
+"""Which of the rules of `backends.sums` a panel takes."""
 
 from __future__ import annotations
 
-from functools import cache
-from typing import NamedTuple
-
-import numpy as np
-
 from uqprism.backends.numba.base import Floats, inlined
-from uqprism.families.lattice import PER_PANEL, gauss_sum
-
-GROWTH, SIZES = 1.25, 130  # of panels; the longest has 4e13 counts
-
-
-class Sums(NamedTuple):
-    """For each size of a panel its nodes and weights, and how values at the nodes become sums.
-
-    Attributes:
-        sizes: how many counts (sizes,).
-        nodes: relative to the first count, (sizes, PER_PANEL).
-        weights: for how many counts each stands, (sizes, PER_PANEL).
-        from_left: (sizes, 1 + PER_PANEL, PER_PANEL), the sum over the panel, and up to each node.
-        from_right: the same beyond each node.
-    """
-
-    sizes: Floats
-    nodes: Floats
-    weights: Floats
-    from_left: Floats
-    from_right: Floats
 
 
 @inlined
@@ -46,31 +16,3 @@ def size_below(sizes: Floats, most: float) -> int:
         else:
             high = middle
     return low
-
-
-@cache
-def sums() -> Sums:
-    """The rules."""
-    sizes = np.unique(np.floor(PER_PANEL * GROWTH ** np.arange(SIZES)))
-    nodes, weights = gauss_sum(sizes)
-    up_to = np.stack([running_sums(n, x, w) for n, x, w in zip(sizes, nodes, weights, strict=True)])
-    beyond = up_to[:, ::-1, ::-1] - np.eye(PER_PANEL)
-    whole = weights[:, None]
-    return Sums(sizes, nodes, weights, np.concatenate([whole, up_to], axis=1), np.concatenate([whole, beyond], axis=1))
-
-
-def running_sums(count: float, nodes: Floats, weights: Floats) -> Floats:
-    """The matrix (nodes, nodes) that takes values at the nodes of a panel to the sums over 0, 1 ... up to each node."""
-    # Discrete Chebyshev polynomials t_n, orthonormal over the counts. Their sums follow from the difference equation
-    # n (n + 1) t_n(x) = d[x (x - N) (t_n(x) - t_n(x - 1))], and the differences of t_n from the recurrence, without cancelling.
-    middle = 0.5 * (count - 1.0)
-    value, step = np.full_like(nodes, count**-0.5), np.zeros_like(nodes)
-    before, step_before, beta = 0.0 * value, 0.0 * value, 0.0
-    matrix = np.outer((nodes + 1.0) * value, weights * value)
-    for n in range(1, PER_PANEL):
-        last, beta = beta, 0.5 * n * np.sqrt((count - n) * (count + n) / (4.0 * n * n - 1.0))
-        following = ((nodes - middle) * value - last * before) / beta
-        step_following = ((nodes + 1.0 - middle) * step + value - last * step_before) / beta
-        value, before, step, step_before = following, value, step_following, step
-        matrix += np.outer((nodes + 1.0) * (nodes + 1.0 - count) * step / (n * (n + 1.0)), weights * value)
-    return matrix

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from functools import cache
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import triton.language as tl
 
 from uqprism.backends.fits import FITS
 from uqprism.backends.triton.special import _polynomial as polynomial
+from uqprism.backends.triton.special import log_gap
 from uqprism.families.elementwise import rebound
 
 _LOWEST = tl.constexpr(-1e200)
@@ -58,7 +60,13 @@ def _where(condition, x, y):
     return tl.where(condition, x, y)
 
 
-COMPILED = {"absolute": _absolute, "exp": _exp, "log": _log, "log1p": _log1p, "where": _where}
+@triton.jit
+def _log_gap(x, ratio):
+    """x - log(ratio) for ratio = 1 + x formed without adding."""
+    return log_gap(x, ratio)
+
+
+COMPILED = {"log_gap": _log_gap, "absolute": _absolute, "exp": _exp, "log": _log, "log1p": _log1p, "where": _where}
 
 
 @cache
@@ -70,8 +78,10 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     constants = {name: tl.constexpr(x) for name, x in found.items() if isinstance(x, int | float)}
     # Annotations are looked up, too.
     noted = " ".join(map(str, function.__annotations__.values()))
+    # What a form calls of its own is compiled, too.
+    helpers = {name: compiled(x) for name, x in found.items() if isinstance(x, FunctionType) and name not in COMPILED}
     constants |= {name: tl.constexpr(0) for name in re.findall(r"[A-Za-z_]\w*", noted)}
-    return triton.jit(rebound(function, {**constants, **COMPILED}))
+    return triton.jit(rebound(function, {**constants, **helpers, **COMPILED}))
 
 
 @triton.jit
@@ -90,3 +100,38 @@ def level(y, numbers, LOG: tl.constexpr):
     """The log density of a member with these numbers, finite."""
     found = LOG(y, *numbers)
     return tl.where(found > _LOWEST, found, _LOWEST)
+
+
+@triton.jit
+def log_share(numbers, part, at, mask, COUNT: tl.constexpr):
+    """The logarithm of a component's weight within its member: the row after the numbers of its log density."""
+    pointer, number_stride, member_stride = numbers
+    return tl.load(pointer + COUNT * number_stride + part * member_stride + at, mask=mask, other=0.0)
+
+
+@triton.jit
+def height(y, numbers, i, at, mask, LOG: tl.constexpr, COUNT: tl.constexpr, PARTS: tl.constexpr):
+    """The log density of member i at y, finite; of a mixture of PARTS components from the sum of their densities."""
+    if PARTS == 1:
+        top = level(y, member(numbers, i, at, mask, COUNT), LOG)
+    else:
+        top, total = tl.zeros_like(y) + _LOWEST, tl.zeros_like(y)
+        for k in range(PARTS):
+            own = level(y, member(numbers, i * PARTS + k, at, mask, COUNT), LOG)
+            own = tl.maximum(own + log_share(numbers, i * PARTS + k, at, mask, COUNT), _LOWEST)
+            # The sum of exponentials relative to the highest so far.
+            gap = own - top
+            smaller = tl.exp(-tl.abs(gap))
+            total = tl.where(gap > 0.0, total * smaller + 1.0, total + smaller)
+            top = tl.maximum(own, top)
+        top += tl.log(tl.maximum(total, 1.0))
+    return top
+
+
+@triton.jit
+def weight_of(numbers, weights, part, at, mask, COUNT: tl.constexpr, PARTS: tl.constexpr):
+    """The logarithm of a component's weight among all components of all members, of which each has PARTS."""
+    found = tl.log(tl.load(weights + part // PARTS))
+    if PARTS > 1:
+        found += log_share(numbers, part, at, mask, COUNT)
+    return found

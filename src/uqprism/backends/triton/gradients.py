@@ -33,7 +33,7 @@ class _Rebuild:
         with torch.no_grad():
             parts, order = split(self.ensemble(parameters))
         sizes = [part.n_points for part in parts]
-        everything = torch.arange(parameters[0].shape[1]) if order is None else torch.as_tensor(order)
+        everything = torch.arange(sum(sizes)) if order is None else torch.as_tensor(order)
         return list(torch.split(everything.to(parameters[0].device), sizes))
 
     def ensemble(self, parameters: Sequence[torch.Tensor]) -> EnsemblePrediction:
@@ -63,13 +63,19 @@ class _Differentiable(torch.autograd.Function):
         again = torch.is_grad_enabled()
         parameters = ctx.saved_tensors if again else [x.detach() for x in ctx.saved_tensors]
         chunks, found = ctx.build.chunks(parameters), []
+        count = sum(map(len, chunks))
         for at in chunks:
             with torch.enable_grad():
                 # Unless a second derivative is asked for, each chunk has its own graph, freed before the next is built.
-                ours = [x[:, at] if again else x[:, at].requires_grad_() for x in parameters]
+                ours = [x[..., at] if x.shape[-1] == count else x for x in parameters]
+                ours = ours if again else [x.detach().requires_grad_() for x in ours]
                 values = ctx.build.values(ours)
                 weighted = sum((value * g[at]).sum() for value, g in zip(values, gradients, strict=True))
                 parts = torch.autograd.grad(weighted, ours, create_graph=again, allow_unused=True, materialize_grads=True)
             found.append(parts)
         back = torch.argsort(torch.cat(chunks))
-        return None, *(torch.cat(parts, dim=1)[:, back] for parts in zip(*found, strict=True)), *(None for _ in gradients)
+        whole = [
+            torch.cat(parts, dim=-1)[..., back] if x.shape[-1] == count else sum(parts)  # of edges that all points share
+            for x, parts in zip(parameters, zip(*found, strict=True), strict=True)
+        ]
+        return None, *whole, *(None for _ in gradients)

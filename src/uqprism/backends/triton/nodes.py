@@ -16,9 +16,11 @@ from triton.language.extra import libdevice
 
 from uqprism.backends.fits import FITS
 from uqprism.backends.rows import ROW, cumulative_rule
-from uqprism.backends.triton.forms import level, member
+from uqprism.backends.triton.forms import height, level, log_share, member
+from uqprism.backends.triton.planning import size_below
 from uqprism.backends.triton.special import _polynomial as polynomial
 from uqprism.families.base import STEEP
+from uqprism.families.lattice import PER_PANEL
 from uqprism.families.quadrature import gauss_legendre
 
 NODES = 16  # of a panel: more than on a processor, so that panels may be longer
@@ -28,9 +30,9 @@ BAD, CLOSE = 1, 2  # flags: the integrals mean nothing; the relative entropies a
 
 _BAD, _CLOSE = tl.constexpr(BAD), tl.constexpr(CLOSE)
 _STEEP, _PLAIN, _FAINT, _NEVER, _WIDE_APART = (tl.constexpr(x) for x in (STEEP, PLAIN, FAINT, 1e20, 40.0))
-_LOG_SQRT_2PI, _INVERSE_SQRT_4PI = tl.constexpr(0.5 * math.log(2.0 * math.pi)), tl.constexpr(1.0 / math.sqrt(4.0 * math.pi))
+_LOG_SQRT_2PI = tl.constexpr(0.5 * math.log(2.0 * math.pi))
 _TAIL_ABOVE, _TAIL_BELOW = tl.constexpr(FITS.tail_above), tl.constexpr(FITS.tail_below)
-_NODES = tl.constexpr(NODES)
+_NODES, _PER_PANEL = tl.constexpr(NODES), tl.constexpr(PER_PANEL)
 _AT, _WEIGHTS = (tl.constexpr(tuple(map(float, x))) for x in gauss_legendre(NODES))
 _TO_NODE = tl.constexpr(tuple(map(float, cumulative_rule(NODES).ravel())))  # from densities to the integral up to each node
 
@@ -44,7 +46,7 @@ Q_OWN, Q_BETWEEN = _row("quadratic.bayes.members"), _row("quadratic.excess.mixtu
 L_OWN, L_BETWEEN, L_BACK = (_row(f"log.{name}") for name in ("bayes.members", "excess.mixture.members", "excess.members.mixture"))
 # Of matched; those of pooled follow each.
 C_SURROGATE, Q_SURROGATE = _row("crps.excess.matched.mixture"), _row("quadratic.excess.matched.mixture")
-Q_ALONE, Q_OVERLAP = _row("quadratic.bayes.matched"), _row("quadratic.overlap.matched")
+Q_OVERLAP = _row("quadratic.overlap.matched")
 L_FORWARD, L_BACKWARD, L_MEMBERS = (
     _row(f"log.excess.{name}") for name in ("matched.mixture", "mixture.matched", "members.matched")
 )
@@ -87,11 +89,19 @@ def _ends(planned, panels, at, mask):
 
 
 @triton.jit
-def _beyond(tails, i, side, end, numbers, at, mask, members, stride, LOG: tl.constexpr):
-    """A member's probability beyond the lowest (side 0) or highest node, a power law, its centre, and the exponent."""
-    centre = tl.load(tails + i * stride + at, mask=mask, other=0.0)
-    exponent = tl.load(tails + ((1 + side) * members + i) * stride + at, mask=mask, other=1e9)
-    held = tl.where(exponent < _STEEP, tl.exp(level(end, numbers, LOG)) * tl.abs(end - centre) / exponent, 0.0)
+def _beyond(
+    tails, part, side, end, numbers, at, mask, parts, stride, LOG: tl.constexpr, COUNT: tl.constexpr, PARTS: tl.constexpr
+):
+    """A component's share of its member's probability beyond the lowest (side 0) or highest node, a power law.
+
+    Returns it with its centre and the exponent.
+    """
+    centre = tl.load(tails + part * stride + at, mask=mask, other=0.0)
+    exponent = tl.load(tails + ((1 + side) * parts + part) * stride + at, mask=mask, other=1e9)
+    own = level(end, member(numbers, part, at, mask, COUNT), LOG)
+    if PARTS > 1:
+        own += log_share(numbers, part, at, mask, COUNT)
+    held = tl.where(exponent < _STEEP, tl.exp(own) * tl.abs(end - centre) / exponent, 0.0)
     return held, centre, exponent
 
 
@@ -99,6 +109,7 @@ def _beyond(tails, i, side, end, numbers, at, mask, members, stride, LOG: tl.con
 def integrate_densities(
     out,
     status,
+    mass_out,
     edges,
     panels_in,
     numbers,
@@ -112,7 +123,6 @@ def integrate_densities(
     points,
     number_stride,
     stride,
-    mass_bound,
     QUADRATIC: tl.constexpr,
     LOGS: tl.constexpr,
     SURROGATES: tl.constexpr,
@@ -121,12 +131,15 @@ def integrate_densities(
     MEMBERS: tl.constexpr,
     LOG: tl.constexpr,
     COUNT: tl.constexpr,
+    PARTS: tl.constexpr,
+    LATTICE: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """Fill the quadratic and log rows, and the status.
 
     Relative entropies that are not small are plain differences, which need one exponential for each member and node. Others need
-    the exact form, whose integrand is nowhere negative. Without MEMBERS, log rows of single members are left out.
+    the exact form, whose integrand is nowhere negative. Without MEMBERS, log rows of single members are left out. With LATTICE,
+    the nodes of panels are those of sums over counts, whose sizes, so many, take the place of the tails.
     """
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = at < points
@@ -147,12 +160,11 @@ def integrate_densities(
     f_matched, f_pooled, b_matched, b_pooled, m_matched, m_pooled = zero, zero, zero, zero, zero, zero
     if HEAVY:
         ends = _ends(planned, panels, at, mask)
-        for i in range(members):
-            weight = tl.load(weights + i)
+        for i in range(members * PARTS):
+            weight = tl.load(weights + i // PARTS)
             for side in tl.static_range(2):
                 end = ends[side]
-                found = member(given, i, at, mask, COUNT)
-                held, centre, exponent = _beyond(tails, i, side, end, found, at, mask, members, stride, LOG)
+                held, centre, exponent = _beyond(tails, i, side, end, given, at, mask, members * PARTS, stride, LOG, COUNT, PARTS)
                 share = weight * held
                 mass += share
                 if SURROGATES:
@@ -166,19 +178,26 @@ def integrate_densities(
     for k in range(tl.max(panels, axis=0)):
         active = mask & (k < panels)
         low, length = _panel(planned, k, at, active)
-        for n in range(_NODES):
-            y = low + length * tl.load(nodes + n)
-            measure = length * tl.load(rule_weights + n)
+        count, first = _NODES, tl.zeros_like(at)
+        if LATTICE > 0:
+            count, first = _PER_PANEL, _PER_PANEL * size_below(tails, LATTICE, length)
+        for n in range(count):
+            if LATTICE > 0:
+                y = low + tl.load(nodes + first + n)
+                measure = tl.where(active, tl.load(rule_weights + first + n), 0.0)
+            else:
+                y = low + length * tl.load(nodes + n)
+                measure = length * tl.load(rule_weights + n)
             # The mixture's log density, relative to the highest member so that nothing underflows.
             mixture_level, p = zero, zero
             if EXACT:
                 top = zero - float("inf")
                 for i in range(members):
-                    height = level(y, member(given, i, at, active, COUNT), LOG) + tl.log(tl.load(weights + i))
-                    top = tl.maximum(top, height)
+                    own = height(y, given, i, at, active, LOG, COUNT, PARTS) + tl.log(tl.load(weights + i))
+                    top = tl.maximum(top, own)
                 for i in range(members):
-                    height = level(y, member(given, i, at, active, COUNT), LOG) + tl.log(tl.load(weights + i))
-                    p += tl.exp(height - top)
+                    own = height(y, given, i, at, active, LOG, COUNT, PARTS) + tl.log(tl.load(weights + i))
+                    p += tl.exp(own - top)
                 mixture_level = top + tl.log(p)
                 p = tl.exp(mixture_level)
             g_level, h_level, g, h = zero, zero, zero, zero
@@ -190,8 +209,8 @@ def integrate_densities(
             first_density, plain, squares, own_squares, mean_level, own_level = zero, zero, zero, zero, zero, zero
             for i in range(members):
                 weight = tl.load(weights + i)
-                height = level(y, member(given, i, at, active, COUNT), LOG)
-                density = tl.exp(height)
+                own = height(y, given, i, at, active, LOG, COUNT, PARTS)
+                density = tl.exp(own)
                 share = weight * density
                 plain += share
                 if QUADRATIC:
@@ -201,18 +220,18 @@ def integrate_densities(
                     squares += weight * gap * gap
                     own_squares += share * density
                 if LOGS and MEMBERS:
-                    own_level += share * height
+                    own_level += share * own
                     if EXACT:
-                        one, other = _entropies(height, mixture_level, tl.maximum(density, p))
+                        one, other = _entropies(own, mixture_level, tl.maximum(density, p))
                         l_between += weight * one * measure
                         l_back += weight * other * measure
                         if SURROGATES:
-                            one, _ = _entropies(g_level, height, tl.maximum(g, density))
+                            one, _ = _entropies(g_level, own, tl.maximum(g, density))
                             m_matched += weight * one * measure
-                            one, _ = _entropies(h_level, height, tl.maximum(h, density))
+                            one, _ = _entropies(h_level, own, tl.maximum(h, density))
                             m_pooled += weight * one * measure
                     else:
-                        mean_level += weight * height
+                        mean_level += weight * own
             p = plain
             mass += p * measure
             if QUADRATIC:
@@ -254,8 +273,6 @@ def integrate_densities(
             _put(into, Q_SURROGATE + 1, q_pooled)
             _put(into, Q_OVERLAP, o_matched)
             _put(into, Q_OVERLAP + 1, o_pooled)
-            _put(into, Q_ALONE, -_INVERSE_SQRT_4PI * per_matched)
-            _put(into, Q_ALONE + 1, -_INVERSE_SQRT_4PI * per_pooled)
     if LOGS:
         if MEMBERS:
             _put(into, L_OWN, -l_own)
@@ -277,13 +294,14 @@ def integrate_densities(
             close = close | (faint > 0.0)
             if MEMBERS:
                 close = close | (m_matched < _PLAIN) | (m_pooled < _PLAIN)
-    _judge(status + at, panels, mass, mass_bound, close, mask)
+    _judge(status + at, mass_out + at, panels, mass, close, mask)
 
 
 @triton.jit
 def integrate_probabilities(
     out,
     status,
+    mass_out,
     edges,
     panels_in,
     numbers,
@@ -292,15 +310,17 @@ def integrate_probabilities(
     scales,
     centres,
     reached,
+    atoms,
     members,
     points,
     number_stride,
     stride,
-    mass_bound,
     SURROGATES: tl.constexpr,
     HEAVY: tl.constexpr,
     LOG: tl.constexpr,
     COUNT: tl.constexpr,
+    PARTS: tl.constexpr,
+    ATOMS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """Fill the CRPS rows, and the status: panel by panel from the nearer end, so that tails keep their digits.
@@ -323,15 +343,19 @@ def integrate_probabilities(
     ends = _ends(planned, panels, at, mask)
     for i in range(members):
         for side in tl.static_range(2):
-            held = zero
+            beyond = zero
             if HEAVY:
-                found = member(given, i, at, mask, COUNT)
-                held, centre, exponent = _beyond(tails, i, side, ends[side], found, at, mask, members, stride, LOG)
-                share = tl.load(weights + i) * held
-                mass += share
-                first = tl.where(exponent > 1.0, tl.abs(ends[side] - centre) / (exponent - 1.0), float("inf"))
-                own += tl.where(held > 0.0, share * first, 0.0)
-            tl.store(reached + (side * members + i) * stride + at, held, mask=mask)
+                for k in range(PARTS):
+                    part, end = i * PARTS + k, ends[side]
+                    held, centre, exponent = _beyond(
+                        tails, part, side, end, given, at, mask, members * PARTS, stride, LOG, COUNT, PARTS
+                    )
+                    share = tl.load(weights + i) * held
+                    mass += share
+                    first = tl.where(exponent > 1.0, tl.abs(end - centre) / (exponent - 1.0), float("inf"))
+                    own += tl.where(held > 0.0, share * first, 0.0)
+                    beyond += held
+            tl.store(reached + (side * members + i) * stride + at, beyond, mask=mask)
     # So many panels end at or below the centre; the others are taken from the last one down.
     upward = tl.zeros_like(panels)
     for k in range(tl.max(panels, axis=0)):
@@ -347,22 +371,33 @@ def integrate_probabilities(
         first_tail, mean_gap = _all(zero), _all(zero)
         for i in range(members):
             weight = tl.load(weights + i)
-            found = member(given, i, at, active, COUNT)
             held = tl.load(store + i * stride, mask=active, other=0.0)
             tail, whole = _all(zero), zero
-            for n in tl.static_range(_NODES):
-                density = tl.exp(level(start + stretch * _AT[n], found, LOG))
-                whole += _WEIGHTS[n] * density
-                tail = _spread(tail, density, n)
+            if PARTS == 1:
+                found = member(given, i, at, active, COUNT)
+                for n in tl.static_range(_NODES):
+                    density = tl.exp(level(start + stretch * _AT[n], found, LOG))
+                    whole += _WEIGHTS[n] * density
+                    tail = _spread(tail, density, n)
+            else:
+                densities = _all(zero)
+                for k in range(PARTS):
+                    densities = _with_part(densities, start, stretch, given, i * PARTS + k, at, active, LOG, COUNT)
+                for n in tl.static_range(_NODES):
+                    whole += _WEIGHTS[n] * densities[n]
+                    tail = _spread(tail, densities[n], n)
             following = held + length * whole
             tl.store(store + i * stride, following, mask=active)
             mass += weight * length * whole
             own_here, squares = zero, zero
+            tail = _along(tail, held, length)
+            if ATOMS:
+                tail = _with_atoms(tail, start, stretch, up, atoms, i, at, active, members, stride)
             if i == 0:
-                first_tail = _along(tail, held, length)
+                first_tail = tail
             total = ()
             for m in tl.static_range(_NODES):
-                here = held + length * tail[m]
+                here = tail[m]
                 gap = here - first_tail[m]
                 own_here += _WEIGHTS[m] * here * (1.0 - here)
                 squares += _WEIGHTS[m] * gap * gap
@@ -387,7 +422,7 @@ def integrate_probabilities(
     if SURROGATES:
         _put(into, C_SURROGATE, to_matched)
         _put(into, C_SURROGATE + 1, to_pooled)
-    _judge(status + at, panels, mass, mass_bound, tl.zeros_like(mask), mask)
+    _judge(status + at, mass_out + at, panels, mass, tl.zeros_like(mask), mask)
 
 
 @triton.jit
@@ -417,6 +452,30 @@ def _along(integrals, held, length):
 
 
 @triton.jit
+def _with_part(densities, start, stretch, numbers, part, at, mask, LOG: tl.constexpr, COUNT: tl.constexpr):
+    """The densities of a mixture at the nodes with what a component adds."""
+    own, weight = member(numbers, part, at, mask, COUNT), log_share(numbers, part, at, mask, COUNT)
+    found = ()
+    for n in tl.static_range(_NODES):
+        found = found + (densities[n] + tl.exp(weight + level(start + stretch * _AT[n], own, LOG)),)
+    return found
+
+
+@triton.jit
+def _with_atoms(tail, start, stretch, up, atoms, i, at, mask, members, stride):
+    """Probabilities on the outer side of each node with those of the values that have one of their own."""
+    found = ()
+    for n in tl.static_range(_NODES):
+        y, here = start + stretch * _AT[n], tail[n]
+        for side in tl.static_range(2):
+            place = tl.load(atoms + (2 * side * members + i) * stride + at, mask=mask, other=0.0)
+            own = tl.load(atoms + ((2 * side + 1) * members + i) * stride + at, mask=mask, other=0.0)
+            here += tl.where(tl.where(up, y > place, y < place), own, 0.0)
+        found = found + (here,)
+    return found
+
+
+@triton.jit
 def _tail_of_normal(z, up):
     """The probability of standard normal values below z, or above where not up."""
     tail = _upper_tail(tl.abs(z))
@@ -436,8 +495,8 @@ def _or_never(entropy):
 
 
 @triton.jit
-def _judge(status, panels, mass, mass_bound, close, mask):
-    """Add flags to the status."""
-    bad = (panels < 0) | ~(tl.abs(mass - 1.0) <= mass_bound)
-    found = tl.where(bad, _BAD, 0) | tl.where(close, _CLOSE, 0)
+def _judge(status, mass_out, panels, mass, close, mask):
+    """Add flags to the status, and store the mass of the mixture."""
+    found = tl.where(panels < 0, _BAD, 0) | tl.where(close, _CLOSE, 0)
     tl.store(status, tl.load(status, mask=mask, other=0) | found.to(tl.int8), mask=mask)
+    tl.store(mass_out, mass, mask=mask)
