@@ -230,13 +230,13 @@ def test_endings_may_be_in_capitals(tmp_path: Path) -> None:
 def test_data_in_formats_that_are_not_read_is_named(tmp_path: Path) -> None:
     """Other files, such as notes, are passed over in silence."""
     (tmp_path / "data").mkdir()
-    for name in ("b.csv.gz", "a.csv.gz", "c.feather", "notes.txt", "_x.csv.gz"):
+    for name in ("b.csv.xz", "a.csv.xz", "c.feather", "notes.txt", "_x.csv.xz"):
         (tmp_path / "data" / name).touch()
-    with pytest.raises(FileError, match=r"a\.csv\.gz: files end in .*; unpack this one"):
-        find_files(tmp_path / "data" / "a.csv.gz")
+    with pytest.raises(FileError, match=r"a\.csv\.xz: files end in .*; unpack this one"):
+        find_files(tmp_path / "data" / "a.csv.xz")
     pq.write_table(table(5), tmp_path / "data" / "d.parquet")
     for given in (tmp_path / "data", tmp_path / "data" / "*"):
-        with pytest.warns(UserWarning, match=r"3 files are not read, such as .*a\.csv\.gz; files end in .*, so unpack them"):
+        with pytest.warns(UserWarning, match=r"3 files are not read, such as .*a\.csv\.xz; files end in .*, so unpack them"):
             assert [span.path.name for span in find_files(given)] == ["d.parquet"]
     (tmp_path / "data" / "d.parquet").unlink()
     with pytest.warns(UserWarning, match="not read"), pytest.raises(FileError, match="the folder holds no"):

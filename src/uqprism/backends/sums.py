@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uqprism.families.lattice import PER_PANEL, gauss_sum
+from uqprism.families.quadrature import gauss_legendre
 
 Floats = np.ndarray[Any, Any]
 
+SUM_ROWS = 16  # the sum over a panel, those to its nodes, and zeros that fill vector registers
 GROWTH, SIZES = 1.25, 130  # of panels; the longest has 4e13 counts
 
 
@@ -25,8 +27,11 @@ class Sums(NamedTuple):
         sizes: how many counts (sizes,).
         nodes: relative to the first count, (sizes, PER_PANEL).
         weights: for how many counts each stands, (sizes, PER_PANEL).
-        from_left: (sizes, 1 + PER_PANEL, PER_PANEL), the sum over the panel, and up to each node.
+        from_left: (sizes, PER_PANEL, SUM_ROWS), from values at the nodes to the sum over the panel, and those up to each node.
         from_right: the same beyond each node.
+        parts: the lengths of three Gauss rules on (0, 1), for integrals from a count to the next.
+        places: their nodes, (3, PER_PANEL).
+        shares: their weights.
     """
 
     sizes: Floats
@@ -34,6 +39,9 @@ class Sums(NamedTuple):
     weights: Floats
     from_left: Floats
     from_right: Floats
+    parts: np.ndarray[Any, np.dtype[np.int64]]
+    places: Floats
+    shares: Floats
 
 
 @cache
@@ -43,8 +51,12 @@ def sums() -> Sums:
     nodes, weights = gauss_sum(sizes)
     up_to = np.stack([running_sums(n, x, w) for n, x, w in zip(sizes, nodes, weights, strict=True)])
     beyond = up_to[:, ::-1, ::-1] - np.eye(PER_PANEL)
-    whole = weights[:, None]
-    return Sums(sizes, nodes, weights, np.concatenate([whole, up_to], axis=1), np.concatenate([whole, beyond], axis=1))
+    nothing = np.zeros((len(sizes), SUM_ROWS - 1 - PER_PANEL, PER_PANEL))
+    matrices = [np.concatenate([weights[:, None], x, nothing], axis=1) for x in (up_to, beyond)]
+    parts = np.array([PER_PANEL, 4, 2])
+    rules = np.array([[np.pad(x, (0, PER_PANEL - count)) for x in gauss_legendre(count)] for count in parts])
+    places, shares = (np.ascontiguousarray(x) for x in rules.swapaxes(0, 1))
+    return Sums(sizes, nodes, weights, *(np.ascontiguousarray(x.swapaxes(1, 2)) for x in matrices), parts, places, shares)
 
 
 def running_sums(count: float, nodes: Floats, weights: Floats) -> Floats:

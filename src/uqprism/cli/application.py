@@ -137,7 +137,7 @@ def _columns(what: str, usual: str) -> Any:
     return typer.Option(metavar="PATTERN", help=text)
 
 
-FILE = "A Parquet, CSV or NPZ file, a folder or a pattern, with columns of measures (uqprism score) or of members."
+FILE = "A Parquet, CSV (also .csv.gz) or NPZ file, a folder or a pattern, with columns of measures (uqprism score) or of members."
 OOD = "Files of predictions for unfamiliar inputs, each a data set of its own."
 ON_BAD = "What to do with rows that lack a number or have bad members."
 ERROR = "Which error to compute from the target; nll and crps need members."

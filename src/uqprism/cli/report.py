@@ -55,7 +55,7 @@ CONTENTS = (
     "uncertainty finds the errors; with "
     "--target also calibration; with --ood how well unfamiliar inputs are noticed."
 )
-PREDICTIONS = "A Parquet, CSV or NPZ file with columns of members, shown first. By default an example."
+PREDICTIONS = "A Parquet, CSV (also .csv.gz) or NPZ file with columns of members, shown first. By default an example."
 Predictions = Annotated[str | None, typer.Argument(metavar="FILE", help=PREDICTIONS)]
 ERROR = default_of(prediction_error, "kind")
 Port = Annotated[int | None, typer.Option(min=1, max=65535, help="By default the first free one from 8501 on.")]

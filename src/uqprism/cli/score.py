@@ -25,7 +25,9 @@ from uqprism.errors import ArgumentError, BadFilesError, BadRowsError, ExitCode
 from uqprism.files.options import COMPRESSIONS, ScoreOptions, Tolerance
 from uqprism.support.logs import log_to
 
-Inputs = Annotated[list[str], typer.Argument(metavar="IN", help="Parquet, CSV or NPZ files, folders or glob patterns.")]
+Inputs = Annotated[
+    list[str], typer.Argument(metavar="IN", help="Parquet, CSV (also .csv.gz) or NPZ files, folders or glob patterns.")
+]
 Output = Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="A .parquet, .csv or .npz file, or a folder.")]
 Measures = Annotated[list[str] | None, measures_option("usual")]
 Weights = Annotated[

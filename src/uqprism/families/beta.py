@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from uqprism.arrays import Array, constant, from_numpy, is_jax, is_torch, is_traced, namespace, on_device, to_numpy
 from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family, families, prepare, with_gradient
-from uqprism.families.elementwise import NOWHERE, PointwiseForm, log, where
+from uqprism.families.elementwise import NOWHERE, PointwiseForm, Shared, log, where
 from uqprism.families.functionals import absolute_gap, closed_form, cross_entropy, overlap, relative_entropy
 from uqprism.families.gamma import excess_trigamma
 from uqprism.families.incomplete import beta_cdf, digamma, log_beta
@@ -30,8 +30,20 @@ def _numbers(d: Beta) -> tuple[Array, ...]:
 
 
 def _log_density_of_distances(y: Array, low: Array, high: Array, below: Array, above: Array, height: Array) -> Array:  # noqa: PLR0917
+    first, second = _logarithms(y, low, high, below, above, height)
+    return _own_log_density(y, first, second, low, high, below, above, height)
+
+
+def _logarithms(y: Array, low: Array, high: Array, below: Array, above: Array, height: Array) -> tuple[Array, Array]:  # noqa: ARG001, PLR0917
+    """Of the distances from the bounds."""
     inside = (y > low) & (y < high)
-    return where(inside, height + below * log(where(inside, y - low, 1.0)) + above * log(where(inside, high - y, 1.0)), NOWHERE)
+    return log(where(inside, y - low, 1.0)), log(where(inside, high - y, 1.0))
+
+
+def _own_log_density(  # noqa: PLR0917 (kernels pass numbers one by one)
+    y: Array, first: Array, second: Array, low: Array, high: Array, below: Array, above: Array, height: Array
+) -> Array:
+    return where((y > low) & (y < high), height + below * first + above * second, NOWHERE)
 
 
 @families.register("beta")
@@ -43,7 +55,9 @@ class Beta(Family):
     """
 
     name = "beta"
-    form = PointwiseForm(_numbers, _log_density_of_distances)
+    form = PointwiseForm(
+        _numbers, _log_density_of_distances, shared=Shared(_logarithms, _own_log_density, alike=(0, 1))
+    )
     parameters: ClassVar[dict[str, str]] = {"a": "shape", "b": "shape", "low": "location", "high": "location"}
     a: Array
     b: Array

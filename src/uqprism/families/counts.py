@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 from uqprism.arrays import LOG_2PI, Array, constant, namespace
 from uqprism.errors import UnsupportedError
 from uqprism.families.base import Family, families, prepare
-from uqprism.families.elementwise import PointwiseForm, log, log1p, log_gap, where
+from uqprism.families.elementwise import PointwiseForm, Shared, log, log1p, log_gap, where
 from uqprism.families.functionals import absolute_gap, closed_form, smooth
 from uqprism.families.incomplete import beta_cdf, gamma_cdf
 from uqprism.families.panels import Landmarks
@@ -44,19 +44,47 @@ def _deviance(x: Array, mean: Array) -> Array:
 
 def log_poisson(k: Array, rate: Array) -> Array:
     """Of counts k >= 0; the formula k log(rate) - rate - log(k!) cancels for large rates."""
+    return _own_poisson(k, _of_count(k), 0.0, rate)
+
+
+def log_negative_binomial(k: Array, rate: Array, size: Array, error: Array) -> Array:
+    """Of counts k >= 0; `error` is that of Stirling's formula for the size."""
+    return _own_negative_binomial(k, _of_count(k), 0.0, rate, size, error)
+
+
+def _of_count(k: Array) -> Array:
+    """The part of the log probability that depends on the count alone."""
     none = k <= 0.0
     some = where(none, 1.0, k)
-    return where(none, -rate, -0.5 * (LOG_2PI + log(some)) - _stirling_error(some) - _deviance(some, rate))
+    return where(none, 0.0, -0.5 * (LOG_2PI + log(some)) - _stirling_error(some))
 
 
-def log_negative_binomial(k: Array, rate: Array, size: Array) -> Array:
-    """Of counts k >= 0."""
+def _shared_poisson(k: Array, rate: Array) -> tuple[Array, float]:  # noqa: ARG001 (the signature is that of all forms)
+    return _of_count(k), 0.0
+
+
+def _shared_negative_binomial(k: Array, rate: Array, size: Array, error: Array) -> tuple[Array, float]:  # noqa: ARG001
+    return _of_count(k), 0.0
+
+
+def _own_poisson(k: Array, of_count: Array, nothing: float, rate: Array) -> Array:  # noqa: ARG001
+    none = k <= 0.0
+    return where(none, -rate, of_count - _deviance(where(none, 1.0, k), rate))
+
+
+def _own_negative_binomial(  # noqa: PLR0917 (kernels pass numbers one by one)
+    k: Array,
+    of_count: Array,
+    nothing: float,  # noqa: ARG001
+    rate: Array,
+    size: Array,
+    error: Array,
+) -> Array:
     none = k <= 0.0
     some = where(none, 1.0, k)
     both, whole = some + size, rate + size
-    errors = _stirling_error(both) - _stirling_error(size) - _stirling_error(some)
     deviances = _deviance(size, both * (size / whole)) + _deviance(some, both * (rate / whole))
-    value = errors - deviances + 0.5 * (log(size / both) - log(some) - LOG_2PI)
+    value = of_count + (_stirling_error(both) - error) - deviances + 0.5 * log(size / both)
     return where(none, -size * log1p(rate / size), value)
 
 
@@ -199,7 +227,9 @@ class Poisson(Counts):
     """Poisson distributions with this rate, which is the mean and the variance."""
 
     name = "poisson"
-    form = PointwiseForm(lambda d: (d.rate,), log_poisson)  # of counts
+    form = PointwiseForm(  # of counts
+        lambda d: (d.rate,), log_poisson, shared=Shared(_shared_poisson, _own_poisson)
+    )
     given: ClassVar[dict[str, str]] = {"rate": "scale"}
     parameters: ClassVar[dict[str, str]] = {"low": "location", "step": "scale", "rate": "shape"}
     rate: Array
@@ -242,7 +272,12 @@ class NegativeBinomial(Counts):
     """
 
     name = "negative_binomial"
-    form = PointwiseForm(lambda d: (d.rate, d.size), log_negative_binomial)  # of counts
+    form = PointwiseForm(  # of counts
+        lambda d: (d.rate, d.size, _stirling_error(d.size)),
+        log_negative_binomial,
+       
+        shared=Shared(_shared_negative_binomial, _own_negative_binomial),
+    )
     given: ClassVar[dict[str, str]] = {"rate": "scale", "size": "scale"}
     parameters: ClassVar[dict[str, str]] = {"low": "location", "step": "scale", "rate": "shape", "size": "shape"}
     rate: Array
@@ -264,7 +299,7 @@ class NegativeBinomial(Counts):
 
     def log_probability(self, k: Array) -> Array:
         """The logarithm of the probability of k >= 0."""
-        return log_negative_binomial(k, self.rate, self.size)
+        return log_negative_binomial(k, self.rate, self.size, _stirling_error(self.size))
 
     def share(self, k: Array, *, above: bool) -> Array:
         """The probability of counts up to k >= 0, or above."""

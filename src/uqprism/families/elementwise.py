@@ -53,6 +53,21 @@ NOWHERE = -math.inf  # the logarithm of zero
 
 
 @dataclass(frozen=True)
+class Shared:
+    """The parts of a log density that members share, for kernels that take the members one after the other.
+
+    Attributes:
+        parts: (y, *numbers) to two numbers.
+        own: (y, the two, *numbers) to the log density.
+        alike: the positions of the numbers that the two depend on; only members with equal ones share.
+    """
+
+    parts: Callable[..., tuple[Any, Any]]
+    own: Callable[..., Any]
+    alike: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class PointwiseForm:
     """What fused kernels are compiled from: a log density of one value and a few numbers.
 
@@ -63,6 +78,7 @@ class PointwiseForm:
             if that takes longer than integrating the density.
         mixed: whether members are mixtures, of which each component has this log density and these numbers.
         on_devices: whether the kernels of devices can integrate it, too.
+        shared: what is the same for all members at one value, and so need be computed only once there; None for nothing.
     """
 
     numbers: Callable[[Any], tuple[Array, ...]]
@@ -70,6 +86,7 @@ class PointwiseForm:
     probability: Callable[..., Any] | None = None
     mixed: bool = False
     on_devices: bool = True
+    shared: Shared | None = None
 
     def at(self, family: Family, y: Array) -> Array:
         """The log density of a family at y, which broadcasts against the batch."""

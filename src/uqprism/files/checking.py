@@ -52,7 +52,9 @@ def check_inputs(
     for span in {span.path: span for span in spans}.values():
         try:
             # Each CSV file is read here as far as its types are guessed from; one shows whether the options fit.
-            columns, error = _columns(span, options, deep=ending(span.path) != ".csv" or not found, together=together)
+            columns, error = _columns(
+                span, options, deep=not ending(span.path).startswith(".csv") or not found, together=together
+            )
         except BadFileError as bad:
             refuse(bad)
             continue

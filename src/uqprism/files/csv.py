@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -13,11 +14,12 @@ from typing import Any
 from uqprism.ensemble.columns import Columns
 from uqprism.errors import BadFileError, InvalidValueError
 from uqprism.files.numbers import mostly_text
+from uqprism.files.packed import opened
 from uqprism.files.paths import Span
 from uqprism.files.source import Batch, InputFile, Schema, joined, naming, pa
 from uqprism.measures import is_measure
 from uqprism.support.optional import require
-from uqprism.support.reading import BLOCK, check_columns, reason
+from uqprism.support.reading import BLOCK, check_columns, check_unpacked, reason
 
 arrow_csv = require("pyarrow.csv", extra="cli")
 
@@ -82,9 +84,9 @@ class CsvInput(InputFile):
     def _open(self, types: dict[str, Any]) -> Any:
         """Arrow's reader of the file from its beginning."""
         self.close()  # a reader before this one, which has 10 kB for each column
-        self._stream = pa.OSFile(str(self.path))  # opened here, because Arrow's reader does not tell how far it is
+        self._stored, text = opened(self.path)  # here, because Arrow's reader does not tell how far it is
         block = arrow_csv.ReadOptions(block_size=CSV_BLOCK)
-        self._reader = arrow_csv.open_csv(self._stream, read_options=block, **_options(types))
+        self._reader = arrow_csv.open_csv(text, read_options=block, **_options(types))
         return self._reader
 
     def _batches(self, rows: int, names: Sequence[str] | None = None) -> Iterator[tuple[Batch, float]]:
@@ -106,12 +108,12 @@ class CsvInput(InputFile):
         size, done = max(self.path.stat().st_size, 1), 0
         with _Lines(self.path) as lines:
             for batch in joined(self._open(types), rows):
-                lines.count_to(self._stream.tell())
+                lines.count_to(self._stored.tell())
                 for start in range(0, batch.num_rows, rows):  # a block of short lines has many rows
                     # Arrow reads ahead, so the fraction runs a little ahead of the rows.
-                    yield batch.slice(start, rows), min(self._stream.tell() / size, 1.0)
+                    yield batch.slice(start, rows), min(self._stored.tell() / size, 1.0)
                 done += batch.num_rows
-            self._check_lines(lines.count_to(size), done)
+            self._check_lines(lines.count_to(math.inf), done)
 
     def _read_with_text(self, types: dict[str, Any], rows: int, first: int) -> Iterator[tuple[Batch, float]]:
         """The batches from row `first` on, with numbers as text, because a cell among them is none."""
@@ -138,17 +140,18 @@ class CsvInput(InputFile):
         types = {name: pa.float64() for name in set(self._members).intersection(wanted)}
         if self.as_text:
             types = {name: types.get(name, pa.string()) for name in wanted}
+        with _Lines(self.path) as found:  # first, so that a file that cannot be unpacked is not in memory
+            lines = found.count_to(math.inf)
         for _ in range(len(wanted) + 1):  # a column with text among its numbers becomes text, and the file is read again
             try:
-                table = arrow_csv.read_csv(self.path, **_options(types, wanted))
+                table = arrow_csv.read_csv(opened(self.path)[1], **_options(types, wanted))
             except pa.ArrowInvalid as error:
                 name = self._column_of(error)
                 if not _is_of_cell(error) or name is None or types.get(name) == pa.string():
                     raise self._explained(error) from None
                 types[name] = pa.string()
             else:
-                with _Lines(self.path) as lines:
-                    self._check_lines(lines.count_to(self.path.stat().st_size), table.num_rows)
+                self._check_lines(lines, table.num_rows)
                 return table
         raise BadFileError(self.path, "cannot be read as columns of numbers and text")
 
@@ -207,26 +210,29 @@ class CsvInput(InputFile):
 
         If it were closed during a read, its descriptor would go to the next file opened, and the read would take a block of that.
         """
-        vars(self).pop("_reader", None)
-        vars(self).pop("_stream", None)
+        for name in ("_reader", "_stored"):
+            vars(self).pop(name, None)
 
 
 class _Lines:
     """The number of lines of a file, counted up to where it was read: these bytes are still in memory."""
 
     def __init__(self, path: Path) -> None:
-        self.file, self.count, self.last = path.open("rb", buffering=0), 0, b"\n"
+        self.path, self.size, self.length, self.count, self.last = path, path.stat().st_size, 0, 0, b"\n"
+        self.stored, self.text = opened(path)
 
     def __enter__(self) -> _Lines:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.file.close()
+        self.text.close()
+        self.stored.close()
 
-    def count_to(self, end: int) -> int:
-        """The lines that begin before this byte."""
-        while self.file.tell() < end and (block := self.file.read(min(BLOCK, end - self.file.tell()))):
-            self.count, self.last = self.count + block.count(b"\n"), block[-1:]
+    def count_to(self, end: float) -> int:
+        """The lines so far, read on until at least so many bytes on disk are used."""
+        while self.stored.tell() < end and (block := self.text.read(BLOCK)):
+            self.length, self.count, self.last = self.length + len(block), self.count + block.count(b"\n"), block[-1:]
+            check_unpacked(self.path, self.length, self.size)
         return self.count + (self.last != b"\n")
 
 
@@ -244,7 +250,8 @@ def _is_of_cell(error: Exception) -> bool:
 
 def _records(path: Path, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
     """The first line of each record, and its values, read slowly; without empty lines. Strict about quotes if asked."""
-    with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
+    stored, text = opened(path)
+    with stored, io.TextIOWrapper(io.BufferedReader(text, BLOCK), "utf-8-sig", "surrogateescape", newline="") as file:
         found, line = csv.reader(file, strict=strict), 1
         try:
             for record in found:
@@ -257,12 +264,13 @@ def _records(path: Path, *, strict: bool = False) -> Iterator[tuple[int, list[st
 
 def _header(path: Path) -> list[str]:
     """The names in the first line; refuses a file without one, or with another separator."""
-    with path.open("rb") as file:
-        start = file.read(CSV_BLOCK)
+    stored, text = opened(path)
+    with stored, text:
+        start = text.read(CSV_BLOCK)
     if len(start) == CSV_BLOCK and not re.search(rb"[\r\n]", start):
         raise BadFileError(path, f"its first line has more than {CSV_BLOCK:,} bytes; a CSV file begins with the names of columns")
-    text = io.TextIOWrapper(io.BytesIO(start), "utf-8-sig", "surrogateescape", newline="")  # with a mark of spreadsheets or not
-    names = next(csv.reader(text), [])
+    lines = io.TextIOWrapper(io.BytesIO(start), "utf-8-sig", "surrogateescape", newline="")  # with a mark of spreadsheets or not
+    names = next(csv.reader(lines), [])
     if not names:
         raise BadFileError(path, "is empty; a CSV file begins with the names of its columns")
     if any("\udc80" <= mark <= "\udcff" for mark in "".join(names)):  # bytes that are no text

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from uqprism.errors import ArgumentError, BadFileError, BadFilesError, BadRowsError, ExitCode, FileError, UqprismError
 from uqprism.files.options import ScoreOptions, Tolerance
-from uqprism.files.paths import READABLE, Part, PathLike, Span, ending
+from uqprism.files.paths import ENDINGS, Part, PathLike, Span, is_readable
 from uqprism.support.storage import check_writable, write_text
 from uqprism.support.versions import versions
 
@@ -223,8 +223,8 @@ def _checked(path: Path, output: Path) -> Path:
 
 def check_log_file(path: PathLike, output: PathLike) -> None:
     """Refuse a log file that would be appended to a file of predictions or be taken for a part."""
-    if ending(Path(path)) in READABLE:
-        raise ArgumentError(f"log file (--log-file) {os.fspath(path)}: must not end in {', '.join(READABLE)}")
+    if is_readable(Path(path)):
+        raise ArgumentError(f"log file (--log-file) {os.fspath(path)}: must not end in {ENDINGS}")
     _check_beside(Path(path), Path(output), "log file (--log-file)")
 
 

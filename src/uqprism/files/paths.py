@@ -15,6 +15,9 @@ from uqprism.errors import ArgumentError, FileError, warn
 from uqprism.files.state import FileState
 
 READABLE = (".parquet", ".pq", ".csv", ".npz")
+PACKINGS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}  # of CSV files, as Arrow calls them
+PACKED = tuple(f".csv{packed}" for packed in PACKINGS)
+ENDINGS = f"{', '.join(READABLE)}, or {', '.join(PACKED)}"
 OTHER_DATA = (
     ".gz",
     ".bz2",
@@ -90,7 +93,19 @@ def find_files(inputs: PathLike | Sequence[PathLike]) -> list[Span]:
 
 def ending(path: Path) -> str:
     """The ending of a name, which says the format of the file, in small letters: some systems write .CSV."""
-    return path.suffix.lower()
+    both = "".join(path.suffixes[-2:]).lower()
+    return both if both in PACKED else path.suffix.lower()
+
+
+def is_readable(path: Path) -> bool:
+    """Whether the ending is that of a format that is read."""
+    return ending(path) in READABLE + PACKED
+
+
+def packing(path: Path) -> str | None:
+    """How a CSV file is packed, as Arrow calls it; None if it is not."""
+    found = ending(path)
+    return PACKINGS[found.removeprefix(".csv")] if found in PACKED else None
 
 
 def _detour(place: tuple[Path, Path]) -> tuple[bool, int]:
@@ -106,11 +121,11 @@ def _files(item: str) -> Iterator[tuple[Path, Path]]:
     if path.is_dir():
         files = _readable(item, _below(path))
         if not files:
-            raise FileError(f"{item}: the folder holds no {', '.join(READABLE)} files")
+            raise FileError(f"{item}: the folder holds no files that end in {ENDINGS}")
         yield from ((path, file) for file in files)
     elif path.exists():  # asked before patterns, because names may hold brackets
-        if ending(path) not in READABLE:
-            raise FileError(f"{item}: files end in {', '.join(READABLE)}; {'unpack' if _is_packed(path) else 'convert'} this one")
+        if not is_readable(path):
+            raise FileError(f"{item}: files end in {ENDINGS}; {'unpack' if _is_packed(path) else 'convert'} this one")
         if not path.is_file():
             raise FileError(f"{item}: is a device or a pipe; write it to a file first")
         yield path.parent, path
@@ -128,7 +143,7 @@ def _readable(item: str, files: Iterator[Path]) -> list[Path]:
     """Those of these files that can be read, in order; warns of data in other formats."""
     found, others = [], []
     for file in files:
-        if ending(file) in READABLE:
+        if is_readable(file):
             found.append(file)
         elif ending(file) in OTHER_DATA:
             others.append(file)
@@ -136,7 +151,7 @@ def _readable(item: str, files: Iterator[Path]) -> list[Path]:
         first = min(others)
         warn(
             f"{item}: {len(others):,} {'file is' if len(others) == 1 else 'files are'} not read, such as {first}; files end in "
-            f"{', '.join(READABLE)}, so {'unpack' if _is_packed(first) else 'convert'} them"
+            f"{ENDINGS}, so {'unpack' if _is_packed(first) else 'convert'} them"
         )
     return sorted(found)  # the order of a folder differs between systems
 
@@ -235,12 +250,16 @@ def check_apart(parts: Sequence[Part], output: Path) -> None:
 
 def named_by_stem(paths: Sequence[AnyPath]) -> dict[str, AnyPath]:
     """The paths of several OOD files, named by their stems, or by whole paths if two stems agree."""
-    names = [Path(path).stem for path in paths]
+    names = [_stem(Path(path)) for path in paths]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
     if len(set(names)) < len(names):
         raise ArgumentError(f"the OOD files must differ, got {', '.join(names)}")
     return dict(zip(names, paths, strict=True))
+
+
+def _stem(path: Path) -> str:
+    return path.name[: -len(found)] if (found := ending(path)) in PACKED else path.stem
 
 
 def check_outside(inputs: PathLike | Sequence[PathLike], output: Path) -> None:

@@ -75,7 +75,7 @@ def open_input(span: Span, columns: Columns, *, as_text: bool = False) -> InputF
     """Open a file; `as_text` passes the columns of a CSV file through as they are written."""
     with naming(span.path, "read"):
         file: InputFile
-        if ending(span.path) == ".csv":
+        if ending(span.path).startswith(".csv"):
             file = CsvInput(span, columns, as_text)
         else:
             file = NpzInput(span, columns) if ending(span.path) == ".npz" else ParquetInput(span, columns)

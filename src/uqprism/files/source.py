@@ -12,6 +12,7 @@ from typing import Any
 from uqprism.ensemble.columns import Columns, described
 from uqprism.ensemble.layout import Layout
 from uqprism.errors import BadFileError, FileError, InvalidValueError, UqprismError
+from uqprism.files.packed import unpacking
 from uqprism.files.paths import Span
 from uqprism.registry import unknown
 from uqprism.support.optional import require
@@ -28,7 +29,7 @@ SAMPLE = 1_000  # rows
 def naming(path: Path, verb: str) -> Iterator[None]:
     """Turn the errors of Arrow, parsers and the system into one line that names the file."""
     if verb == "read":
-        with reading(path):
+        with reading(path), unpacking(path):
             yield
         return
     try:

@@ -21,7 +21,10 @@ from uqprism.backends.fits import FITS
 from uqprism.backends.numba import special
 from uqprism.backends.numba.base import Floats, inlined
 from uqprism.families.elementwise import PointwiseForm, rebound
+from uqprism.families.lattice import PER_PANEL
 
+BLOCK_PANELS = 24
+NODES = BLOCK_PANELS * PER_PANEL  # at most, in one block; rows of numbers per node lie so far apart
 LARGEST = 709.0  # whose exponential is the largest
 LOWEST = -1e200  # stands for the logarithm of zero, whose differences are numbers
 SIGNATURE = types.void(types.CPointer(types.float64), types.CPointer(types.float64), types.int64, types.CPointer(types.float64))
@@ -77,24 +80,29 @@ def compilable(function: Callable[..., Any]) -> Callable[..., Any]:
 class Addresses(NamedTuple):
     """Where the compiled functions of a family lie: its log density, and the probability below and above, zero if it has none.
 
-    Of mixtures `part` is the log density of a component; else it is that of the family.
+    Of mixtures `part` is the log density of a component; else it is that of the family. Where members share parts, `log_density`
+    takes them from the two rows after that of y, which `shared` fills.
     """
 
     part: int
     log_density: int
     below: int
     above: int
+    shared: int
 
 
 @cache
-def addresses_of(form: PointwiseForm, count: int) -> Addresses:
+def addresses_of(form: PointwiseForm, count: int, *, sharing: bool = False) -> Addresses:
     """The compiled functions of a family with so many numbers, or whose components have so many."""
     function = compilable(form.log_density)
     log_density = _compiled(function, count)
     if form.mixed:
-        return Addresses(log_density, _compiled_mixture(function, count), 0, 0)
+        return Addresses(log_density, _compiled_mixture(function, count), 0, 0, 0)
+    if sharing and form.shared is not None:
+        parts, own = compilable(form.shared.parts), compilable(form.shared.own)
+        return Addresses(log_density, _compiled_own(own, count), 0, 0, _compiled_parts(parts, count))
     if form.probability is None:
-        return Addresses(log_density, log_density, 0, 0)
+        return Addresses(log_density, log_density, 0, 0, 0)
     probability = compilable(form.probability)
 
     @inlined
@@ -105,7 +113,7 @@ def addresses_of(form: PointwiseForm, count: int) -> Addresses:
     def above(y: float, *numbers: float) -> float:
         return probability(y, -1.0, *numbers)
 
-    return Addresses(log_density, log_density, _compiled(below, count), _compiled(above, count))
+    return Addresses(log_density, log_density, _compiled(below, count), _compiled(above, count), 0)
 
 
 def _compiled(function: Callable[..., float], count: int) -> int:
@@ -116,6 +124,30 @@ def _compiled(function: Callable[..., float], count: int) -> int:
         numbers = to_fixed_tuple(carray(given, (count,)), count)
         for q in range(size):
             into[q] = function(at[q], *numbers)
+
+    return _address_of(values)
+
+
+def _compiled_parts(function: Callable[..., tuple[float, float]], count: int) -> int:
+    """The address of a loop over values of y that fills two rows."""
+
+    def values(out: Any, y: Any, size: int, given: Any) -> None:
+        into, at = carray(out, (2 * NODES,)), carray(y, (size,))
+        numbers = to_fixed_tuple(carray(given, (count,)), count)
+        for q in range(size):
+            into[q], into[NODES + q] = function(at[q], *numbers)
+
+    return _address_of(values)
+
+
+def _compiled_own(function: Callable[..., float], count: int) -> int:
+    """The address of a loop over values of y, after which these two rows lie."""
+
+    def values(out: Any, y: Any, size: int, given: Any) -> None:
+        into, at = carray(out, (size,)), carray(y, (3 * NODES,))
+        numbers = to_fixed_tuple(carray(given, (count,)), count)
+        for q in range(size):
+            into[q] = function(at[q], at[NODES + q], at[2 * NODES + q], *numbers)
 
     return _address_of(values)
 

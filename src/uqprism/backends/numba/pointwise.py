@@ -166,6 +166,8 @@ def _integrate(
     own |= np.any(places.narrow & (places.location >= ends[0]) & (places.location <= ends[1]), axis=0)
     form, numbers, parts = numbers_of(members)
     points = len(own)
+    alike = [] if form.shared is None else list(form.shared.alike)
+    sharing = form.shared is not None and bool((numbers[..., alike] == numbers[:, :1, alike]).all())
     tails = np.empty((1, 0, 3))
     if places.heavy:
         each = members.components or members
@@ -179,7 +181,7 @@ def _integrate(
         own,
         (_by_point(places.location), _by_point(places.width), _by_point(places.low), _by_point(places.high)),
         np.array(places.sharp),
-        addresses_of(form, (numbers.shape[-1] - 1) // parts - 1 if form.mixed else numbers.shape[-1]),
+        addresses_of(form, (numbers.shape[-1] - 1) // parts - 1 if form.mixed else numbers.shape[-1], sharing=sharing),
         numbers,
         parts,
         np.ascontiguousarray(tails),

@@ -365,7 +365,8 @@ def _integrate_counts(
 def _sums(device: torch.device) -> tuple[torch.Tensor, ...]:
     """Sizes of panels, nodes, weights, and the matrices that take values at the nodes to sums from both ends."""
     table = sums()
-    from_left, from_right = table.from_left.copy(), table.from_right.copy()
+    # A row for the sum over the panel and for that up to each node, without those that fill up registers of processors.
+    from_left, from_right = (x[..., : 1 + PER_PANEL].swapaxes(1, 2).copy() for x in (table.from_left, table.from_right))
     # The counts of the shortest panels are summed one by one.
     for matrix in (from_left, from_right):
         matrix[0] = matrix[0].round()
