@@ -46,6 +46,8 @@ WEIGHTS = {"check_sample_weight_equivalence_on_dense_data": "weights are of the 
 @pytest.mark.slow
 @parametrize_with_checks([quick(kind) for kind in KINDS], expected_failed_checks=lambda _: WEIGHTS)
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    if "check_regressors_train" not in str(check):  # the one that asks for a good model
+        estimator = clone(estimator).set_params(max_epochs=12)
     if "array_api" not in str(check):  # which needs an environment variable before SciPy is loaded: see the next test
         check(estimator)
 
