@@ -17,6 +17,7 @@ from uqprism.backends.triton.backend import TritonBackend
 from uqprism.backends.triton.bars import TritonBarsBackend
 from uqprism.backends.triton.pointwise import TritonPointwiseBackend
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*measures are left out")  # by default calls, of what members do not have
 CLOSED = [m.name for m in up.catalogue() if TritonBackend().covers(m)]  # all of them
 
 
@@ -190,8 +191,8 @@ def test_more_than_a_thousand_members(rng: np.random.Generator) -> None:
 
 SHAPED = {
     "betas with poles": lambda z: up.EnsemblePrediction.beta(a=0.4 * np.exp(0.3 * z[0]), b=0.7 * np.exp(0.3 * z[1])),
-    "betas on other ranges": lambda z: up.EnsemblePrediction.beta(
-        a=2.0 * np.exp(0.3 * z[0]), b=3.0 * np.exp(0.3 * z[1]), low=-1.0 - np.exp(z[2]), high=2.0 + np.exp(z[0])
+    "betas on another range": lambda z: up.EnsemblePrediction.beta(
+        a=2.0 * np.exp(0.3 * z[0]), b=3.0 * np.exp(0.3 * z[1]), low=-1.0, high=2.0
     ),
     "censored": lambda z: up.EnsemblePrediction.censored_gaussian(location=z[0], scale=np.exp(0.3 * z[1]), low=-1.0, high=3.0),
     "counts": lambda z: up.EnsemblePrediction.poisson(rate=10.0 * np.exp(0.3 * z[0])),
