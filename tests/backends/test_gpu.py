@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import uqprism as up
-from tests.backends import test_bars
+from tests.backends import test_bars as oracles
 from tests.backends.test_conformance import KINDS, ensembles
 from tests.backends.test_conformance import disagreement as host_disagreement
 from tests.backends.test_pointwise import BUILD
@@ -153,7 +153,8 @@ def test_other_families(family: str, rng: np.random.Generator) -> None:
         ensemble = up.EnsemblePrediction(BUILD[family](z, spread).members, weights)
         found, expected = up.evaluate(moved(ensemble), backend="fused"), up.evaluate(ensemble, backend="fused")
         errors = host_disagreement({name: x.cpu().numpy() for name, x in found.items()}, expected)
-        assert {n: e for n, e in errors.items() if not e <= 2e-9} == {}
+        # Of mixtures that nearly agree two ways keep the eight digits that `exactness` states, each its own.
+        assert {n: e for n, e in errors.items() if not e <= (1e-8 if family == "mixture" else 2e-9)} == {}
         assert found.exactness == expected.exactness
 
 
@@ -235,11 +236,11 @@ def test_mixtures_in_single_precision(rng: np.random.Generator) -> None:
     assert compared(mixed, 2e-4, torch.float32) == {}
 
 
-@pytest.mark.parametrize("case", test_bars.CASES, ids=test_bars.identifier)
+@pytest.mark.parametrize("case", oracles.CASES, ids=oracles.identifier)
 def test_bars_are_the_sums_with_fifty_digits(case: dict) -> None:
-    ensemble = moved(test_bars.ensemble(case))
+    ensemble = moved(oracles.ensemble(case))
     table = up.evaluate(ensemble, backend="fused")
-    found = test_bars.errors({name: x.cpu().numpy() for name, x in table.items()}, case["values"])
+    found = oracles.errors({name: x.cpu().numpy() for name, x in table.items()}, case["values"])
     assert {name: error for name, error in found.items() if not error <= 1e-10} == {}
 
 
