@@ -117,7 +117,7 @@ def shaped() -> list[str]:
 
 def _measures(ensemble: up.EnsemblePrediction) -> list[str]:
     """All that these members have."""
-    return list(up.evaluate(ensemble[:2]))
+    return list(up.evaluate(ensemble[:300]))
 
 
 def _normal(*shape: int) -> torch.Tensor:
@@ -167,12 +167,12 @@ SHAPED: dict[str, Callable[[], up.EnsemblePrediction]] = {
     "mixtures of 3 Gaussians": lambda: _mixtures(3),
     "mixtures of 10 Gaussians": lambda: _mixtures(10),
     "beta, shapes about 3 and 5": lambda: up.EnsemblePrediction.beta(a=_shape(3.0), b=_shape(5.0)),
-    "beta with poles, shapes about 0.3 and 0.7": lambda: up.EnsemblePrediction.beta(a=_shape(0.3), b=_shape(0.7)),
     "truncated Gaussian": lambda: _bounded("truncated_gaussian"),
     "censored Gaussian": lambda: _bounded("censored_gaussian"),
     "Poisson, rates about 10": lambda: up.EnsemblePrediction.poisson(rate=_shape(10.0)),
     "Poisson, rates about 1,000": lambda: up.EnsemblePrediction.poisson(rate=_shape(1e3)),
     "negative binomial, rates about 10": lambda: up.EnsemblePrediction.negative_binomial(rate=_shape(10.0), size=_shape(3.0)),
+    "beta with poles, shapes about 0.3 and 0.7": lambda: up.EnsemblePrediction.beta(a=_shape(0.3), b=_shape(0.7)),
 }
 
 

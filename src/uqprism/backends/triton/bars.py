@@ -24,6 +24,7 @@ from uqprism.families.tails import Tail
 from uqprism.measures import Measure
 
 BLOCK, WARPS = 64, 2  # a point for each thread
+NARROW_BLOCK = 32  # where threads wait for each other more often
 ROOM = 0.2  # of the free memory, for what is known of each member at each end
 MOST = 2**30  # entries of one array, so that positions fit into 32 bits
 
@@ -66,7 +67,7 @@ def _parts(ensemble: EnsemblePrediction) -> list[EnsemblePrediction]:
     members = cast("Histogram", ensemble.members)
     free, _ = torch.cuda.mem_get_info(members.probabilities.device)
     per_point = (len(members.probabilities) + 1) * ensemble.n_members
-    step = max(1, min(MOST // per_point, int(ROOM * free) // (48 * per_point)))
+    step = max(1, min(MOST // per_point, int(ROOM * free) // (64 * per_point)))
     starts = range(0, max(ensemble.n_points, 1), step)
     return [ensemble[first : first + step] if len(starts) > 1 else ensemble for first in starts]
 
@@ -266,14 +267,25 @@ def _merged(part: _Part) -> None:
             low, high = torch.minimum(low, mean - FAR * matched), torch.maximum(high, mean + FAR * matched)
         inner = first.amax(0)
         limits = torch.stack([low, inner, torch.maximum(inner, last.amin(0)), high])
-        sum_tails[part.grid](
-            part.sums, *part.given, part.below, part.above, part.about, part.scales, part.weights, part.gaussian,
-            part.tail_table, limits, *_rules(part.device), merged, origins, place, *part.sizes,
-            BENT=part.tails[0].gaussian, SURROGATES=part.wanted.surrogates, **part.rules, **part.block,
+        heights, per_scale = _heights(part, edges)
+        seen = torch.empty_like(part.scales)
+        sum_tails[(-(-part.points // NARROW_BLOCK),)](
+            part.sums, *part.given[:4], heights, heights.log(), part.below, part.above, part.scales, per_scale, part.weights,
+            part.gaussian, part.tail_table, limits, *_rules(part.device), merged, origins, place, seen, *part.sizes,
+            BENT=part.tails[0].gaussian, SURROGATES=part.wanted.surrogates, **part.rules, BLOCK=NARROW_BLOCK, num_warps=1,
         )  # fmt: skip
     elif part.wanted.surrogates:
         nothing = torch.zeros((2, part.points), **part.like)
         _outside(part, torch.stack([first.amin(0), last.amax(0)]), nothing, nothing)
+
+
+def _heights(part: _Part, edges: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Densities (ends + 1, members, points) of bars and, where these begin, of tails, and one over the scales of the latter."""
+    wide = part.scales > 0.0
+    per_scale = torch.where(wide, 1.0 / torch.where(wide, part.scales, 1.0), 0.0)
+    widths = edges.diff(dim=0)
+    per_width = torch.where(widths > 0.0, 1.0 / torch.where(widths > 0.0, widths, 1.0), 0.0)
+    return part.mass / part.about[0] * torch.cat([per_scale[:1], per_width, per_scale[1:]]), per_scale
 
 
 @lru_cache(maxsize=8)

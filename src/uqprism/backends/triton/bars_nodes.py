@@ -18,6 +18,7 @@ MOST_STRETCHES = 4096  # of one cell: what would need more is left as it is
 NODES = [float(x) for count in COUNTS for x in gauss_legendre(count)[0]]
 SHARES_OF_NODES = [float(x) for count in COUNTS for x in gauss_legendre(count)[1]]
 
+_SQRT_2PI = tl.constexpr(math.sqrt(2.0 * math.pi))
 INVERSE_SQRT_2PI, HALF_LOG_2PI = tl.constexpr(1.0 / math.sqrt(2.0 * math.pi)), tl.constexpr(0.5 * math.log(2.0 * math.pi))
 FAR, TINY = tl.constexpr(FAR_AWAY), tl.constexpr(FAINT)
 _FEW, _SOME = tl.constexpr(SHARES[0]), tl.constexpr(SHARES[1])
@@ -172,15 +173,25 @@ def tail_numbers(tails, side):
 
 @triton.jit
 def in_tail(tail, x, GAUSSIAN: tl.constexpr):
-    """At x scales from where a tail begins: its share beyond, and its log density for a scale of one."""
+    """At x scales from where a tail begins: its share beyond, and its density and log density for a scale of one."""
+    level = log_in_tail(tail, x, GAUSSIAN)
+    density = tl.exp(level)
+    beyond = density
     if GAUSSIAN:
         z = tail[0] + x
-        beyond = tl.exp(-0.5 * z * z) * upper_tail_ratio(tl.abs(z))
-        beyond = tl.where(z > 0.0, beyond, 1.0 - beyond) / tail[1]
+        beyond = density * upper_tail_ratio(tl.abs(z)) * _SQRT_2PI
+        beyond = tl.where(z > 0.0, beyond, 1.0 / tail[1] - beyond)
+    return beyond, density, level
+
+
+@triton.jit
+def log_in_tail(tail, x, GAUSSIAN: tl.constexpr):
+    """The log density alone."""
+    level = -x
+    if GAUSSIAN:
+        z = tail[0] + x
         level = -0.5 * z * z - HALF_LOG_2PI - tail[2]
-    else:
-        beyond, level = tl.exp(-x), -x
-    return beyond, level
+    return level
 
 
 @triton.jit

@@ -17,6 +17,7 @@ from uqprism.backends.triton.bars_nodes import (
     gaussians,
     in_tail,
     load,
+    log_in_tail,
     nodes_of,
     nothing_yet,
     smooth_for_gaussians,
@@ -101,7 +102,7 @@ def outside(
                 used = going & (q < count)
                 away = near + (high - near) * tl.load(nodes + first + q, mask=used, other=0.0)
                 weight = tl.where(used, (high - near) * tl.load(node_weights + first + q, mask=used, other=0.0), 0.0)
-                beyond, level = in_tail(tail, away / scale, BENT)
+                beyond, _, level = in_tail(tail, away / scale, BENT)
                 beyond, level = tl.where(there, share * beyond, 0.0), tl.where(there, height + level, -float("inf"))
                 below, above = beyond, 1.0 - beyond
                 if side == 1:
@@ -129,37 +130,24 @@ def _in_or_out(given, i, at, mask):
 @triton.jit
 def _member_at(given, i, y, at, mask, BENT: tl.constexpr):
     """Density, log density, and probabilities below and above y of a member in the bar or tail in which it is."""
-    e, m, below, above, about, scales, _, tails, ends, stride, points = given
-    passed, lower, outside_of_all = _in_or_out(given, i, at, mask)
+    e, heights, levels, below, above, per_scale, _, tails, ends, stride, points = given
+    passed, lower, beyond_all = _in_or_out(given, i, at, mask)
     own = i * points + at
-    inside = mask & ~outside_of_all
-    start, stop = load(e, passed - 1, i, at, inside), load(e, passed, i, at, inside)
-    per_total = 1.0 / tl.load(about + own, mask=mask, other=1.0)
-    wide = inside & (stop > start)
-    p = tl.where(wide, load(m, passed, i, at, inside) * per_total / tl.where(wide, stop - start, 1.0), 0.0)
-    f = tl.load(below + (passed - 1) * stride + own, mask=inside, other=0.0) + p * (y - start)
-    s = tl.load(above + passed * stride + own, mask=inside, other=0.0) + p * (stop - y)
-
-    side = tl.where(lower, 0, 1)
-    end = load(e, side * (ends - 1), i, at, mask)
-    share_below, share_above = (
-        tl.load(below + own, mask=mask, other=0.0),
-        tl.load(above + (ends - 1) * stride + own, mask=mask, other=0.0),
-    )
-    share = tl.where(lower, share_below, share_above)
-    scale = tl.load(scales + side * stride + own, mask=mask, other=1.0)
-    there = outside_of_all & (share > 0.0) & (scale > 0.0)
-    scale = tl.where(there, scale, 1.0)
-    tail = _tail_of(tails, lower)
-    beyond, level = in_tail(tail, tl.where(there, tl.where(lower, end - y, y - end) / scale, 0.0), BENT)
-    height = tl.where(there, share / scale, p)
-    known = height > 0.0
-    log_height = tl.where(known, tl.log(tl.where(known, height, 1.0)), -float("inf"))
-    far = tl.where(there, share * beyond, 0.0)
-    f = tl.where(outside_of_all, tl.where(lower, far, 1.0 - far), f)
-    s = tl.where(outside_of_all, tl.where(lower, 1.0 - far, far), s)
-    log_height = tl.where(there, log_height + level, log_height)
-    return tl.where(there, tl.exp(log_height), p), log_height, f, s
+    inside = mask & ~beyond_all
+    # Of the tail below, of the bars, and of the tail above.
+    height = tl.load(heights + passed * stride + own, mask=mask, other=0.0)
+    level = tl.load(levels + passed * stride + own, mask=mask, other=0.0)
+    # Where a bar begins, or a tail of either side, and the probability up to there.
+    start = load(e, tl.where(lower, 0, passed - 1), i, at, mask)
+    stop = load(e, passed, i, at, inside)
+    held = tl.load(below + tl.where(lower, 0, passed - 1) * stride + own, mask=mask, other=0.0)
+    rest = tl.load(above + tl.where(inside, passed, ends - 1) * stride + own, mask=mask, other=0.0)
+    away = tl.load(per_scale + tl.where(lower, 0, stride) + own, mask=mask, other=0.0) * tl.where(lower, start - y, y - start)
+    beyond, density, fall = in_tail(_tail_of(tails, lower), tl.where(inside, 0.0, away), BENT)
+    far = beyond * tl.where(lower, held, rest)
+    f = tl.where(inside, held + height * (y - start), tl.where(lower, far, 1.0 - far))
+    s = tl.where(inside, rest + height * (stop - y), tl.where(lower, 1.0 - far, far))
+    return tl.where(inside, height, height * density), tl.where(inside, level, level + fall), f, s
 
 
 @triton.jit
@@ -175,24 +163,16 @@ def _tail_of(tails, lower):
 @triton.jit
 def _level_at(given, i, y, at, mask, BENT: tl.constexpr):
     """The log density of a member as in `_member_at`, alone; finite."""
-    e, m, below, above, about, scales, _, tails, ends, stride, points = given
-    passed, lower, outside_of_all = _in_or_out(given, i, at, mask)
+    e, _, levels, _, _, per_scale, _, tails, ends, stride, points = given
+    passed, lower, beyond_all = _in_or_out(given, i, at, mask)
     own = i * points + at
-    inside = mask & ~outside_of_all
-    start, stop = load(e, passed - 1, i, at, inside), load(e, passed, i, at, inside)
-    side = tl.where(lower, 0, 1)
-    end = load(e, side * (ends - 1), i, at, mask)
-    share_below = tl.load(below + own, mask=mask, other=0.0)
-    share_above = tl.load(above + (ends - 1) * stride + own, mask=mask, other=0.0)
-    mass = load(m, passed, i, at, inside) / tl.load(about + own, mask=mask, other=1.0)
-    mass = tl.where(inside, mass, tl.where(lower, share_below, share_above))
-    length = tl.where(inside, stop - start, tl.load(scales + side * stride + own, mask=mask, other=1.0))
-    there = (mass > 0.0) & (length > 0.0)
-    length = tl.where(there, length, 1.0)
-    away = tl.where(outside_of_all & there, tl.where(lower, end - y, y - end) / length, 0.0)
-    _, level = in_tail(_tail_of(tails, lower), away, BENT)
-    height = tl.log(tl.where(there, mass / length, 1.0)) + tl.where(outside_of_all, level, 0.0)
-    return tl.where(there, height, LOWEST)
+    level = tl.load(levels + passed * stride + own, mask=mask, other=0.0)
+    outside_of_all = mask & beyond_all
+    start = load(e, tl.where(lower, 0, ends - 1), i, at, outside_of_all)
+    away = tl.load(per_scale + tl.where(lower, 0, stride) + own, mask=outside_of_all, other=0.0)
+    away = away * tl.where(lower, start - y, y - start)
+    fall = log_in_tail(_tail_of(tails, lower), tl.where(outside_of_all, away, 0.0), BENT)
+    return tl.maximum(level + tl.where(outside_of_all, fall, 0.0), LOWEST)
 
 
 @triton.jit
@@ -227,13 +207,15 @@ def _bend(given, weights, low, high, at, mask, members, BENT: tl.constexpr):
         first, last = tl.where(j == 0, leader, first), leader
     differs = mask & (first != last) & (high < float("inf"))
     found, width = tl.zeros_like(low) + float("inf"), tl.zeros_like(low)
+    steps: tl.constexpr = _CROSSING if BENT else 1  # more where log densities are no straight lines
     if tl.max(differs.to(tl.int32), axis=0) > 0:
         right = tl.where(differs, high, low + 1.0)
         y = low
-        for _ in range(_ROUNDS):
+        rounds = 0
+        while rounds < _ROUNDS:
             left, end = low, right
             ahead, behind = tl.zeros_like(low), tl.zeros_like(low)
-            for step in range(_CROSSING + 2):
+            for step in range(steps + 2):
                 y = (left * behind - end * ahead) / tl.where(behind != ahead, behind - ahead, -1.0)
                 y = tl.where((y > left) & (y < end), y, 0.5 * (left + end))
                 y = tl.where(step == 0, left, tl.where(step == 1, end, y))  # both ends first
@@ -246,6 +228,7 @@ def _bend(given, weights, low, high, at, mask, members, BENT: tl.constexpr):
             third = _leader(given, weights, y, at, mask, members, BENT)
             other = (third != first) & (third != last)  # which takes the lead before
             last, right = tl.where(other, third, last), tl.where(other, y, right)
+            rounds = tl.where(tl.max((other & differs).to(tl.int32), axis=0) > 0, rounds + 1, _ROUNDS)
         apart = 1e-4 * (high - low)
         slope = tl.zeros_like(low)
         for j in range(2):
@@ -265,14 +248,12 @@ def sum_tails(
     edge_stride,
     edge_of_member,
     edge_of_point,
-    mass,
-    mass_stride,
-    mass_of_member,
-    mass_of_point,
+    heights,
+    levels,
     below,
     above,
-    about,
     scales,
+    per_scale,
     weights,
     gaussian,
     tails,
@@ -282,6 +263,7 @@ def sum_tails(
     merged,
     origins,
     place,
+    seen,
     ends,
     members,
     points,
@@ -300,14 +282,12 @@ def sum_tails(
         edge_stride: see there.
         edge_of_member: see there.
         edge_of_point: see there.
-        mass: see there.
-        mass_stride: see there.
-        mass_of_member: see there.
-        mass_of_point: see there.
+        heights: densities of the tail below where it begins, of the bars, and of the tail above, (ends + 1, members, points).
+        levels: their logarithms.
         below: see there.
         above: see there.
-        about: see there.
         scales: of the tails (2, members, points).
+        per_scale: one over them, zero for tails without a width.
         weights: see there.
         gaussian: see there.
         tails: (2, 5), see `tail_numbers`.
@@ -317,6 +297,7 @@ def sum_tails(
         merged: see there.
         origins: see there.
         place: see there.
+        seen: working memory (2, members, points): density and log density of each member at a node.
         ends: see there.
         members: see there.
         points: see there.
@@ -330,8 +311,8 @@ def sum_tails(
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = at < points
     zero = tl.zeros([BLOCK], tl.float64)
-    e, m = (edges, edge_stride, edge_of_member, edge_of_point), (mass, mass_stride, mass_of_member, mass_of_point)
-    given = (e, m, below, above, about, scales, place, tails, ends, members * points, points)
+    e = (edges, edge_stride, edge_of_member, edge_of_point)
+    given = (e, heights, levels, below, above, per_scale, place, tails, ends, members * points, points)
     normal = gaussians(gaussian, at, mask, points)
     sums = nothing_yet(zero)
     c_own, c_between, q_own, q_between, into, back, entropy = zero, zero, zero, zero, zero, zero, zero
@@ -405,7 +386,10 @@ def sum_tails(
                     between += weight * gap * gap
                     own_squares += weight * p * p
                     squares += weight * d * d
-                    top = tl.maximum(top, level)
+                    if LOGS:
+                        tl.store(seen + i * points + at, p, mask=mask)
+                        tl.store(seen + (members + i) * points + at, level, mask=mask)
+                        top = tl.maximum(top, level)
                 density = p_0 + apart
                 if CRPS:
                     c_own += share * own
@@ -415,31 +399,32 @@ def sum_tails(
                     q_between += share * (squares - apart * apart)
                 level_of_all, gap = zero, zero
                 if LOGS:
-                    seen = density > TINY
+                    bright = density > TINY
                     level_of_all = tl.log(tl.maximum(density, TINY))
-                    if tl.max((used & ~seen).to(tl.int32), axis=0) > 0:
+                    if tl.max((used & ~bright).to(tl.int32), axis=0) > 0:
                         total, reference = zero, tl.where(top > -float("inf"), top, 0.0)
                         for i in range(members):
-                            level = _level_at(given, i, x, at, mask, BENT)
+                            level = tl.load(seen + (members + i) * points + at, mask=mask, other=0.0)
                             total += tl.load(weights + i) * tl.exp(level - reference)
                         faint = tl.where(total > 0.0, reference + tl.log(tl.where(total > 0.0, total, 1.0)), -float("inf"))
-                        level_of_all = tl.where(seen, level_of_all, faint)
+                        level_of_all = tl.where(bright, level_of_all, faint)
                     known = tl.where(level_of_all > -float("inf"), level_of_all, 0.0)
                     inverse, some = 1.0 / tl.maximum(density, TINY), zero
                     for i in range(members):
                         weight = tl.load(weights + i)
-                        p, level, _, _ = _member_at(given, i, x, at, mask, BENT)
+                        p = tl.load(seen + i * points + at, mask=mask, other=0.0)
+                        level = tl.load(seen + (members + i) * points + at, mask=mask, other=0.0)
                         there = level > -float("inf")
                         excess, ratio = ((p - p_0) - apart) * inverse, p * inverse
-                        near = (tl.abs(excess) < 0.5) & seen
+                        near = (tl.abs(excess) < 0.5) & bright
                         far = tl.where(there, level - known, 0.0)
                         # Ratios have a mean of one.
                         above_mean = tl.where(
-                            near, log_gap(excess, tl.where(near, ratio, 1.0)), tl.where(seen, excess, 0.0) - far
+                            near, log_gap(excess, tl.where(near, ratio, 1.0)), tl.where(bright, excess, 0.0) - far
                         )
                         gap += weight * tl.where(there, above_mean, float("inf"))
                         some += weight * tl.where(near, excess * excess - ratio * above_mean, ratio * far - excess)
-                    held = tl.where(seen, share * density, 0.0)
+                    held = tl.where(bright, share * density, 0.0)
                     into += held * some
                     entropy -= tl.where(held > 0.0, held * level_of_all, 0.0)
                     back += tl.where(held > 0.0, held * gap, 0.0)
