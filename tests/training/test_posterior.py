@@ -118,6 +118,13 @@ def test_members_and_draws_are_one_ensemble_in_files_too(tmp_path: Path) -> None
         train(x, y, start=DeepEnsemble.load(tmp_path / "model.safetensors"), max_epochs=1)
 
 
+def test_too_few_draws_to_judge_are_told() -> None:
+    with pytest.warns(TrainingWarning, match="2 draws of each member cannot tell"):
+        few = train(*waves(30), **{**SAMPLED, "posterior_samples": 2})
+    assert few.posterior is not None
+    assert few.posterior.from_dict(few.posterior.to_dict()) == few.posterior
+
+
 def test_a_member_walks_as_if_it_were_alone() -> None:
     x, y = waves(50)
     settings = {**SAMPLED, "posterior_steps": 8, "dtype": "float64"}

@@ -70,6 +70,11 @@ class Posterior:
         """What to warn of."""
         if self.r_hat <= GOOD:
             return None
+        if math.isinf(self.r_hat):
+            message = (
+                f"{self.draws} draws of each member cannot tell whether they have converged: take 4 posterior_samples or more"
+            )
+            return Event("unconverged", None, self.steps, message).warn()
         message = (
             f"the draws have not converged: split R-hat of the predictions reaches {self.r_hat:.2f} (up to {GOOD} is good), and "
             f"they are worth {self.effective:.0f} independent ones; take more posterior_steps or a smaller network, such as "
