@@ -28,7 +28,6 @@ LOG = ("mixture", {"rule": "log"})
 OPTIONS: dict[str, dict[str, Any]] = {
     "independent": {},
     "shared": {"shared": True},
-    "shared, 32 members": {"shared": True, "n_members": 32},
     "tree bins": {"bins": "tree"},
     "bootstrapped rows": {"bootstrap": True},
     "refit": {"refit": True},
@@ -43,7 +42,7 @@ SECTIONS = (
     (
         "Sharing weights, and where bins end",
         TABLES,
-        ("independent", "shared", "tree bins", "bootstrapped rows", "shared, 32 members"),
+        ("independent", "shared", "tree bins", "bootstrapped rows"),
         """Ten members of `DeepEnsembleRegressor` as it comes, against members that share the matrices of one network
 (`shared=True`), bins that a tree of the targets ends (`bins="tree"`), and rows drawn with replacement (`bootstrap=True`).""",
     ),
