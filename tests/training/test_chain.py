@@ -11,7 +11,9 @@ from numpy.testing import assert_array_equal
 from torch import nn
 from torch.testing import assert_close
 
-from uqprism.training import MLP, SharedMLP, TabularMLP, data, networks, train
+import uqprism as up
+from uqprism.training import MLP, MixtureHead, SharedMLP, TabularMLP, data, networks, train
+from uqprism.training.heads.joined import Joined
 from uqprism.training.randomness import DropoutMasks
 from uqprism.training.stack import Stack
 
@@ -54,6 +56,22 @@ def test_gradients_are_those_of_autograd(case: str) -> None:
         assert_close(outputs, expected, rtol=1e-12, atol=1e-14)
         for value, gradient in zip(stack.views(found).values(), gradients, strict=True):
             assert_close(value, gradient, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("head", [MixtureHead(), MixtureHead(2, "log"), MixtureHead(1, "crps"), Joined(MixtureHead(), 2)])
+def test_gradients_of_heads_that_know_them(head: Any) -> None:
+    generator = torch.Generator().manual_seed(0)
+    raw = torch.randn(3, 5, head.n_outputs, generator=generator, dtype=torch.float64).requires_grad_()
+    target = torch.randn(3, 5, generator=generator, dtype=torch.float64)
+    one, given = (head.one, head.apart(raw)) if isinstance(head, Joined) else (head, raw)
+    distribution = one.distribution(one.parameters(given))
+    each = target.unsqueeze(-1).expand(given.shape[:-1]) if isinstance(head, Joined) else target
+    log, crps = up.rules.Log().score(distribution, each), up.rules.CRPS().score(distribution, each)
+    expected = {"log": log, "crps": crps, "log+crps": log + 5.0 * crps}[one.rule]
+    expected = expected.mean(-1) if isinstance(head, Joined) else expected
+    losses, gradient = head.with_gradient(raw.detach(), target)
+    assert_close(losses, expected.detach(), rtol=1e-10, atol=1e-12)
+    assert_close(gradient, torch.autograd.grad(expected.sum(), raw)[0], rtol=1e-9, atol=1e-12)
 
 
 def test_rows_that_are_encoded_at_every_step_give_the_same_members(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import uqprism as up
 from uqprism.errors import ArgumentError
-from uqprism.training import MLP, DeepEnsemble, MeanVariance, TabularMLP, TrainingWarning, train
+from uqprism.training import MLP, DeepEnsemble, MeanVariance, TabularMLP, TrainingWarning, posterior, train
 from uqprism.training.data import prepare
 from uqprism.training.heads.gaussian import gaussian_nll
 from uqprism.training.options import TrainingOptions
@@ -116,6 +116,34 @@ def test_members_and_draws_are_one_ensemble_in_files_too(tmp_path: Path) -> None
     assert_array_equal(loaded.predict_ensemble(x).members.mean, ens.members.mean)
     with pytest.raises(ArgumentError, match="cannot be trained further"):
         train(x, y, start=DeepEnsemble.load(tmp_path / "model.safetensors"), max_epochs=1)
+
+
+def test_too_few_draws_to_judge_are_told() -> None:
+    with pytest.warns(TrainingWarning, match="2 draws of each member cannot tell"):
+        few = train(*waves(30), **{**SAMPLED, "posterior_samples": 2})
+    assert few.posterior is not None
+    assert few.posterior.from_dict(few.posterior.to_dict()) == few.posterior
+
+
+def test_an_interrupt_keeps_the_draws_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    step, made = posterior.Walk.step, []
+
+    def counted(self: Any, tuning: int = 0) -> None:
+        made.append(tuning)
+        if len(made) == stop:
+            raise KeyboardInterrupt
+        step(self, tuning)
+
+    monkeypatch.setattr(posterior.Walk, "step", counted)
+    stop = 32  # after the draws of steps 25 and 30
+    with pytest.warns(TrainingWarning, match="each member keeps its 2 draws"):
+        ensemble = train(*waves(30), **SAMPLED)
+    assert ensemble.n_members == 3 * 2
+    assert (made.count(1), made.count(2)) == (10, 10)
+    made.clear()
+    stop = 5
+    with pytest.raises(KeyboardInterrupt):
+        train(*waves(30), **SAMPLED)
 
 
 def test_a_member_walks_as_if_it_were_alone() -> None:

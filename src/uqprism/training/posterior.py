@@ -70,6 +70,11 @@ class Posterior:
         """What to warn of."""
         if self.r_hat <= GOOD:
             return None
+        if math.isinf(self.r_hat):
+            message = (
+                f"{self.draws} draws of each member cannot tell whether they have converged: take 4 posterior_samples or more"
+            )
+            return Event("unconverged", None, self.steps, message).warn()
         message = (
             f"the draws have not converged: split R-hat of the predictions reaches {self.r_hat:.2f} (up to {GOOD} is good), and "
             f"they are worth {self.effective:.0f} independent ones; take more posterior_steps or a smaller network, such as "
@@ -111,16 +116,23 @@ def draw(
     tuned = steps // 2
     at = set(np.linspace(tuned, steps, draws + 1).round().astype(int)[1:].tolist())
     kept: list[Tensor] = []
-    with progress_bar("sampling step", steps, shown=options.progress, extra="deep") as bar:
-        for step in range(1, steps + 1):
-            walk.step(tuning=1 if step <= tuned // 2 else 2 if step <= tuned else 0)
-            if step in at:
-                kept.append(walk.rows())
-            bar.update(completed=step, text=f"mean energy {float(walk.energy.mean()):.4g}")
+    step = 0
+    try:
+        with progress_bar("sampling step", steps, shown=options.progress, extra="deep") as bar:
+            for step in range(1, steps + 1):
+                walk.step(tuning=1 if step <= tuned // 2 else 2 if step <= tuned else 0)
+                if step in at:
+                    kept.append(walk.rows())
+                bar.update(completed=step, text=f"mean energy {float(walk.energy.mean()):.4g}")
+    except KeyboardInterrupt:
+        if not kept:
+            raise
+        message = f"sampling was interrupted in step {step} of {steps}: each member keeps its {len(kept)} draws so far"
+        Event("interrupted", None, step, message).warn()
     rows = torch.stack(kept, 1)
     means = _predicted(stack, data, head, rows)
-    judged = [Posterior(draws, steps, *judge(part)) for part in np.split(means, len(data.sets))]
-    buffers = {name: value.repeat_interleave(draws, 0) for name, value in stack.buffers.items()}
+    judged = [Posterior(len(kept), step, *judge(part)) for part in np.split(means, len(data.sets))]
+    buffers = {name: value.repeat_interleave(len(kept), 0) for name, value in stack.buffers.items()}
     return stack.with_rows(rows.flatten(0, 1), buffers), judged
 
 

@@ -178,13 +178,20 @@ class Stepper:
 
     def _backward(self, inputs: Tensor, targets: Tensor, rows: Tensor) -> Tensor:
         """Each member's losses (members, batch); their gradients go where Adam reads them."""
+        stack, chain, encoded = self._stack, self._stack.chain, self._data.encoded
+        if chain is not None and self._head.knows_gradient:
+            raw = chain.training(stack.parameters, stack.buffers, inputs, self._masks, encoded=encoded)
+            losses, gradient = self._head.with_gradient(raw, targets)
+            shares = self._data.weighted(torch.full_like(losses, 1.0 / rows.shape[1]), rows)
+            chain.backward(gradient.mul_(shares.unsqueeze(-1)), self._views)
+            return self._data.weighted(losses, rows)
         found: list[Tensor] = []
 
         def total(raw: Tensor) -> Tensor:
             found.append(self._data.weighted(self._head.loss(raw, targets, self._ages), rows))
             return found[0].mean(1).sum()
 
-        backward(self._stack, inputs, total, self._views, masks=self._masks, encoded=self._data.encoded)
+        backward(stack, inputs, total, self._views, masks=self._masks, encoded=encoded)
         return found[0].detach()
 
     def _record(self, rows: Tensor) -> tuple[Any, Tensor] | None:

@@ -54,6 +54,15 @@ class Head(ABC):
         a CUDA graph serves all epochs.
         """
 
+    @property
+    def knows_gradient(self) -> bool:
+        """Whether `with_gradient` saves training the use of autograd."""
+        return False
+
+    def with_gradient(self, raw: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """The training losses (...) and their gradient for the raw outputs (..., n_outputs)."""
+        raise NotImplementedError
+
     def validation_loss(self, raw: Tensor, target: Tensor) -> Tensor:
         """The loss for early stopping: by default the training loss after any warm-up."""
         return self.loss(raw, target, torch.full_like(target, float(self.warm_up_epochs)))

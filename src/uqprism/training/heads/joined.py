@@ -42,6 +42,17 @@ class Joined(Head):
         each = self.apart(raw)
         return self.one.loss(each, target.unsqueeze(-1).expand(each.shape[:-1]), age.unsqueeze(-1)).mean(-1)
 
+    @property
+    def knows_gradient(self) -> bool:
+        """Where the members' head does."""
+        return self.one.knows_gradient
+
+    def with_gradient(self, raw: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """The mean of the members' losses and its gradient."""
+        each = self.apart(raw)
+        losses, gradient = self.one.with_gradient(each, target.unsqueeze(-1).expand(each.shape[:-1]))
+        return losses.mean(-1), gradient.flatten(-2) / self.members
+
     def validation_loss(self, raw: Tensor, target: Tensor) -> Tensor:
         """The mean of the members' losses for early stopping."""
         each = self.apart(raw)
