@@ -85,6 +85,7 @@ def resampled(about: dict[str, np.ndarray]) -> np.ndarray:
     values, vectors = np.linalg.eigh(upper + np.triu(upper, 1).T)
     drawn = np.random.default_rng(0).standard_normal((DRAWN, len(means))) * np.sqrt(np.maximum(values, 0.0))  # they are rounded
     excess, penalty = np.split(means + drawn @ vectors.T, 2, axis=1)
+    excess = np.maximum(excess, 0.05 * about["excess"])  # a Gaussian has no end at zero
     return np.stack([excess, np.full_like(excess, np.nan), penalty])
 
 

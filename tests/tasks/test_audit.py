@@ -272,11 +272,11 @@ def test_what_the_report_quotes_and_the_page_shows_was_measured(measured: Any) -
 
 def test_factors_of_networks_on_resampled_rows_hold_on_most_other_sets(measured: Any) -> None:
     """On ten sets of known truth, how many mean factors are within a fifth of what twice and four times the rows removed."""
-    for measure, least in ((measured.MAIN, (8, 6)), (measured.LOG, (6, 5))):
+    for measure, least in ((measured.MAIN, (8, 5)), (measured.LOG, (7, 6))):
         every = measured.judged(measured.CLOSELY, measure)
         assert len(every) >= 10
         ratios = np.array([factors[..., 0].mean(axis=0) / truth for factors, truth, _, _ in every.values()])
-        assert tuple((np.abs(ratios - 1.0) <= 0.2).sum(axis=0)) >= least
+        assert ((np.abs(ratios - 1.0) <= 0.2).sum(axis=0) >= least).all()
 
 
 @pytest.mark.parametrize(

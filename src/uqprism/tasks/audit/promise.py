@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 # Chosen on sets of known truth, each judged by what suits the others (benchmarks/RESULTS-audit.md).
-RETURN = 0.75  # what a doubling leaves of the share beyond face value
-WANDER = 0.35  # how far the share wanders in a doubling, relative to itself
-SPREAD = 0.2  # how far factors are off beyond what resamples tell, relative to themselves
+RETURN = 0.8  # what a doubling leaves of the share beyond face value
+WANDER = 0.5  # how far the share wanders in a doubling, relative to itself
+SPREAD = 0.25  # how far factors are off beyond what resamples tell, relative to themselves
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Correction:
 
     When the training set doubles from the largest size on, the penalty falls by `factor` times the excess before, and the excess
     falls to `rate` times that. A promise that is kept at face value loses with a doubling what the excess loses, 1 - `rate` of
-    it. Models that still find structure lose more, which no excess contains; with every doubling a quarter of that is found.
+    it. Models that still find structure lose more, which no excess contains; with every doubling a fifth of that is found.
 
     Attributes:
         factor: what the next doubling removes, as a share of the excess.
