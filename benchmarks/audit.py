@@ -1,72 +1,43 @@
 """How far promises of "removable" are kept, for networks, forests, boosting, Gaussian processes, MC dropout and evidence.
 
-    python benchmarks/audit.py known        # sets of known truth: factors fitted up to n rows, judged at 2n and 4n on other sets
-    python benchmarks/audit.py tables DIR   # real tables (Parquet files) in a folder, on subsamples
-    python benchmarks/audit.py write        # the page of results, from what has been measured
+    python benchmarks/audit.py known [MODEL...]       # sets of known truth: factors fitted up to n rows, judged at 2n and 4n
+    python benchmarks/audit.py tables DIR [MODEL...]  # real tables (Parquet files) in a folder, on subsamples
+    python benchmarks/audit.py merge FILE...          # take over what was measured elsewhere, with AUDIT_STORE=FILE
+    python benchmarks/audit.py write                  # the page of results, from what has been measured
 
-Each audit is kept in benchmarks/audit.json when it is done; the same command goes on from there.
+Each audit is kept in benchmarks/audit.json when it is done; the same command goes on from there. Networks of all audits of sets
+with as many inputs are trained in one stack, which a GPU trains as fast as those of one audit; AUDIT_SETS=sine,waves takes some.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import audit_page
 import numpy as np
+from truths import KNOWN, Draw
 
 import uqprism as up
-from uqprism.paper.data.synthetic import sine, two_curves
 from uqprism.support.storage import write_text
 from uqprism.tasks.audit import Audit, audit
 from uqprism.training import MLP, StackedFit
 
-STORE = Path(__file__).with_suffix(".json")
+STORE = Path(os.environ.get("AUDIT_STORE", audit_page.STORE))
 RULES = ("crps", "log", "quadratic", "squared_error")
 MEASURES = [f"{rule}.excess.{roles}" for rule in RULES for roles in ("members.members", "mixture.members")]
-N, TEST = 1024, 2000  # rows of an audit on a set of known truth, whose sizes are n/8 ... n; rows to judge by
-SLOW_N = 256  # the same for models that are slow to train
-CLOSELY = "networks, resampled rows"  # audited four times on every set; the others once on two of them
+TEST = 2000  # rows to judge by on a set of known truth
+CLOSELY = audit_page.CLOSELY  # audited often enough to see how often its intervals hold
+COUNTS = (1, 1), (6, 4)  # audits and other sets on each set of known truth: of networks on resampled rows, of others
 MOST, SLOW_MOST = 1600, 800  # rows of a table, of which a quarter is held out
-
-# Sets of known truth ---------------------------------------------------------------------------------------------------
-
-
-def friedman(n: int, seed: int) -> tuple[Any, Any]:
-    """Five inputs (Friedman 1991), with noise that grows from 0.5 to 2.5 along the first."""
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(size=(n, 5))
-    mean = 10.0 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20.0 * (x[:, 2] - 0.5) ** 2 + 10.0 * x[:, 3] + 5.0 * x[:, 4]
-    return x, mean + (0.5 + 2.0 * x[:, 0]) * rng.standard_normal(n)
-
-
-def plane(n: int, seed: int) -> tuple[Any, Any]:
-    """Eight inputs, of which three bend the target, with noise of 0.5."""
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal(size=(n, 8))
-    mean = x @ np.linspace(1.0, 0.0, 8) + np.tanh(2.0 * x[:, 0] * x[:, 1]) + np.abs(x[:, 2])
-    return x, mean + 0.5 * rng.standard_normal(n)
-
-
-def hills(n: int, seed: int) -> tuple[Any, Any]:
-    """Six inputs, of which five count, one of them as a step; made after the rule for the factor was chosen."""
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(-1.0, 1.0, size=(n, 6))
-    mean = 2.0 * np.sin(np.pi * x[:, 0]) + 3.0 * x[:, 1] * x[:, 2] + 2.0 / (1.0 + np.exp(-8.0 * x[:, 3])) + x[:, 4]
-    return x, mean + (0.3 + 0.3 * np.abs(x[:, 5])) * rng.standard_normal(n)
-
-
-KNOWN: dict[str, Callable[[int, int], tuple[Any, Any]]] = {
-    "friedman": friedman,
-    "plane": plane,
-    "hills": hills,
-    "sine": sine,
-    "two_curves": two_curves,
-}
 
 # Models ----------------------------------------------------------------------------------------------------------------
 
@@ -130,8 +101,12 @@ def process(X: Any, y: Any, seed: int = 0) -> Any:
     return make_pipeline(StandardScaler(), fitted).fit(X, y)
 
 
-def passes_of(model: Any, X: Any) -> Any:
-    return model.predict_ensemble(X, passes=30)
+def ensemble_of(model: Any, X: Any, **settings: Any) -> Any:
+    """The prediction of networks, on the device that they were trained on."""
+    import torch
+
+    given = torch.as_tensor(X, dtype=torch.float32, device=model.stack.rows.device)
+    return model.predict_ensemble(given if given.is_cuda else X, **settings)
 
 
 def ten_of(model: Any, X: Any) -> Any:
@@ -139,16 +114,15 @@ def ten_of(model: Any, X: Any) -> Any:
 
 
 MODELS: dict[str, tuple[Callable[[], Any], Any]] = {  # what fits, and what predicts
-    "networks, resampled rows": (lambda: networks(bootstrap=True), None),
-    "networks, seeds only": (networks, None),
+    "networks, resampled rows": (lambda: networks(bootstrap=True), ensemble_of),
+    "networks, seeds only": (networks, ensemble_of),
     "forest": (lambda: forest, None),
     "forest, leaves of 5": (lambda: partial(forest, min_samples_leaf=5), None),
     "boosting": (lambda: boosting, None),
     "Gaussian process": (lambda: process, ten_of),
-    "MC dropout": (Passes, passes_of),
-    "evidential": (lambda: networks(n_members=1, head="evidential"), None),
+    "MC dropout": (Passes, partial(ensemble_of, passes=30)),
+    "evidential": (lambda: networks(n_members=1, head="evidential"), ensemble_of),
 }
-SLOW = {"Gaussian process"}
 
 # Runs ------------------------------------------------------------------------------------------------------------------
 
@@ -157,49 +131,125 @@ def stored() -> dict[str, Any]:
     return json.loads(STORE.read_text()) if STORE.exists() else {}
 
 
-def short(values: Any) -> list[float]:
-    """In six digits, which the file has room for."""
-    return [float(f"{value:.6g}") for value in values]
+def short(values: Any, digits: int = 6) -> list[float]:
+    """In few digits, which the file has room for."""
+    return [float(f"{value:.{digits}g}") for value in np.ravel(values)]
 
 
 def keep(key: str, found: Audit, seconds: float) -> None:
     """Keep what an audit found, by measure."""
-    about = {
-        name: {
-            "excess": short(found[name].excess),
-            "noise": short(found[name].noise),
-            "penalty": short(found[name].penalty),
-            "procedural": short(found[name].procedural),
-            "data": short(found[name].data),
-            "after": {str(growth): short(found[name].after(growth)) for growth in (2, 4)},
-        }
-        for name in found
-    }
+    names = ("excess", "noise", "penalty") if key.startswith("known") else ("excess", "noise", "penalty", "procedural", "data")
+    about = {name: {each: short(getattr(found[name], each)) for each in names} for name in found}
+    for name in found:
+        drawn = found[name].replicates
+        if drawn is not None:  # how excess and penalty vary together, of which the intervals are made
+            covariance = np.cov(np.concatenate([drawn[0], drawn[2]], axis=1).T)
+            about[name]["covariance"] = short(covariance[np.triu_indices(len(covariance))], 4)
     write_text(STORE, json.dumps(stored() | {key: {"sizes": found.sizes, "measures": about}}))
     print(f"{key}: {seconds:.0f} s. {found}", flush=True)
 
 
-def run(key: str, fit: Any, *given: Any, **settings: Any) -> None:
+def run(key: str, given: tuple[Any, Any], settings: dict[str, Any], fit: Any) -> None:
     if key in stored():
         return
     started = time.perf_counter()
     keep(key, audit(fit, *given, measures=MEASURES, progress=False, **settings), time.perf_counter() - started)
 
 
+class Together:
+    """Audits of the same plan, of sets with as many inputs, whose networks of one size are trained in one stack.
+
+    Each audit runs in a thread of its own. They wait for each other where networks are trained, and go on one after the other.
+    """
+
+    def __init__(self, fit: Any, jobs: int) -> None:
+        self.fit, self.jobs = fit, jobs
+        self.given: dict[int, tuple[Any, ...]] = {}
+        self.models: dict[int, list[Any]] = {}
+        self.all_here = threading.Barrier(jobs, self._train)
+        self.turn = threading.Lock()
+
+    def run(self, jobs: Sequence[Callable[[Any], None]]) -> None:
+        """Run each job with a `fit` for `up.audit`."""
+        with ThreadPoolExecutor(self.jobs) as pool:
+            for done in [pool.submit(self._one, number, job) for number, job in enumerate(jobs)]:
+                done.result()
+
+    def _one(self, number: int, job: Callable[[Any], None]) -> None:
+        with self.turn:
+            try:
+                job(Part(self, number))
+            except BaseException:
+                self.all_here.abort()
+                raise
+
+    def many(self, number: int, *given: Any) -> list[Any]:
+        """The models of one audit, once all audits have said what they want."""
+        self.given[number] = given
+        self.turn.release()
+        try:
+            self.all_here.wait()
+        finally:
+            self.turn.acquire()
+        return self.models.pop(number)
+
+    def _train(self) -> None:
+        inputs, targets, rows, seeds = zip(*(self.given[number] for number in range(self.jobs)), strict=True)
+        starts = np.cumsum([0, *map(len, targets)])
+        moved = [each + start for each, start in zip(rows, starts[:-1], strict=True)]
+        every = self.fit.many(
+            np.concatenate(inputs), np.concatenate(targets), np.concatenate(moved), [seed for each in seeds for seed in each]
+        )
+        ends = np.cumsum([0, *map(len, rows)])
+        self.models = {number: every[ends[number] : ends[number + 1]] for number in range(self.jobs)}
+        print(f"{len(every)} ensembles of {rows[0].shape[1]} rows trained, {time.perf_counter():.0f} s", flush=True)
+
+
+class Part:
+    """What one audit calls to train its networks."""
+
+    def __init__(self, all_of_them: Together, number: int) -> None:
+        self.all_of_them, self.number = all_of_them, number
+
+    def __call__(self, X: Any, y: Any, seed: int = 0) -> Any:
+        """One training set alone."""
+        return self.all_of_them.fit(X, y, seed)
+
+    def many(self, *given: Any) -> list[Any]:
+        """Several."""
+        return self.all_of_them.many(self.number, *given)
+
+
 def known(names: list[str]) -> None:
     """Audits of n rows, and what happens with other sets of 4n rows."""
+    wanted = os.environ.get("AUDIT_SETS")
+    sets = {name: make for name, make in KNOWN.items() if wanted is None or name in wanted.split(",")}
     for model in names:
-        make_fit, predict = MODELS[model]
-        n = SLOW_N if model in SLOW else N
-        audits, others, repeats = (4, 4, 4) if model == CLOSELY else (1, 2, 2)
-        for name, make in list(KNOWN.items())[: None if model == CLOSELY else 2]:
-            how = {"test": make(TEST, 10**6), "predict": predict}
-            for number in range(audits):
-                run(f"known/{name}/{model}/audit {number}", make_fit(), *make(n, number), repeats=repeats, seed=number, **how)
-            for number in range(others):
-                seed = 1000 + number
-                about = {"seed": seed, "parts": 4, "repeats": 1, "resamples": 0}
-                run(f"known/{name}/{model}/other {number}", make_fit(), *make(4 * n, seed), **about, **how)
+        for inputs in sorted({make(1, 0)[0].shape[1] for make in sets.values()}):
+            alike = {name: make for name, make in sets.items() if make(1, 0)[0].shape[1] == inputs}
+            for what in ("audit", "other"):
+                _known(model, alike, what)
+
+
+def _known(model: str, sets: dict[str, Draw], what: str) -> None:
+    make_fit, predict = MODELS[model]
+    count = COUNTS[model == CLOSELY][what == "other"]
+    about: dict[str, Any] = {"repeats": 4 if model == CLOSELY else 2, "resamples": 500 if model == CLOSELY else 0}
+    if what == "other":
+        about = {"parts": 4, "repeats": 1, "resamples": 0}
+    jobs, n = [], audit_page.rows_of(model)
+    for name, make in sets.items():
+        first, rows = (0, n) if what == "audit" else (1000, 4 * n)
+        for number in range(count):
+            key = f"known/{name}/{model}/{what} {number}"
+            if key not in stored():
+                how = {"test": make(TEST, 10**6), "predict": predict, "seed": first + number, **about}
+                jobs.append(partial(run, key, make(rows, first + number), how))
+    if not hasattr(make_fit(), "many"):
+        for job in jobs:
+            job(make_fit())
+    elif jobs:
+        Together(make_fit(), len(jobs)).run(jobs)
 
 
 def tables(folder: str, names: list[str]) -> None:
@@ -207,8 +257,8 @@ def tables(folder: str, names: list[str]) -> None:
     for path in sorted([*Path(folder).glob("*.parquet"), *Path(folder).glob("tables/*.parquet")]):
         for model in [] if path.stem in LEFT_OUT else names:
             make_fit, predict = MODELS[model]
-            data = table(path, SLOW_MOST if model in SLOW else MOST)
-            run(f"tables/{path.stem}/{model}", make_fit(), *data, repeats=2, predict=predict)
+            data = table(path, SLOW_MOST if model == "Gaussian process" else MOST)
+            run(f"tables/{path.stem}/{model}", data, {"repeats": 2, "predict": predict}, make_fit())
 
 
 LEFT_OUT = {"blogfeedback", "ymsd"}  # 280 and 90 inputs for 1,200 rows
@@ -247,183 +297,16 @@ def table(path: Path, most: int) -> tuple[Any, Any]:
     return (x - x.mean(axis=0)) / x.std(axis=0), np.log1p(values) if path.stem in LOGARITHM else values
 
 
-# The page --------------------------------------------------------------------------------------------------------------
-
-RESULTS = Path(__file__).with_name("RESULTS-audit.md")
-MAIN, LOG = "crps.excess.members.members", "log.excess.members.members"
-KIND = {  # the kind of member that a model's audits are evidence for
-    "networks, resampled rows": "resampled",
-    "networks, seeds only": "networks",
-    "forest": "forest",
-    "boosting": "boosting",
-    "Gaussian process": "process",
-    "MC dropout": "dropout",
-    "evidential": "evidential",
-}
-
-
-FEWEST = 3  # tables, of which the report speaks
-
-
-def of(kind: str, model: str, measure: str) -> dict[str, list[dict[str, Any]]]:
-    """What was measured, by data set: `known audit`, `known other` or `tables`."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for key, value in stored().items():
-        first, *rest = key.split("/")
-        own = rest[1] == model and measure in value["measures"]
-        if own and (first == kind or (first == "known" and rest[2].startswith(kind.removeprefix("known ")))):
-            about = value["measures"][measure]
-            found.setdefault(rest[0], []).append({name: np.array(each) for name, each in about.items() if name != "after"})
-            found[rest[0]][-1] |= {"after": about["after"], "sizes": value["sizes"]}
-    return found
-
-
-def evidence() -> dict[str, tuple[int, float, float, float]]:
-    """For each kind of member, on how many tables, and the median, smallest and largest share that twice the rows removed."""
-    found = {}
-    for model, kind in KIND.items():
-        shares = [each["after"]["2"][0] for (each,) in of("tables", model, MAIN).values()]
-        if len(shares) >= FEWEST:
-            found[kind] = len(shares), *(round(float(x), 2) + 0.0 for x in (np.median(shares), min(shares), max(shares)))
-    return found
-
-
-def truths(others: list[dict[str, Any]]) -> tuple[float, float]:
-    """What twice and four times the rows removed on other sets, as shares of the excess there."""
-    excess, penalty = (np.mean([each[name] for each in others], axis=0) for name in ("excess", "penalty"))
-    return float((penalty[0] - penalty[1]) / excess[0]), float((penalty[0] - penalty[2]) / excess[0])
-
-
-def ratios(model: str, measure: str) -> dict[str, tuple[Any, ...]]:
-    """By set of known truth: the mean factors for 2 and 4, what happened, and how many audits are within 20 %."""
-    audits, others = of("known audit", model, measure), of("known other", model, measure)
-    found = {}
-    for name in audits:
-        if name in others:
-            factors = np.array([[each["after"][growth][0] for growth in ("2", "4")] for each in audits[name]])
-            truth = np.array(truths(others[name]))
-            near = (np.abs(factors / truth - 1.0) <= 0.2).sum(axis=0)
-            found[name] = (factors.mean(axis=0), truth, near, len(factors))
-    return found
-
-
-def write() -> None:
-    """The page of results, the tables of the page on audits, and the numbers that the report quotes."""
-    write_text(RESULTS, "\n".join([HEAD, *_known(), *_known(LOG), *_tables(), *_each_table(), *_measures()]) + "\n")
-    before, rest = DOCS.read_text().split(MARKS[0])
-    tables = "\n".join(["", *_tables(), *_known(), *_known(LOG)])
-    write_text(DOCS, f"{before}{MARKS[0]}\n{tables}{MARKS[1]}{rest.split(MARKS[1])[1]}")
-    for kind, numbers in evidence().items():
-        print(f'    "{kind}": Kept{numbers},')
-
-
-DOCS = Path(__file__).parent.parent / "docs" / "audit.md"
-MARKS = "<!-- audits: written by benchmarks/audit.py -->", "<!-- end of the audits -->"
-HEAD = """# Results of audits
-
-Written by `python benchmarks/audit.py write` from `benchmarks/audit.json`. [The page on audits](../docs/audit.md) says what the
-words mean. Factors are what twice (2x) or four times (4x) the rows remove from the penalty, as a share of the excess before.
-"""
-
-
-def _known(measure: str = MAIN) -> list[str]:
-    lines = [
-        f"### Sets of known truth, `{measure}`",
-        "",
-        f"Audits of n = {N:,} rows ({SLOW_N:,} for Gaussian processes), sizes n/8 to n, judged on {TEST:,} further "
-        "rows. *Happened* is the mean over other sets of the same truth, which are trained on n, 2n and 4n rows (four such sets "
-        "for networks on resampled rows, two for the others). *By doubling* is what each doubling up to n removed, as a share of "
-        "the excess before it: where it rises, the audit says that the factor is a guess.",
-        "",
-        "| model | set | audits | factor 2x | happened | ratio | factor 4x | happened | ratio | within 20 % | by doubling |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for model in MODELS:
-        audits = of("known audit", model, measure)
-        for name, (factor, truth, near, count) in ratios(model, measure).items():
-            both = " | ".join(f"{f:.2f} | {t:.2f} | {f / t:.2f}" for f, t in zip(factor, truth, strict=True))
-            shares = np.mean([each["penalty"][:-1] - each["penalty"][1:] for each in audits[name]], axis=0)
-            shares /= np.mean([each["excess"][:-1] for each in audits[name]], axis=0)
-            told = ", ".join(f"{share:.2f}" for share in shares)
-            lines.append(f"| {model} | {name} | {count} | {both} | {near[0]} and {near[1]} of {count} | {told} |")
-    return [*lines, ""]
-
-
-def _tables() -> list[str]:
-    lines = [
-        "### Real tables",
-        "",
-        f"Up to {MOST:,} rows of each table ({SLOW_MOST:,} for Gaussian processes), a quarter held out, two repeats; "
-        "CRPS, members in both roles. *Promised* is the excess as a share of what the models expect to pay, at the largest size; "
-        "*noise gone* is the share of the noise of the smallest size (an eighth of the rows) that is gone at the largest; *from "
-        "seeds* is the share of the disagreement between two training sets that is there within one. Medians over the tables, "
-        "with the smallest and the largest.",
-        "",
-        "| model | tables | promised | factor 2x | factor 4x | noise gone | from seeds |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for model in MODELS:
-        found = [each for (each,) in of("tables", model, MAIN).values()]
-        if found:
-            columns = [
-                [f"{x:.0%}" for x in _middle([(e["excess"] / (e["excess"] + e["noise"]))[-1] for e in found])],
-                *([f"{round(x, 2) + 0.0:.2f}" for x in _middle([e["after"][growth][0] for e in found])] for growth in ("2", "4")),
-                [f"{x:.0%}" for x in _middle([1.0 - e["noise"][-1] / e["noise"][0] for e in found])],
-                [f"{x:.0%}" for x in _middle([e["procedural"][-2] / (e["procedural"] + e["data"])[-2] for e in found])],
-            ]
-            cells = " | ".join(f"{middle} ({low} to {high})" for middle, low, high in columns)
-            lines.append(f"| {model} | {len(found)} | {cells} |")
-    return [*lines, ""]
-
-
-def _middle(values: list[float]) -> tuple[float, float, float]:
-    return float(np.median(values)), float(min(values)), float(max(values))
-
-
-def _each_table() -> list[str]:
-    models = [model for model in MODELS if of("tables", model, MAIN)]
-    lines = [
-        "Factors for twice the rows by table (CRPS, members in both roles):",
-        "",
-        f"| table | {' | '.join(models)} |",
-        "|---" * (len(models) + 1) + "|",
-    ]
-    every = {model: of("tables", model, MAIN) for model in models}
-    for name in sorted({name for each in every.values() for name in each}):
-        cells = [f"{round(each[name][0]['after']['2'][0], 2) + 0.0:.2f}" if name in each else "" for each in every.values()]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return [*lines, ""]
-
-
-def _measures() -> list[str]:
-    lines = [
-        "### Which measure's promise is kept best?",
-        "",
-        "Factors for four times the rows on the tables: the median, and how far the tables are apart (the largest of the middle "
-        "half divided by the smallest). A factor that is near 1 and the same everywhere would need no audit. Last, on sets of "
-        "known truth, the mean distance of the ratio of factor and truth from 1.",
-        "",
-        "| model | measure | median factor 4x | apart | distance from truth, 2x and 4x |",
-        "|---|---|---|---|---|",
-    ]
-    for model in MODELS:
-        for measure in MEASURES:
-            factors = np.array([each["after"]["4"][0] for (each,) in of("tables", model, measure).values()])
-            away = [np.abs(factor / truth - 1.0) for factor, truth, _, _ in ratios(model, measure).values()]
-            if not len(factors):
-                continue
-            low, high = np.quantile(factors, [0.25, 0.75])
-            apart = f"{high / low:.1f}" if low > 0.0 else "sign differs"
-            told = " and ".join(f"{x:.0%}" for x in np.mean(away, axis=0)) if away else ""
-            lines.append(f"| {model} | `{measure}` | {np.median(factors):.2f} | {apart} | {told} |")
-    return [*lines, ""]
-
-
 if __name__ == "__main__":
     what, *rest = sys.argv[1:]
     if what == "known":
         known(rest or list(MODELS))
     elif what == "tables":
         tables(rest[0], rest[1:] or list(MODELS))
+    elif what == "merge":
+        write_text(
+            STORE,
+            json.dumps(stored() | {key: value for path in rest for key, value in json.loads(Path(path).read_text()).items()}),
+        )
     elif what == "write":
-        write()
+        audit_page.write()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 import uqprism as up
 from tests.report.pages import plain
 from uqprism.ensemble.origin import KINDS, Origin
+from uqprism.errors import ArgumentError
 from uqprism.report.claims import NATURE, NO_PROMISE, Claim, Contradiction
 from uqprism.report.page import Report
+from uqprism.tasks.audit import Audit
 from uqprism.tasks.audit.evidence import KEPT
 
 CRPS = "crps.excess.members.members"
@@ -108,6 +111,30 @@ def test_models_that_are_right_about_outcomes_are_quoted(tmp_path: Path) -> None
     assert "was not checked" in text
 
 
+def test_bare_members_without_targets_say_nothing_about_data(tmp_path: Path) -> None:
+    """A forest whose file does not say that it is one, as CSV cannot: nothing is known that the page could stand for."""
+    before = forest(200)
+    path = tmp_path / "forest.csv"
+    before.to_pandas().to_csv(path, index=False)
+    page, text = written(path, tmp_path)
+    assert not any(claim in text for claim in CLAIMS)
+    assert "nothing is known of these models" in page.sentences["claim"]
+    assert page.advice[1].do == "Audit before you collect data"
+
+
+def test_what_a_csv_cannot_say_is_said_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "forest.csv"
+    forest(200).to_pandas().to_csv(path, index=False)
+    page, _ = written(path, tmp_path, models="forest")
+    assert page.findings.claim.kind == "forest"
+    assert NATURE["forest"] in page.sentences["claim"]
+    page, text = written(path, tmp_path, models="resampled")
+    assert page.findings.claim.stands
+    assert "could reduce" in text
+    with pytest.raises(ArgumentError, match=r"kind of models \(models, --models\).*forest"):
+        written(path, tmp_path, models="forrest")
+
+
 def test_models_that_are_less_sure_than_they_could_be_are_not_called_too_sure() -> None:
     claim = Claim(contradiction=Contradiction("predictions cost 1 where 2 was expected", too_sure=False))
     assert "What they call noise is more than there is" in claim.withheld
@@ -121,14 +148,44 @@ def test_every_kind_of_member_has_a_caveat(kind: str) -> None:
     assert Claim(kind).stands == (kind not in NO_PROMISE)
 
 
-def test_an_audit_takes_the_place_of_the_caveat(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def audited() -> Audit:
     x, y = friedman(256, 0)
-    audit = up.audit(RandomForestRegressor(10), x, y, parts=4, repeats=2, measures=CRPS, resamples=20)
-    audit.save(tmp_path / "audit.npz")
-    for given in (audit, tmp_path / "audit.npz"):
+    return up.audit(RandomForestRegressor(10), x, y, parts=4, repeats=2, measures=CRPS, resamples=20)
+
+
+def test_an_audit_takes_the_place_of_the_caveat(tmp_path: Path, audited: Audit) -> None:
+    audited.save(tmp_path / "audit.npz")
+    for given in (audited, tmp_path / "audit.npz"):
         page, text = written(forest(200), tmp_path, audit=given)
-        assert f"twice the rows remove {audit.first.factor:.2f} (" in page.sentences["claim"]
+        assert f"twice the rows remove {audited.first.factor:.2f} (" in page.sentences["claim"]
         assert plain(page.sentences["claim"]) in text
+
+
+def test_an_audit_is_on_the_page_with_its_figure_and_its_sentence(tmp_path: Path, audited: Audit) -> None:
+    page, text = written(forest(200), tmp_path, audit=audited)
+    assert plain(audited.first.sentence()) in text
+    html = page.path.read_text()
+    assert 'id="figure-promise"' in html
+    assert "rows of the training set" in html.split('id="figure-promise"')[1]
+    assert 'id="figure-promise"' not in written(forest(200), tmp_path)[0].path.read_text()
+
+
+def test_an_audit_says_whether_to_collect_data(tmp_path: Path, audited: Audit) -> None:
+    """Also where targets contradict the models, since an audit has measured what the models cannot tell."""
+    fall = 1.0 - audited.first.expected(2.0)[0] / audited.first.penalty[-1]
+    page, _ = written(forest(200), tmp_path, audit=audited, target=TEST[1])
+    assert page.findings.claim.contradiction.what in page.sentences["claim"]
+    assert page.advice[1].do.startswith("Collect more data like")
+    assert f"twice the rows lower the penalty by {100 * fall:.2g}" in page.advice[1].why
+    little = dataclasses.replace(audited, penalty=audited.penalty[:, -1:] + 1e-3 * audited.penalty, replicates=None)
+    page, _ = written(forest(200), tmp_path, audit=little)
+    assert page.advice[1].do == "Do not expect much of more data"
+
+
+def test_an_audit_of_another_measure_is_refused(tmp_path: Path, audited: Audit) -> None:
+    with pytest.raises(ArgumentError, match=r"audit must hold log.excess.members.members.*it holds crps"):
+        up.write_report(forest(200), tmp_path / "page.html", rule="log", audit=audited)
 
 
 def test_the_origin_of_a_file_decides(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from uqprism.cli.application import (
     say,
 )
 from uqprism.cli.output import check_place
+from uqprism.ensemble.origin import KINDS
 from uqprism.errors import ArgumentError
 from uqprism.support.optional import require
 from uqprism.support.storage import PAGES, check_ending
@@ -48,6 +49,8 @@ Title = Annotated[str | None, typer.Option(metavar="TEXT", help="The title of th
 SHOW = "Further columns to show beside rows, with commas between. By default the first four with no other use."
 Show = Annotated[str | None, typer.Option(metavar="COLUMN,...", help=SHOW)]
 AUDIT = "What uqprism audit --save wrote for such models on such data; the page then says what more data did there."
+MODELS = "What the members are, where the file does not say it, as CSV cannot; decides what the page says of more data."
+Models = Annotated[str | None, typer.Option(metavar="|".join(list(KINDS)[1:]), help=MODELS)]
 AuditFile = Annotated[str | None, typer.Option("--audit", metavar="FILE", help=AUDIT)]
 CONTENTS = (
     "The page is one file that needs no network. It begins with one sentence, one picture and three things to do; then follow "
@@ -88,6 +91,7 @@ def report(
     family: Family = None,
     on_bad: OnBad = "error",
     audit: AuditFile = None,
+    models: Models = None,
     resamples: Resamples = RESAMPLES,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -121,6 +125,7 @@ def report(
             id=id,
             show=[name.strip() for name in show.split(",")] if show else None,
             audit=audit,
+            models=models,
         )
         page = write_page(subject, output, resamples=resamples, seed=seed, command=_command(), progress=progress)
     if not quiet:

@@ -9,6 +9,7 @@ import numpy as np
 from uqprism.measures.vocabulary import rule_words
 from uqprism.plots.style import BLUE, GREEN, ORANGE, axes_or_new
 
+WIDE = 6.0  # inches, in which two columns of the legend have room
 BEYOND = (1.0, 2.0, 4.0)  # times the rows of the largest training set
 
 
@@ -46,5 +47,6 @@ def promise(promise: Any, ax: Any = None) -> Any:
         axes.minorticks_off()
         axes.set_xlabel("rows of the training set")
         axes.set_ylabel(rule)
-        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
+        columns = 2 if axes.figure.get_size_inches()[0] >= WIDE else 1
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, borderaxespad=0.2)
     return axes

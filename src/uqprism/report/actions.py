@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from uqprism.ensemble.origin import KINDS
 from uqprism.measures.vocabulary import measure_in_words, risk_unit
 from uqprism.plots.words import from_set
-from uqprism.report.findings import SELECTIVE, Example, Missed, ReportFindings
+from uqprism.report.findings import SELECTIVE, Example, Missed, Parts, ReportFindings
 from uqprism.report.formatting import amount, amounts, between, count, exact, percent, with_unit
 from uqprism.report.sentences import LITTLE, named
 from uqprism.report.subject import Subject
+from uqprism.tasks.audit.result import Promise
 from uqprism.tasks.calibration import Calibration
 
 SHOWN = 3
@@ -81,11 +83,12 @@ def _collect(subject: Subject, findings: ReportFindings) -> Action:
         return Action("Make sure that the models differ", "They agree in every row, as copies of one model would.", "rows")
     like, claim = subject.called(findings.collect), findings.claim
     place = "most-disagreement" if subject.n_rows > 1 else "rows"
-    if claim.contradiction is not None:
-        why = f"What it brings these models cannot tell: {claim.contradiction.what}."
-        return Action(AUDIT, why, place)
-    if not claim.stands and claim.audit is None:
+    if claim.audit is not None:
+        return _audited(claim.audit, parts, like, place)
+    if not claim.stands:
         why = f"How far {KINDS[claim.kind]} disagree does not tell what more data brings. They differ most in {like}."
+        if claim.contradiction is not None:
+            why = f"What it brings these models cannot tell: {claim.contradiction.what}."
         return Action(AUDIT, why, place)
     if parts.has_shares and parts.shares[1] < LITTLE:
         why = (
@@ -102,6 +105,18 @@ def _collect(subject: Subject, findings: ReportFindings) -> Action:
         why if subject.n_rows > 1 else "According to these models, more data like it could help.",
         place,
     )
+
+
+def _audited(promise: Promise, parts: Parts, like: str, place: str) -> Action:
+    """Collect more data, or not, by what an audit expects of it."""
+    last = float(promise.penalty[-1])
+    falls = [max(last - each, 0.0) for each in promise.expected(2.0)]  # the ends of the interval are NaN without resamples
+    fall, high, low = [percent(each / last) for each in falls] if parts.has_shares else amounts(falls, parts.shown_unit)
+    ends = f" ({low} to {high})" if math.isfinite(falls[1]) else ""
+    why = f"By the audit, twice the rows lower the penalty by {fall}{ends}."
+    if parts.has_shares and max(falls) < LITTLE * last:
+        return Action("Do not expect much of more data", why, "audit")
+    return Action(f"Collect more data like {like}", f"{why} There the models disagree most.", place)
 
 
 def _notice(missed: Missed) -> Action:

@@ -17,6 +17,7 @@ from uqprism.report.findings import OOD, SELECTIVE, ReportFindings
 from uqprism.report.formatting import SPACE, amount, count
 from uqprism.report.subject import Rows, Subject
 from uqprism.report.tables import details
+from uqprism.tasks.audit.result import Promise
 from uqprism.tasks.rank_correlation import RankCorrelation
 from uqprism.tasks.task import Task
 
@@ -180,6 +181,18 @@ def errors(subject: Subject, findings: ReportFindings) -> Chart:
         "a group's mean (Student's t). Where the uncertainty finds the large errors, the dots rise from left to right.",
         lambda ax: plots.error_against_uncertainty(subject.measures[measure], subject.error, **how, ax=ax),
         height=4.2,
+    )
+
+
+def audited(promise: Promise) -> Chart:
+    """The penalty by size of the training set, and what is expected of more."""
+    return chart(
+        "promise",
+        "The penalty with more and more rows, and what the models said",
+        "An arrow goes as far down as the models of that size said the penalty could fall with ever more data like theirs; the "
+        "line shows how far it fell. Shaded are 95\u00a0% intervals.",
+        lambda ax: plots.promise(promise, ax=ax),
+        height=5.2,
     )
 
 

@@ -30,6 +30,10 @@ NATURE = {  # what is known of the disagreement of a kind of members, in a sente
 }
 NO_PROMISE = {"forest", "boosting", "dropout", "evidential"}  # of which the page repeats no claim about more data
 HOW = "“uqprism audit” measures on the training data what more rows remove."
+BARE = (
+    "This page does not say what more data would bring, because nothing is known of these models: neither what they are "
+    "(--models) nor, without targets (--target), how right they were."
+)
 
 
 @dataclass(frozen=True)
@@ -53,20 +57,31 @@ class Claim:
         kind: what the members are, one of `uqprism.ensemble.origin.KINDS`.
         contradiction: what happened that the models did not expect, or None.
         audit: promised against realised on data like these, if an audit was given.
+        is_checked: whether targets were there to contradict the models.
     """
 
     kind: str = UNKNOWN_KIND
     contradiction: Contradiction | None = None
     audit: Promise | None = None
+    is_checked: bool = True
 
     @property
     def stands(self) -> bool:
         """Whether the page repeats what the models say about more data."""
-        return self.contradiction is None and self.kind not in NO_PROMISE
+        return self.contradiction is None and self.kind not in NO_PROMISE and not self.is_bare
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing is known of the models: neither what they are, nor what happened."""
+        return self.kind == UNKNOWN_KIND and not self.is_checked
 
     @property
     def withheld(self) -> str:
         """Why the page says nothing about more data; empty if it does."""
+        if self.audit is not None:
+            return ""
+        if self.is_bare:
+            return f"{BARE} {HOW}"
         if self.contradiction is None:
             return ""
         noise = "may be error that more data removes" if self.contradiction.too_sure else "is more than there is"
@@ -79,7 +94,8 @@ class Claim:
     def caveat(self) -> str:
         """How far the disagreement of such models was right about more data, where it was checked."""
         if self.audit is not None:
-            return audited(self.audit)
+            against = "" if self.contradiction is None else f" The targets contradict the models: {self.contradiction.what}."
+            return f"{audited(self.audit)}{against}"
         nature, kept = NATURE.get(self.kind, ""), KEPT.get(self.kind)
         if kept is None:
             return f"{nature} {HOW}".strip() if nature else f"Whether more data does what these models say was not checked. {HOW}"

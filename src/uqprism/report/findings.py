@@ -279,15 +279,18 @@ def find(subject: Subject, *, resamples: int, seed: int, progress: Callable[[str
         collect=collect[:ROWS_TO_COLLECT].tolist(),
         example=_example(subject, int(first[0])),
         is_level=count_equal(lead, float(lead.max())) == subject.n_rows,
-        claim=Claim(subject.kind, contradiction(parts, realised, found), _promise(subject)),
+        claim=Claim(
+            subject.kind,
+            contradiction(parts, realised, found),
+            _promise(subject),
+            is_checked=realised is not None or found is not None,
+        ),
     )
 
 
 def _promise(subject: Subject) -> Promise | None:
     """What the audit says of the disagreement that the page shows."""
-    if subject.audit is None or subject.pair.excess not in subject.audit:
-        return None
-    return subject.audit[subject.pair.excess]
+    return None if subject.audit is None else subject.audit[subject.pair.excess]
 
 
 def _most_uncertain(subject: Subject) -> Rows:

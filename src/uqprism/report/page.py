@@ -78,6 +78,7 @@ def write_report(
     show: Sequence[str] | None = None,
     id: Any = None,
     audit: Any = None,
+    models: str | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Report:
@@ -105,6 +106,8 @@ def write_report(
             column such as `id`, `name` or `house_id` that has another value in each row.
         audit: of such models on such data: the result of `uqprism.audit`, or a file of it. The page then says what more data
             did there.
+        models: what the members are, where the source does not say it, as CSV files cannot: `networks` (from several seeds),
+            `resampled` (networks on resampled rows), `forest`, `boosting`, `dropout`, `evidential`, `process` or `posterior`.
         resamples: how many the intervals are made from; 0 for none.
         seed: of the resamples.
     """
@@ -125,6 +128,7 @@ def write_report(
         show=show,
         id=id,
         audit=audit,
+        models=models,
     )
     return write_page(subject, output, resamples=resamples, seed=seed)
 

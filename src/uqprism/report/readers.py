@@ -12,10 +12,12 @@ import numpy as np
 
 from uqprism.arrays import to_numpy
 from uqprism.ensemble.columns import Columns
+from uqprism.ensemble.origin import KINDS
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.files.paths import named_by_stem
 from uqprism.measures import MeasuresLike, select_measures
 from uqprism.plots.words import ErrorWords
+from uqprism.registry import unknown
 from uqprism.report.memory import few_measures, from_memory, shown_columns, usual_measures
 from uqprism.report.naming import identifier, split_unit
 from uqprism.report.subject import LONGEST_NAME, MeasurePair, Rows, Subject, cut
@@ -40,8 +42,11 @@ def read_subject(
     show: Sequence[str] | None = None,
     id: Any = None,
     audit: Any = None,
+    models: str | None = None,
 ) -> Subject:
     """Read everything that a report says about its rows; `write_report` describes the arguments."""
+    if models is not None and models not in KINDS:
+        raise ArgumentError(str(unknown("kind of models (models, --models)", models, KINDS)))
     read = _from_file if _is_file(source) else from_memory
     subject = read(
         source,
@@ -56,10 +61,17 @@ def read_subject(
         id=id,
     )
     name, unit = _target_words(target, unit)
+    found = None if audit is None else checked_audit(audit)
+    if found is not None and subject.pair.excess not in found:
+        raise ArgumentError(
+            f"audit must hold {subject.pair.excess}, by which this page splits; it holds {', '.join(found)}: audit that measure "
+            "too, or take another rule"
+        )
     return replace(
         subject,
         title=title or subject.title,
-        audit=None if audit is None else checked_audit(audit),
+        audit=found,
+        models=models,
         unit=unit,
         target_name=cut(name, LONGEST_NAME),
         error_words=_error_words(error, has_target=target is not None, unit=unit),

@@ -10,8 +10,9 @@ from uqprism.ensemble.approximations import approximations
 from uqprism.measures.vocabulary import measure_in_words, rule_words
 from uqprism.report import charts, tables
 from uqprism.report.charts import Chart
+from uqprism.report.claims import Claim
 from uqprism.report.findings import FEWEST_TO_HAND_OVER, OOD, SELECTIVE, ReportFindings
-from uqprism.report.formatting import SPACE, count, number
+from uqprism.report.formatting import MINUS, SPACE, count, number
 from uqprism.report.sentences import penalty
 from uqprism.report.subject import Subject
 from uqprism.report.tables import Column, Name, PageTable
@@ -63,7 +64,12 @@ def all_sections(
     subject: Subject, findings: ReportFindings, found: Sequence[str], *, resamples: int, seed: int, command: str
 ) -> list[PageSection]:
     """All sections below the first screen, in the order of the page: what was found, then how it was found."""
-    several = [_summary(subject, findings, found), _rows(subject, findings), *_handing_over(subject, findings)]
+    several = [
+        _summary(subject, findings, found),
+        *_audit(findings.claim),
+        _rows(subject, findings),
+        *_handing_over(subject, findings),
+    ]
     for task in all_tasks():
         if task.name in {*findings.results, *findings.missing} and task.name != RANKS:
             several.append(_of_task(task, subject, findings))
@@ -80,6 +86,16 @@ def _summary(subject: Subject, findings: ReportFindings, found: Sequence[str]) -
     words = list(DEFINITIONS.items())[: 1 if parts.is_one_model else 2]  # one model has no disagreement to define
     how = penalty(parts, subject.pair.prediction, findings.average, intervals=findings.calibration is not None)
     return PageSection("summary", "Findings", "What was found", sentences=found, facts=[*words, ("uncertainty", how)])
+
+
+def _audit(claim: Claim) -> list[PageSection]:
+    """What more data did, where that was measured."""
+    if claim.audit is None:
+        return []
+    about = "An audit trained such models on more and more of the training data, and judged them on rows they had not seen."
+    said = claim.audit.sentence().replace("-", MINUS)
+    drawn = [charts.audited(claim.audit)]
+    return [PageSection("audit", "More data", "What more data brings", [about, said], drawn)]
 
 
 def _rows(subject: Subject, findings: ReportFindings) -> PageSection:

@@ -172,6 +172,7 @@ class Subject(Rows):
         id_name: what the identifiers of the rows are called; empty if rows have numbers only.
         ids_at: a function from places among the rows to their identifiers.
         audit: promised against realised for such models on such data, if known.
+        models: what the members are, where that is said beside the predictions; one of `uqprism.ensemble.origin.KINDS`.
     """
 
     title: str
@@ -189,6 +190,7 @@ class Subject(Rows):
     id_name: str = ""
     ids_at: Callable[[np.ndarray], Sequence[Any]] = lambda _: ()
     audit: Audit | None = None
+    models: str | None = None
 
     def names_of(self, places: Sequence[int] | np.ndarray) -> list[str]:
         """The identifiers of these rows, or their numbers where there are none."""
@@ -210,7 +212,7 @@ class Subject(Rows):
     @property
     def kind(self) -> str:
         """What the members are, one of `uqprism.ensemble.origin.KINDS`."""
-        return UNKNOWN_KIND if self.ensemble is None else self.ensemble.origin.kind
+        return self.models or (UNKNOWN_KIND if self.ensemble is None else self.ensemble.origin.kind)
 
     @property
     def ood_pairs(self) -> dict[str, Rows]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ class Measured:
         """Judge the ensembles of several training sets of one size."""
         rows = [_rows(each, targets, measures) for each in ensembles]
         excess, noise, penalty = np.mean(rows, axis=0)
-        return cls(excess, noise, penalty, *_pairs(ensembles, {measure.rule: None for measure in measures}, measures))
+        return cls(excess, noise, penalty, *_pairs(ensembles, measures))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """By name, to keep in a file."""
@@ -81,28 +80,27 @@ def realised(ensemble: EnsemblePrediction, targets: np.ndarray, measure: Measure
     return np.asarray(to_numpy(rule.score(getattr(ensemble, str(measure.prediction)), y)))
 
 
-def _pairs(ensembles: Sequence[EnsemblePrediction], rules: Any, measures: Sequence[Measure]) -> tuple[np.ndarray, np.ndarray]:
-    """The mean excess of two members of one training set, and of two."""
-    found = {rule: _pairs_of_rule(ensembles, rule) for rule in rules}
-    within, between = np.array([found[each.rule] for each in measures]).T
-    return within, between
-
-
-def _pairs_of_rule(ensembles: Sequence[EnsemblePrediction], rule: str) -> tuple[float, float]:
-    name = f"{rule}.excess.members.members"
-    few = [_thinned(each) for each in ensembles]
-    if any(each is None for each in few):
-        return np.nan, np.nan
-    known: list[EnsemblePrediction] = [each for each in few if each is not None]
+def _pairs(ensembles: Sequence[EnsemblePrediction], measures: Sequence[Measure]) -> tuple[np.ndarray, np.ndarray]:
+    """The mean excess of two members of one training set, and of two, (measures,) each."""
+    names = [f"{measure.rule}.excess.members.members" for measure in measures]
+    known = [each for each in map(_thinned, ensembles) if each is not None]
+    unknown = np.full(len(measures), np.nan)
+    if len(known) < len(ensembles):
+        return unknown, unknown
     members = known[0].n_members
-    own = float(np.mean([to_numpy(evaluate(each, [name])[name]).mean() for each in known]))
-    within = own * members / (members - 1) if members > 1 else 0.0  # a member does not disagree with itself
+    own = np.mean([_means(each, names) for each in known], axis=0)
+    within = own * members / (members - 1) if members > 1 else np.zeros(len(measures))  # a member does not disagree with itself
     if len(known) < 2 or len({each.n_members for each in known}) > 1:
-        return within, np.nan
+        return within, unknown
     joined = type(known[0].members).joined([each.members for each in known], 0)
-    every = float(to_numpy(evaluate(EnsemblePrediction(joined, check=False), [name])[name]).mean())
     share = 1.0 / len(known)  # of all pairs, those in one training set
-    return within, (every - share * own) / (1.0 - share)
+    return within, (_means(EnsemblePrediction(joined, check=False), names) - share * own) / (1.0 - share)
+
+
+def _means(ensemble: EnsemblePrediction, names: Sequence[str]) -> np.ndarray:
+    """The means of measures over the rows."""
+    table = evaluate(ensemble, list(dict.fromkeys(names)))  # all in one pass
+    return np.array([float(to_numpy(table[name]).mean()) for name in names])
 
 
 def _thinned(ensemble: EnsemblePrediction) -> EnsemblePrediction | None:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-AHEAD = 0.5  # doublings beyond the last to which a fall is followed
+# Chosen on sets of known truth, each judged by what suits the others (benchmarks/RESULTS-audit.md).
+RETURN = 0.8  # what a doubling leaves of the share beyond face value
+WANDER = 0.5  # how far the share wanders in a doubling, relative to itself
+SPREAD = 0.25  # how far factors are off beyond what resamples tell, relative to themselves
 
 
 @dataclass(frozen=True)
@@ -14,21 +17,28 @@ class Correction:
     """How to correct the promise of a measure.
 
     When the training set doubles from the largest size on, the penalty falls by `factor` times the excess before, and the excess
-    falls to `rate` times that. Doublings that agree within chance count together. The share falls as models learn, because the
-    error that they have in common goes first: a fall beyond chance is followed half a doubling further, and of a rise the last
-    doubling is taken.
+    falls to `rate` times that. A promise that is kept at face value loses with a doubling what the excess loses, 1 - `rate` of
+    it. Models that still find structure lose more, which no excess contains; with every doubling a fifth of that is found.
 
     Attributes:
-        factor: what one doubling removes, as a share of the excess.
+        factor: what the next doubling removes, as a share of the excess.
         rate: what a doubling leaves of the excess; at most one.
+        settles: the share to which that of later doublings returns: face value, or the factor where that is less.
     """
 
     factor: float
     rate: float
+    settles: float
 
     def after(self, growth: float) -> float:
         """What so many times the rows remove, as a share of the excess before."""
-        return self.factor * float(sums(self.rate, float(np.log2(growth))))
+        return float(removed(self.factor, self.rate, self.settles, growth))
+
+
+def removed(factor: np.ndarray | float, rate: np.ndarray | float, settles: np.ndarray | float, growth: float) -> np.ndarray:
+    """What so many times the rows remove, as a share of the excess before."""
+    doublings = float(np.log2(growth))
+    return np.asarray(settles * sums(rate, doublings) + (factor - settles) * sums(RETURN * rate, doublings))
 
 
 def sums(rate: float | np.ndarray, doublings: float) -> np.ndarray:
@@ -44,24 +54,24 @@ def doubled(promise: np.ndarray, penalty: np.ndarray) -> np.ndarray:
         return (penalty[..., :-1] - penalty[..., 1:]) / promise[..., :-1]
 
 
-def weights_of(replicates: np.ndarray | None, doublings: int) -> np.ndarray:
-    """The weight of each measured doubling in the factor of the next one.
+def weights_of(shares: np.ndarray, variances: np.ndarray) -> np.ndarray:
+    """The weight of each measured doubling in the share beyond face value that is there at the last.
+
+    A Kalman filter: from doubling to doubling that share returns by `RETURN` and wanders by `WANDER`, and each was measured with
+    an error of its own. Exact measurements give all weight to the last; uncertain ones count together.
 
     Args:
-        replicates: what each doubling removed, in resamples (resamples, doublings); without them the last doubling is taken.
-        doublings: how many there are.
+        shares: what each doubling removed, (doublings,).
+        variances: of their errors, (doublings,).
     """
-    if replicates is None or doublings == 1:
-        return np.eye(doublings)[-1]
-    at = np.arange(doublings, dtype=float)
-    known = 1.0 / np.maximum(replicates.var(axis=0, ddof=1), 1e-300)
-    level = known / known.sum()
-    away = at - level @ at
-    slope = level * away / (level @ away**2)
-    drift = replicates @ slope
-    certain = 1.0 - min(1.0, float(drift.var(ddof=1)) / max(float(drift.mean()) ** 2, 1e-300))  # zero within its own error
-    falling = level + (at[-1] + AHEAD - level @ at) * slope
-    return np.asarray((1.0 - certain) * level + certain * (falling if drift.mean() < 0.0 else np.eye(doublings)[-1]))
+    steps = np.eye(len(shares))
+    wander = max(WANDER**2 * float(np.mean(shares**2)), 1e-300)
+    weights, variance = steps[0], float(variances[0])
+    for step, error in zip(steps[1:], variances[1:], strict=True):
+        variance = RETURN**2 * variance + wander
+        gain = variance / (variance + float(error))
+        weights, variance = (1.0 - gain) * RETURN * weights + gain * step, (1.0 - gain) * variance
+    return weights
 
 
 def rate_of(promise: np.ndarray) -> np.ndarray:
@@ -73,18 +83,34 @@ def rate_of(promise: np.ndarray) -> np.ndarray:
 
 def correction(
     promise: np.ndarray, penalty: np.ndarray, replicates: tuple[np.ndarray, np.ndarray] | None
-) -> tuple[Correction, np.ndarray | None, np.ndarray | None]:
-    """The correction, and its factor and rate in resamples.
+) -> tuple[Correction, tuple[np.ndarray, np.ndarray, np.ndarray] | None]:
+    """The correction, and its factor, rate and settled share in resamples.
 
     Args:
         promise: the mean excess by size, (sizes,).
         penalty: the mean penalty by size, (sizes,).
         replicates: both in resamples, (resamples, sizes) each, or None.
     """
-    shares = doubled(promise, penalty)
+    shares, rate = doubled(promise, penalty), rate_of(promise)
     drawn = None if replicates is None else doubled(*replicates)
-    weights = weights_of(drawn, len(shares))
-    found = Correction(float(shares @ weights), float(rate_of(promise)))
-    if replicates is None or drawn is None:
-        return found, None, None
-    return found, drawn @ weights, rate_of(replicates[0])
+    with np.errstate(invalid="ignore"):  # models that agree promise nothing
+        weights = weights_of(shares, np.zeros(len(shares)) if drawn is None else drawn.var(axis=0, ddof=1))
+        found = Correction(*map(float, _next(shares, rate, weights)))
+        if replicates is None or drawn is None:
+            return found, None
+        return found, _next(drawn, rate_of(replicates[0]), weights)
+
+
+def _next(shares: np.ndarray, rate: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The factor of the next doubling, the rate, and the share to which later ones return."""
+    face = 1.0 - rate
+    beyond = (shares - face[..., None]) @ weights
+    # Less than face value stays so: an audit promises no more than it has seen.
+    factor = face + np.where(beyond > 0.0, RETURN * beyond, beyond)
+    return factor, rate, np.minimum(face, factor)
+
+
+def widened(value: float, ends: tuple[float, float]) -> tuple[float, float]:
+    """The ends of an interval from resamples, moved apart by how far factors are off on other sets."""
+    apart = 1.96 * SPREAD * abs(value)
+    return value - float(np.hypot(value - ends[0], apart)), value + float(np.hypot(ends[1] - value, apart))

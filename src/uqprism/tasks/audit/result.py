@@ -18,12 +18,12 @@ from uqprism.support.numbers import number
 from uqprism.support.optional import require
 from uqprism.support.reading import loading
 from uqprism.support.storage import check_ending, write_npz, write_text
-from uqprism.tasks.audit.promise import Correction, correction, doubled, sums
+from uqprism.tasks.audit.promise import Correction, correction, doubled, removed, widened
 
 FORMAT = "uqprism.Audit"
 ARRAYS = ("excess", "noise", "penalty", "within", "between")
 TAIL = 0.025
-RISING = "But that share was still rising with the rows: beyond these sizes it is a guess."
+RISING = "But that share was still rising with the rows; the factor expects the rise to end."
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Promise:
     replicates: np.ndarray | None = None
 
     @cached_property
-    def _found(self) -> tuple[Correction, np.ndarray | None, np.ndarray | None]:
+    def _found(self) -> tuple[Correction, tuple[np.ndarray, np.ndarray, np.ndarray] | None]:
         drawn = None if self.replicates is None else (self.replicates[0], self.replicates[2])
         return correction(self.excess, self.penalty, drawn)
 
@@ -72,19 +72,18 @@ class Promise:
         """
         if not growth >= 1.0:
             raise InvalidValueError(f"growth must be at least 1, such as 2 for twice the rows, got {growth}")
-        _, factors, rates = self._found
-        value = self.correction.after(growth)
-        if factors is None or rates is None:
+        value, drawn = self.correction.after(growth), self._found[1]
+        if drawn is None:
             return value, np.nan, np.nan
-        low, high = np.quantile(factors * sums(rates, float(np.log2(growth))), [TAIL, 1.0 - TAIL])
-        return value, float(low), float(high)
+        low, high = np.quantile(removed(*drawn, growth), [TAIL, 1.0 - TAIL])
+        return value, *widened(value, (float(low), float(high)))
 
     @property
     def settled(self) -> bool:
         """Whether the share that doublings remove has stopped rising, as far as chance allows to tell.
 
-        While it rises, models still find structure that they did not know of, and what they will find is not in any excess:
-        on sets of known truth the factor was then too large by up to a half for twice the rows, and by more for four times.
+        While it rises, models still find structure that they did not know of, and what they will find is not in any excess.
+        The factor expects the rise to end.
         """
         shares = doubled(self.excess, self.penalty)
         rise = shares[-1] - shares[0]
