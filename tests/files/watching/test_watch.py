@@ -216,6 +216,8 @@ def test_a_state_is_of_one_watch_at_a_time(stream: Path) -> None:
         watch("reference.parquet", "new", state="state", level=0.1)
     with pytest.raises(ArgumentError, match="begun with another reference; name another folder"):
         watch("new/2.parquet", "new", state="state")
+    with pytest.raises(ArgumentError, match="lies in the input folder new"):
+        watch("reference.parquet", "new", state="new/state")
     with claimed(Path("state"), folder=True), pytest.raises(BusyError, match="is writing to it"):
         watch("reference.parquet", "new", state="state")
 

@@ -10,6 +10,7 @@ import uqprism as up
 from tests.tasks.watch.streams import DISAGREEMENT, NOISE, ensemble, outcomes, scored
 from uqprism.errors import ArgumentError, BadFileError, InvalidValueError, ShapeError
 from uqprism.tasks.watch.core import FEWEST
+from uqprism.tasks.watch.sources import MOST, Sources
 from uqprism.tasks.watch.track import REMEMBERED
 
 
@@ -209,6 +210,23 @@ def test_any_rule_can_be_watched(rng, rule):
     watch = up.Watch(reference, rule)
     assert not watch.update(ensemble(rng, 300))
     assert watch.update(ensemble(rng, 300, spread=0.5)).alarms[0].kind == "unfamiliar"
+
+
+def test_a_rule_of_ones_own_can_be_watched(rng):
+    mine = up.rules.from_score("watched_absolute", lambda p, y: abs(p.quantile(0.5) - y))
+    reference, batch = ensemble(rng, 100), ensemble(rng, 20)
+    record = up.Watch(reference, mine).update(batch).windows[0]
+    assert_allclose(record["excess"], up.decompose(batch, mine).excess.mean(), rtol=1e-9)
+
+
+def test_places_of_rows_are_remembered_for_the_latest_sources():
+    sources = Sources()
+    for i in range(3 * MOST):
+        sources.add(f"file {i}", 10)
+        sources.forget(0)
+    assert len(sources.runs) == MOST
+    assert sources.place(30 * MOST - 1) == (f"file {3 * MOST - 1}", 9)
+    assert sources.place(5) == ("the whole stream", 5)
 
 
 def test_what_is_wrong_is_said_with_the_way_out(rng, tmp_path):

@@ -14,6 +14,7 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.columns import Columns, NoMembersError
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.evaluation import evaluate
+from uqprism.measures import Measure
 from uqprism.registry import unknown
 from uqprism.rules import CRPS, Quadratic, Rule, SquaredError
 from uqprism.rules.kernel import KernelRule
@@ -107,7 +108,11 @@ class Reader:
         table = given
         if ensemble is not None:
             ensemble = ensemble if self.recalibration is None else self.recalibration.apply(ensemble)
-            table = evaluate(ensemble, list(self.measures))
+            parts = [
+                Measure(self.rule.name, "bayes", None, "members", self.rule),
+                Measure(self.rule.name, "excess", "members", "members", self.rule),
+            ]
+            table = dict(zip(self.measures, map(evaluate(ensemble, parts).__getitem__, parts), strict=True))
         bayes, excess = (floats(table[name], name) for name in self.measures)
         if len(bayes) != len(excess):
             raise ShapeError(f"{argument} must have columns of one length, got {len(bayes)} and {len(excess)}")
