@@ -290,8 +290,8 @@ def kills(folder: Path) -> list[str]:
         "## Killed and continued",
         "",
         f"{len(windows):,} windows of 100 rows in {FEW} files of {KILLED_ROWS:,} rows. The run was killed (SIGKILL) at {KILLS} "
-        f"random moments and started again, from the beginning where it had come to its end ({done} times). In the end the log has "
-        f"windows 1 to {windows[-1]:,} once each, and equals that of a run that was not killed, byte by byte.",
+        f"random moments and started again, from the beginning where it had come to its end ({done} times). In the end the log "
+        f"has windows 1 to {windows[-1]:,} once each, and equals that of a run that was not killed, byte by byte.",
     ]
 
 

@@ -20,6 +20,7 @@ from uqprism.support.storage import PAGES as ENDINGS
 from uqprism.support.storage import check_ending, write_text
 from uqprism.support.versions import __version__
 from uqprism.tasks.watch.watch import PAGES, Watch
+from uqprism.tasks.watch.words import evidence_in_words, test_in_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -143,7 +144,12 @@ def _charts(watch: Watch) -> list[Chart]:
 def _tests(watch: Watch) -> list[tuple[str, str, str, str]]:
     raised = {alarm.test: alarm for alarm in watch.alarms}
     return [
-        (name, number(evidence), number(watch.thresholds[name]), f"window {raised[name].window:,}" if name in raised else "")
+        (
+            test_in_words(name),
+            evidence_in_words(evidence),
+            number(watch.thresholds[name]),
+            f"window {raised[name].window:,}" if name in raised else "",
+        )
         for name, evidence in watch.evidence.items()
     ]
 
