@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from uqprism.measures.vocabulary import rule_words
+from uqprism.measures.vocabulary import RISK_NAMES, rule_words
 from uqprism.plots.style import BLACK, BLUE, GREEN, GREY, ORANGE, OTHER_COLOURS, RED, RISK_COLOURS, axes_or_new
 from uqprism.support.numbers import tick
 
-NAMES = {"excess": "disagreement", "bayes": "noise", "penalty": "penalty", "calibration": "calibration"}
 MOST_LINES = 6
 COLOURS = {**RISK_COLOURS, "penalty": BLUE, "calibration": OTHER_COLOURS[0]}
 
@@ -32,7 +31,7 @@ def evidence(watch: Any, ax: Any = None) -> Any:
         others = iter((GREY, RED, BLACK, BLUE, GREEN, ORANGE))
         for name in (name for name in watch.thresholds if name in shown):
             quantity, _, group = name.partition("[")
-            label = f"{NAMES[quantity]}{f' in group {group[:-1]}' if group else ''}"
+            label = f"{RISK_NAMES.get(quantity, quantity)}{f' in group {group[:-1]}' if group else ''}"
             colour = next(others, GREY) if group else COLOURS[quantity]
             axes.plot(history["window"], history[f"evidence.{name}"], color=colour, linewidth=1.4, label=label)
         axes.axhline(threshold, color=GREY, linestyle="--", linewidth=1.0, label="alarm")
@@ -49,7 +48,7 @@ def evidence(watch: Any, ax: Any = None) -> Any:
         axes.set_ylim(1.1 * low, 1.15 * top)
         axes.set_xlabel("window")
         axes.set_ylabel("evidence of a change, powers of ten")
-        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, borderaxespad=0.2)
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=5, borderaxespad=0.2)
     return axes
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from uqprism.ensemble.columns import Columns
 from uqprism.files.claim import claimed
-from uqprism.files.paths import PathLike, find_files
+from uqprism.files.paths import PathLike, check_outside, find_files
 from uqprism.measures import RuleLike
 from uqprism.support.progress import progress_bar
 from uqprism.support.storage import check_writable, write_text
@@ -118,6 +118,8 @@ def watch(
     if recalibration is not None and not isinstance(recalibration, Recalibration):
         recalibration = Recalibration.load(recalibration)
     folder = None if state is None else Path(state)
+    if folder is not None:
+        check_outside(inputs, folder)
     options: dict[str, Any] = {"level": level, "window": window, "groups": groups, "target": target}
     settings = {
         **options,

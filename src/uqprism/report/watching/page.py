@@ -20,6 +20,7 @@ from uqprism.support.storage import PAGES as ENDINGS
 from uqprism.support.storage import check_ending, write_text
 from uqprism.support.versions import __version__
 from uqprism.tasks.watch.watch import PAGES, Watch
+from uqprism.tasks.watch.words import evidence_in_words, test_in_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,6 +58,7 @@ def write_watch(watch: Watch, output: str | os.PathLike[str] = "watch.html", *, 
         require(package, extra="report")
     check_ending(output, ENDINGS, "output")
     jinja = environment()
+    jinja.filters["code"] = _code
     headline = headline_of(watch)
     html = jinja.get_template("watch.html").render(
         version=__version__,
@@ -74,6 +76,15 @@ def write_watch(watch: Watch, output: str | os.PathLike[str] = "watch.html", *, 
     )
     write_text(output, html)
     return WatchPage(Path(output), headline)
+
+
+def _code(text: str) -> Any:
+    """The text for the page, with what stands between backticks as code."""
+    markup = require("markupsafe", extra="report")
+    parts = text.split("`")
+    return markup.Markup("").join(
+        markup.Markup("<code>{}</code>").format(part) if i % 2 else part for i, part in enumerate(parts)
+    )
 
 
 def headline_of(watch: Watch) -> str:
@@ -133,7 +144,12 @@ def _charts(watch: Watch) -> list[Chart]:
 def _tests(watch: Watch) -> list[tuple[str, str, str, str]]:
     raised = {alarm.test: alarm for alarm in watch.alarms}
     return [
-        (name, number(evidence), number(watch.thresholds[name]), f"window {raised[name].window:,}" if name in raised else "")
+        (
+            test_in_words(name),
+            evidence_in_words(evidence),
+            number(watch.thresholds[name]),
+            f"window {raised[name].window:,}" if name in raised else "",
+        )
         for name, evidence in watch.evidence.items()
     ]
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from uqprism.tasks.watch.penalty import Estimate
-from uqprism.tasks.watch.words import advice, alarm_sentence, what
+from uqprism.tasks.watch.words import advice, alarm_sentence, evidence_in_words, test_in_words, what
 
 LARGEST = 300.0  # the power of ten up to which evidence is written as a number
 
@@ -74,7 +74,7 @@ class Alarm:
     @property
     def title(self) -> str:
         """What has changed, as a heading, with the test that found it."""
-        return f"{self.brief[0].upper()}{self.brief[1:]} (found by {self.test})"
+        return f"{self.brief[0].upper()}{self.brief[1:]} (found by the test of {test_in_words(self.test)})"
 
     @property
     def advice(self) -> str:
@@ -130,7 +130,7 @@ class Update:
             return "\n".join(each.sentence for each in self.alarms)
         most = max(self.evidence, key=lambda name: self.evidence[name] / self.thresholds[name])
         return (
-            f"No alarm. The most evidence of a change is {self.evidence[most]:.3g} ({most}); "
+            f"No alarm. The most evidence of a change is {evidence_in_words(self.evidence[most])} ({test_in_words(most)}); "
             f"an alarm takes {self.thresholds[most]:.3g}."
         )
 

@@ -14,6 +14,7 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.columns import Columns, NoMembersError
 from uqprism.errors import ArgumentError, ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.evaluation import evaluate
+from uqprism.measures import Measure
 from uqprism.registry import unknown
 from uqprism.rules import CRPS, Quadratic, Rule, SquaredError
 from uqprism.rules.kernel import KernelRule
@@ -35,6 +36,7 @@ class Rows:
         penalty: the score of the prediction; NaN where the outcome is not known.
         calibration: the probability that was predicted of values up to the outcome; NaN where that is not known.
         group: the place of the group among those of the reference, `UNSEEN` for others.
+        number: the place of the row, among those that were read with it or, once it is watched, among all.
     """
 
     bayes: np.ndarray
@@ -42,6 +44,7 @@ class Rows:
     penalty: np.ndarray
     calibration: np.ndarray
     group: np.ndarray
+    number: np.ndarray
 
     def __len__(self) -> int:
         return len(self.bayes)
@@ -105,12 +108,17 @@ class Reader:
         table = given
         if ensemble is not None:
             ensemble = ensemble if self.recalibration is None else self.recalibration.apply(ensemble)
-            table = evaluate(ensemble, list(self.measures))
+            parts = [
+                Measure(self.rule.name, "bayes", None, "members", self.rule),
+                Measure(self.rule.name, "excess", "members", "members", self.rule),
+            ]
+            table = dict(zip(self.measures, map(evaluate(ensemble, parts).__getitem__, parts), strict=True))
         bayes, excess = (floats(table[name], name) for name in self.measures)
         if len(bayes) != len(excess):
             raise ShapeError(f"{argument} must have columns of one length, got {len(bayes)} and {len(excess)}")
         penalty, pit = self._outcomes(ensemble, target, len(bayes), argument)
-        return Rows(bayes, excess, penalty, pit, self.read_groups(groups, len(bayes), argument))
+        group = self.read_groups(groups, len(bayes), argument)
+        return Rows(bayes, excess, penalty, pit, group, np.arange(len(bayes)))
 
     def scored(self, names: Collection[str], target: Any) -> bool:
         """Whether the measures are taken from a table with these columns; outcomes and recalibration need the members."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+MOST = 4_096  # runs that are remembered
+FORGOTTEN = "the whole stream"  # in which rows of older runs have their place
+
 
 @dataclass(eq=False)
 class Sources:
@@ -35,10 +38,13 @@ class Sources:
 
     def place(self, number: int) -> tuple[str, int]:
         """The name of the run of a row, and its place there."""
-        start, name, first = self.runs[bisect_right(self.runs, number, key=lambda run: run[0]) - 1]
+        at = bisect_right(self.runs, number, key=lambda run: run[0]) - 1
+        if at < 0:
+            return FORGOTTEN, number
+        start, name, first = self.runs[at]
         return name, first + number - start
 
     def forget(self, before: int) -> None:
-        """Drop the runs that end before this number."""
+        """Drop the runs that end before this number, and the oldest of too many."""
         keep = bisect_right(self.runs, before, key=lambda run: run[0]) - 1
-        del self.runs[: max(keep, 0)]
+        del self.runs[: max(keep, len(self.runs) - MOST, 0)]

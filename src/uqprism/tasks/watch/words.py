@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from uqprism.measures.vocabulary import RISK_NAMES
 from uqprism.support.numbers import number
 
 if TYPE_CHECKING:
@@ -55,6 +56,20 @@ ADVICE = {
 }
 
 
+LARGEST = 1e300  # evidence is counted up to here
+
+
+def test_in_words(name: str) -> str:
+    """A test in plain words: `disagreement`, `noise in group north`."""
+    quantity, _, group = name.partition("[")
+    return RISK_NAMES.get(quantity, quantity) + (f" in group {group[:-1]}" if group else "")
+
+
+def evidence_in_words(evidence: float) -> str:
+    """Evidence in few digits."""
+    return f"more than {number(LARGEST)}" if evidence >= LARGEST else number(evidence)
+
+
 def what(kind: str, direction: str) -> str:
     """What has changed, as part of a sentence."""
     return WHAT.get((kind, direction), OTHERWISE[kind])
@@ -72,6 +87,6 @@ def alarm_sentence(alarm: Alarm) -> str:
     told = f"{where}{told}" if where else f"{told[0].upper()}{told[1:]}"
     before = " or earlier" if alarm.earlier else ""
     return (
-        f"{told}, since window {alarm.since:,}{before} ({alarm.began}). Evidence of the test of {alarm.test}: "
-        f"{number(alarm.evidence)} in window {alarm.window:,}, where {number(1.0 / alarm.level)} raises an alarm."
+        f"{told}, since window {alarm.since:,}{before} ({alarm.began}). Evidence of the test of {test_in_words(alarm.test)}: "
+        f"{evidence_in_words(alarm.evidence)} in window {alarm.window:,}, where {number(1.0 / alarm.level)} raises an alarm."
     )
