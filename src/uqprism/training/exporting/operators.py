@@ -101,6 +101,11 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     return 0.5 * x * erfc(-x / math.sqrt(2.0))
 
 
+def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:  # noqa: ARG001 (as PyTorch calls it)
+    """The values in their order, and their places; of equal values in any order."""
+    return torch.topk(x, x.shape[dim], dim=dim, largest=descending, sorted=True)
+
+
 class Exact(torch.overrides.TorchFunctionMode):  # type: ignore[name-defined]  # PyTorch is loaded by name
     """While this is active, these functions run in place of PyTorch's, and numbers keep double precision.
 
@@ -133,7 +138,12 @@ def _replaced() -> dict[Any, Any]:
     known = {"expm1": expm1, "log1p": log1p, "erf": erf, "erfc": erfc, "hypot": hypot, "frexp": frexp}
     places = (torch, torch.special, torch.Tensor)
     found = {getattr(place, name): ours for name, ours in known.items() for place in places if hasattr(place, name)}
-    return found | {torch.nn.functional.softplus: softplus, torch.nn.functional.gelu: gelu}
+    return found | {
+        torch.sort: sort,
+        torch.Tensor.sort: sort,
+        torch.nn.functional.softplus: softplus,
+        torch.nn.functional.gelu: gelu,
+    }
 
 
 def _arithmetic() -> set[Any]:

@@ -166,6 +166,7 @@ def _ways_out(members: Family, rule: Rule, prediction: str, truth: str) -> str:
     """What can be exported in place of it."""
     same = [name for name in RULES if name != rule.name and _closed(members, resolve_rule(name), prediction, truth)]
     found = [f"rule={' or '.join(map(repr, same))} with the same prediction and truth"] if same else []
-    if roles := [f"{p}/{t}" for p in ROLES for t in ROLES if (p, t) != (prediction, truth) and _closed(members, rule, p, t)]:
+    others = [(p, t) for p in ROLES for t in ROLES if {p, t} & {"members", "mixture"} and (p, t) != (prediction, truth)]
+    if roles := [f"{p}/{t}" for p, t in others if _closed(members, rule, p, t)]:
         found.append(f"rule={rule.name!r} with prediction/truth {', '.join(roles)}")
     return "these have one: " + "; or ".join(found) if found else "export with head='mixture', 'natural' or 'laplace'"
