@@ -33,10 +33,10 @@ PACKAGES = ("uqprism", "numpy", "pyarrow")
 LEVEL = 0.05
 STREAMS, WINDOWS, ROWS = 1_000, 200, 50  # without a change
 SMALL, LARGE = 40, 1_000  # rows of their references
-WORLDS, REPEATS, BEFORE, AFTER, WINDOW = 6, 10, 10, 40, 200
+WORLDS, REPEATS, BEFORE, AFTER, WINDOW = 4, 10, 10, 40, 200
 TUNED = 10  # streams of each world that the threshold of alibi-detect is tuned on
 FILE_ROWS, FEW, MANY = 1_000_000, 2, 10  # files
-KILLS = 20
+KILLS, KILLED_ROWS = 20, 200_000
 
 
 # False alarms --------------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def shifts(folder: Path, alibi: str) -> list[str]:
             print(rows[-1], flush=True)
     about = [f"- **{name}**: {shift.words}; rightly named `{shift.kind}`." for name, shift in SHIFTS.items()]
     return [
-        "## Delay and naming",
+        f"## Delay and naming, {TRAIN:,} rows of training",
         "",
         f"{WORLDS} worlds with six inputs, two functions in turn; {MEMBERS} networks (`DeepEnsembleRegressor`) trained on "
         f"{TRAIN:,} rows each; a reference of {REFERENCE:,} rows; {REPEATS} streams for each world and change, {BEFORE} windows "
@@ -169,7 +169,7 @@ def shifts(folder: Path, alibi: str) -> list[str]:
         "|---|---|---|---|---|---|---|---|",
         *rows,
         "",
-        "The rule for names was fixed with world 0 in view.",
+        "The rule for names was chosen with the first two worlds in view.",
     ]
 
 
@@ -198,16 +198,16 @@ def _middle(delays: np.ndarray) -> str:
 # Speed, memory, kills ------------------------------------------------------------------------------------------------
 
 
-def write_files(folder: Path, count: int) -> Path:
+def write_files(folder: Path, count: int, rows: int = FILE_ROWS) -> Path:
     """A reference, and so many files of scored rows with four further columns."""
-    place = folder / f"files-{count}"
+    place = folder / f"files-{count}-{rows}"
     if not place.exists():
         place.mkdir()
         rng = np.random.default_rng(count)
         pq.write_table(pa.table(rows_of(rng, 10_000)), folder / "reference.parquet")
         for i in range(count):
-            further = {f"input_{j}": rng.normal(size=FILE_ROWS) for j in range(4)}
-            pq.write_table(pa.table({**further, **rows_of(rng, FILE_ROWS)}), place / f"{i:02d}.parquet")
+            further = {f"input_{j}": rng.normal(size=rows) for j in range(4)}
+            pq.write_table(pa.table({**further, **rows_of(rng, rows)}), place / f"{i:02d}.parquet")
     return place
 
 
@@ -263,7 +263,7 @@ def speed(folder: Path) -> list[str]:
 
 def kills(folder: Path) -> list[str]:
     """The section on runs that are killed at random moments."""
-    place, state, log = write_files(folder, FEW), folder / "state", folder / "log.jsonl"
+    place, state, log = write_files(folder, FEW, KILLED_ROWS), folder / "state", folder / "log.jsonl"
     _clear(state, log)
     rng = np.random.default_rng(int(time.time()))
     began = time.perf_counter()
@@ -275,7 +275,7 @@ def kills(folder: Path) -> list[str]:
     while killed < KILLS:
         process = subprocess.Popen(line)  # noqa: S603
         try:
-            process.wait(rng.uniform(0.1, 0.6) * seconds)
+            process.wait(rng.uniform(0.2, 0.9) * seconds)
             _clear(state, log)  # it came to its end: from the beginning
             done += 1
         except subprocess.TimeoutExpired:
@@ -289,7 +289,7 @@ def kills(folder: Path) -> list[str]:
     return [
         "## Killed and continued",
         "",
-        f"{len(windows):,} windows of 100 rows in {FEW} files. The run was killed (SIGKILL) at {KILLS} random moments and "
+        f"{len(windows):,} windows of 100 rows in {FEW} files of {KILLED_ROWS:,} rows. The run was killed (SIGKILL) at {KILLS} random moments and "
         f"started again, from the beginning where it had come to its end ({done} times). In the end the log has windows 1 to "
         f"{windows[-1]:,} once each, and equals that of a run that was not killed, byte by byte.",
     ]

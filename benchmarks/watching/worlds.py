@@ -10,7 +10,7 @@ import numpy as np
 
 import uqprism as up
 
-TRAIN, REFERENCE, USUAL, CHANGED = 2_000, 2_000, 20_000, 10_000  # rows
+TRAIN, REFERENCE, USUAL, CHANGED = 5_000, 2_000, 20_000, 10_000  # rows
 MEMBERS = 5
 
 
@@ -58,7 +58,7 @@ def noisier(x: np.ndarray, strong: int, rng: np.random.Generator) -> np.ndarray:
 
 def moved(x: np.ndarray, strong: int, _rng: np.random.Generator) -> np.ndarray:
     """One sensor is off by a constant."""
-    x[:, 2] += (0.5, 1.5)[strong]
+    x[:, 2] += (1.0, 2.0)[strong]
     return x
 
 
@@ -71,22 +71,22 @@ def region(x: np.ndarray, strong: int, rng: np.random.Generator) -> np.ndarray:
 
 def stuck(x: np.ndarray, strong: int, _rng: np.random.Generator) -> np.ndarray:
     """The second sensor says the same for all rows."""
-    x[:, 1] = (0.0, 2.2)[strong]
+    x[:, 1] = (1.0, 2.0)[strong]
     return x
 
 
 def mixed(x: np.ndarray, strong: int, rng: np.random.Generator) -> np.ndarray:
     """There are more noisy sites."""
-    x[:, 5] = rng.random(len(x)) < (0.27, 0.5)[strong]
+    x[:, 5] = rng.random(len(x)) < (0.3, 0.5)[strong]
     return x
 
 
 SHIFTS = {
     "noise up": Shift("noise", "loads are higher, at which the noise is known to be", noisier),
-    "location": Shift("unfamiliar", "a sensor is off by 0.5 or 1.5 of its standard deviations", moved),
+    "location": Shift("unfamiliar", "a sensor is off by one or two of its standard deviations", moved),
     "new region": Shift("unfamiliar", "a tenth or three tenths of the rows come from an empty corner", region),
-    "stuck sensor": Shift("unfamiliar", "a sensor says its median, or a high value, for all rows", stuck),
-    "changed mix": Shift("noise", "noisy sites are 27 % or 50 % of the rows, and not 20 %", mixed),
+    "stuck sensor": Shift("unfamiliar", "a sensor says a high value for all rows, one or two standard deviations up", stuck),
+    "changed mix": Shift("noise", "noisy sites are 30 % or 50 % of the rows, and not 20 %", mixed),
 }
 
 

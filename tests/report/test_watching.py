@@ -22,7 +22,7 @@ def test_the_page_has_each_alarm_with_sentence_advice_and_rows(tmp_path):
     assert written.headline.startswith("Inputs are unfamiliar, and the models are out of their depth")
     assert "<tuesday>.parquet" not in page
     for alarm in watch.alarms:
-        assert alarm.advice in text
+        assert alarm.advice.replace("`uqprism flag`", "<code>uqprism flag</code>") in text
         assert all(str(row) in text for row in alarm.rows)
     assert watch.guarantee in text
     assert text.count("<svg") == 2

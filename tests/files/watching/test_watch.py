@@ -90,7 +90,7 @@ def test_a_run_that_is_killed_at_any_step_is_continued_without_a_lost_or_doubled
 ) -> None:
     monkeypatch.setattr(reading, "OFTEN", 0.0)  # a state after each batch
     whole = watch("reference.parquet", "new", window=100, log="whole.jsonl").watch
-    save, commit, left = reading.save, logs.Log.commit, 0
+    save, commit, left = up.Watch.save, logs.Log.commit, 0
 
     class KilledError(BaseException):
         pass
@@ -101,9 +101,9 @@ def test_a_run_that_is_killed_at_any_step_is_continued_without_a_lost_or_doubled
         if left == 0:
             raise KilledError
 
-    def saving(*given: object) -> None:
+    def saving(*given: object, **beside: object) -> None:
         step()
-        save(*given)
+        save(*given, **beside)
         step()
 
     def committing(log: logs.Log) -> tuple[str, int]:
@@ -114,7 +114,7 @@ def test_a_run_that_is_killed_at_any_step_is_continued_without_a_lost_or_doubled
             step()
         return commit(log)
 
-    monkeypatch.setattr(reading, "save", saving)
+    monkeypatch.setattr(up.Watch, "save", saving)
     monkeypatch.setattr(logs.Log, "commit", committing)
     kills = 0
     for steps in [1, 2, 3, 4, 5, 7, 8, 11, 2, 3, 6, 9, 13, 4, 2, 1000]:
@@ -132,15 +132,16 @@ def test_a_run_that_is_killed_at_any_step_is_continued_without_a_lost_or_doubled
 
 KILLED = """
 import os, sys
+from uqprism import Watch
 from uqprism.files.watching import reading, run
-save, done = reading.save, 0
-def saving(*given):
+save, done = Watch.save, 0
+def saving(*given, **beside):
     global done
     done += 1
     if done == 3:
         os.kill(os.getpid(), 9)
-    save(*given)
-reading.save, reading.OFTEN = saving, 0.0
+    save(*given, **beside)
+Watch.save, reading.OFTEN = saving, 0.0
 try:
     pid = os.fork()
     if pid == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from uqprism.tasks.watch.bets import CELLS, all_bets
 from uqprism.tasks.watch.evidence import Evidence, cash
-from uqprism.tasks.watch.pool import BLOCK, Pool
+from uqprism.tasks.watch.pool import BINS, BLOCK, Pool
+from uqprism.tasks.watch.series import MOST
 
 
 @pytest.mark.parametrize("bins", [2, 3, 4])
@@ -47,14 +49,14 @@ def test_ranks_are_those_of_the_urn_row_by_row():
 def test_ranks_of_equal_values_are_uniform_and_independent():
     """Five rows among three, all of one of three values: every rank is uniform, whatever the ranks before were."""
     rng = np.random.default_rng(2)
-    found = np.empty((4_000, 5))
+    found = np.empty((1_600, 5))
     for i in range(len(found)):
         values = rng.integers(3, size=8).astype(float)
         pool = Pool.of(values[:3], rng)
         found[i] = pool.ranks(pool.places(values[3:], rng), rng.random(5))
     halves = (found < 0.5).astype(int) @ (2 ** np.arange(5))
     counts = np.bincount(halves, minlength=32)
-    assert ((counts - 125.0) ** 2 / 125.0).sum() < 61.1  # 0.999 quantile of chi-squared with 31 degrees of freedom
+    assert ((counts - 50.0) ** 2 / 50.0).sum() < 61.1  # 0.999 quantile of chi-squared with 31 degrees of freedom
 
 
 def test_a_row_beyond_all_others_has_the_highest_rank():
@@ -69,6 +71,13 @@ def test_every_bet_integrates_to_one():
     assert_allclose(np.exp(bets.logs).mean(axis=1), 1.0, rtol=1e-12)
     assert_allclose(bets.stakes.sum(), 1.0, rtol=1e-12)
     assert {"higher", "lower", "spread", "narrowed", "gathered"} == set(bets.kinds)
+
+
+def test_the_page_counts_bets_cells_bins_and_windows():
+    page = (Path(__file__).parents[3] / "docs" / "watch.md").read_text()
+    assert f"with {len(all_bets().kinds)} densities on {CELLS} cells" in page
+    assert f"the state is {BINS} counts and the money on {len(all_bets().kinds)} bets" in page
+    assert f"the size that it has after {MOST:,} windows at most" in page
 
 
 def test_money_stays_the_same_on_average():

@@ -17,7 +17,6 @@ from uqprism.files.paths import Span, ending
 from uqprism.files.read import open_input
 from uqprism.files.state import state_of
 from uqprism.tasks.watch import Watch
-from uqprism.tasks.watch.stored import load_beside
 
 STATE = "state.npz"
 LONG = {"reference", "recalibration"}  # settings that a message does not repeat
@@ -55,7 +54,7 @@ def resumed(folder: Path, settings: Mapping[str, Any]) -> tuple[Watch, Place] | 
     """The watch of the state in this folder, if there is one; refuses other settings than it was begun with."""
     if not (folder / STATE).exists():
         return None
-    watch, beside = load_beside(folder / STATE)
+    watch, beside = Watch.resume(folder / STATE)
     now = json.loads(json.dumps(dict(settings)))
     for name, before in beside["settings"].items():
         if now[name] != before:

@@ -19,7 +19,6 @@ from uqprism.files.watching.rows import FileReader
 from uqprism.support.progress import ProgressBar
 from uqprism.tasks.watch import Alarm, Update, Watch
 from uqprism.tasks.watch.rows import Rows
-from uqprism.tasks.watch.stored import save
 
 OFTEN = 2.0  # seconds from one state on disk to the next
 
@@ -40,7 +39,7 @@ class Run:
         if self.log is not None:
             self.place.log = self.log.commit()
         if self.folder is not None:
-            save(self.watch, self.folder / STATE, self.place.record())
+            self.watch.save(self.folder / STATE, beside=self.place.record())
         self.committed = time.monotonic()
 
     def read(self, spans: Sequence[Span], bar: ProgressBar) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -70,10 +70,20 @@ class FileReader:
 
 def _spread(rows: Rows, good: np.ndarray) -> Rows:
     """The rows in the places of good ones, with NaN in the others."""
-    found = {each.name: np.full(len(good), UNSEEN if each.name == "group" else np.nan) for each in fields(Rows)}
-    for name, column in found.items():
-        column[good] = getattr(rows, name)
-    return Rows(**{**found, "group": found["group"].astype(np.int64)})
+
+    def spread(column: np.ndarray) -> np.ndarray:
+        found = np.full(len(good), np.nan)
+        found[good] = column
+        return found
+
+    return Rows(
+        bayes=spread(rows.bayes),
+        excess=spread(rows.excess),
+        penalty=spread(rows.penalty),
+        calibration=spread(rows.calibration),
+        group=np.full(len(good), UNSEEN),
+        number=np.arange(len(good)),
+    )
 
 
 def opened(path: Path, reader: Reader) -> InputFile:

@@ -57,6 +57,7 @@ def write_watch(watch: Watch, output: str | os.PathLike[str] = "watch.html", *, 
         require(package, extra="report")
     check_ending(output, ENDINGS, "output")
     jinja = environment()
+    jinja.filters["code"] = _code
     headline = headline_of(watch)
     html = jinja.get_template("watch.html").render(
         version=__version__,
@@ -74,6 +75,15 @@ def write_watch(watch: Watch, output: str | os.PathLike[str] = "watch.html", *, 
     )
     write_text(output, html)
     return WatchPage(Path(output), headline)
+
+
+def _code(text: str) -> Any:
+    """The text for the page, with what stands between backticks as code."""
+    markup = require("markupsafe", extra="report")
+    parts = text.split("`")
+    return markup.Markup("").join(
+        markup.Markup("<code>{}</code>").format(part) if i % 2 else part for i, part in enumerate(parts)
+    )
 
 
 def headline_of(watch: Watch) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from uqprism.tasks.watch.words import AGREEMENT, CALIBRATION, NOISE, PENALTY, UNFAMILIAR
 
-LEAST = 0.3  # of the move of the noise that the share of the disagreement must reach to be more than its echo
+LEAST = 0.2  # of the move of the noise that the share of the disagreement must reach to be more than its echo
 
 
 def kind_of(quantity: str, direction: str, moved: Mapping[str, float]) -> str:

@@ -35,6 +35,7 @@ class Rows:
         penalty: the score of the prediction; NaN where the outcome is not known.
         calibration: the probability that was predicted of values up to the outcome; NaN where that is not known.
         group: the place of the group among those of the reference, `UNSEEN` for others.
+        number: the place of the row, among those that were read with it or, once it is watched, among all.
     """
 
     bayes: np.ndarray
@@ -42,6 +43,7 @@ class Rows:
     penalty: np.ndarray
     calibration: np.ndarray
     group: np.ndarray
+    number: np.ndarray
 
     def __len__(self) -> int:
         return len(self.bayes)
@@ -110,7 +112,8 @@ class Reader:
         if len(bayes) != len(excess):
             raise ShapeError(f"{argument} must have columns of one length, got {len(bayes)} and {len(excess)}")
         penalty, pit = self._outcomes(ensemble, target, len(bayes), argument)
-        return Rows(bayes, excess, penalty, pit, self.read_groups(groups, len(bayes), argument))
+        group = self.read_groups(groups, len(bayes), argument)
+        return Rows(bayes, excess, penalty, pit, group, np.arange(len(bayes)))
 
     def scored(self, names: Collection[str], target: Any) -> bool:
         """Whether the measures are taken from a table with these columns; outcomes and recalibration need the members."""

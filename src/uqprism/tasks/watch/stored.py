@@ -17,6 +17,7 @@ from uqprism.support.reading import loading
 from uqprism.support.storage import write_npz
 from uqprism.tasks.recalibration import Recalibration
 from uqprism.tasks.watch.bets import CELLS
+from uqprism.tasks.watch.core import Core
 from uqprism.tasks.watch.evidence import Evidence
 from uqprism.tasks.watch.penalty import Correction
 from uqprism.tasks.watch.pool import Pool
@@ -25,72 +26,73 @@ from uqprism.tasks.watch.rows import Reader, Rows
 from uqprism.tasks.watch.series import Series
 from uqprism.tasks.watch.sources import Sources
 from uqprism.tasks.watch.track import REMEMBERED, SHOWN, Seen, Track
-from uqprism.tasks.watch.watch import Watch
 
 FORMAT = "uqprism.Watch"
 STORED = ("edges", "order", "counts", "money", "history", "windows", "shown", "extreme")  # arrays of a track
-COUNTERS = ("level", "window", "seed", "_reference_rows", "_seen_rows", "_windows")
+COUNTERS = ("level", "window", "seed", "reference", "rows", "windows")
 
 
-def save(watch: Watch, path: str | os.PathLike[str], beside: Mapping[str, Any] | None = None) -> None:
+def save(core: Core, path: str | os.PathLike[str], beside: Mapping[str, Any] | None = None) -> None:
     """Write the state, and what a program keeps beside it."""
-    reader, series, waiting = watch._reader, watch._series, watch._waiting
+    reader, series = core.reader, core.series
     header = {
-        "watch": {name: getattr(watch, name) for name in COUNTERS},
+        "watch": {name: getattr(core, name) for name in COUNTERS},
         "rule": reader.rule.name,
         "columns": {"groups": reader.groups, "target": reader.target},
         "members": asdict(reader.columns),
         "recalibration": None if reader.recalibration is None else asdict(reader.recalibration),
         "groups": reader.names,
-        "correction": asdict(watch.correction),
-        "alarms": [alarm.to_dict() for alarm in watch.alarms],
-        "sources": asdict(watch._sources),
+        "correction": asdict(core.correction),
+        "alarms": [alarm.to_dict() for alarm in core.alarms],
+        "sources": asdict(core.sources),
         "series": {"names": series.names, "stride": series.stride},
-        "tracks": [_about(track) for track in watch._tracks],
+        "tracks": [_about(track) for track in core.tracks],
         "beside": dict(beside or {}),
     }
     arrays: dict[str, Any] = {
         "series": np.array([row for _, row in series.rows]).reshape(-1, len(series.names)),
         "series.kept": np.array([kept for kept, _ in series.rows], dtype=bool),
     }
-    rows = Rows.joined(waiting) if waiting else None
-    arrays |= {f"waiting.{each.name}": getattr(rows, each.name) if rows else np.empty(0) for each in fields(Rows)}
-    for i, track in enumerate(watch._tracks):
+    waiting = Rows.joined(core.waiting) if core.waiting else None
+    arrays |= {f"waiting.{each.name}": getattr(waiting, each.name) if waiting else np.empty(0) for each in fields(Rows)}
+    for i, track in enumerate(core.tracks):
         arrays |= {f"{i}.{name}": array for name, array in _arrays(track).items()}
     write_npz(path, FORMAT, header, arrays)
 
 
-def load(path: str | os.PathLike[str]) -> Watch:
-    """The watch of a file."""
-    return load_beside(path)[0]
-
-
-def load_beside(path: str | os.PathLike[str]) -> tuple[Watch, dict[str, Any]]:
-    """The watch of a file, and what a program kept beside it."""
+def load(path: str | os.PathLike[str]) -> tuple[Core, dict[str, Any]]:
+    """The state of a file, and what a program kept beside it."""
     with loading(path, FORMAT) as (header, arrays):
-        watch = Watch.__new__(Watch)
+        core = Core.__new__(Core)
         for name in COUNTERS:
-            setattr(watch, name, header["watch"][name])
-        stored = header["recalibration"]
-        recalibration = None if stored is None else Recalibration(**{**stored, "fitted": tuple(stored["fitted"])})
-        columns, names = header["columns"], tuple(map(str, header["groups"]))
-        watch._reader = Reader(
-            resolve_rule(header["rule"]), columns["groups"], columns["target"], recalibration, Columns(**header["members"]), names
-        )
-        watch.correction = Correction(**header["correction"])
-        watch._alarms = [Alarm.of(each) for each in header["alarms"]]
+            setattr(core, name, header["watch"][name])
+        core.reader = _reader(header)
+        core.correction = Correction(**header["correction"])
+        core.alarms = [Alarm.of(each) for each in header["alarms"]]
         sources = header["sources"]
         runs = [(int(start), str(name), int(first)) for start, name, first in sources["runs"]]
-        watch._sources = Sources(int(sources["count"]), runs, int(sources["batches"]))
-        watch._series = Series(header["series"]["names"])
-        watch._series.stride = int(header["series"]["stride"])
-        watch._series.rows = [(bool(kept), row) for kept, row in zip(arrays["series.kept"], arrays["series"], strict=True)]
+        core.sources = Sources(int(sources["count"]), runs, int(sources["batches"]))
+        core.series = Series(header["series"]["names"])
+        core.series.stride = int(header["series"]["stride"])
+        core.series.rows = [(bool(kept), row) for kept, row in zip(arrays["series.kept"], arrays["series"], strict=True)]
         waiting = Rows(*(arrays[f"waiting.{each.name}"] for each in fields(Rows)))
-        watch._waiting = [waiting] if len(waiting) else []
-        watch._tracks = [_track(about, arrays, i) for i, about in enumerate(header["tracks"])]
-        if not watch._tracks:
+        core.waiting = [waiting] if len(waiting) else []
+        core.tracks = [_track(about, arrays, i) for i, about in enumerate(header["tracks"])]
+        if not core.tests:
             raise InvalidValueError("has no tests")
-    return watch, header["beside"]
+    return core, header["beside"]
+
+
+def _reader(header: Mapping[str, Any]) -> Reader:
+    stored = header["recalibration"]
+    return Reader(
+        resolve_rule(header["rule"]),
+        groups=header["columns"]["groups"],
+        target=header["columns"]["target"],
+        recalibration=None if stored is None else Recalibration(**{**stored, "fitted": tuple(stored["fitted"])}),
+        columns=Columns(**header["members"]),
+        names=tuple(map(str, header["groups"])),
+    )
 
 
 def _about(track: Track) -> dict[str, Any]:
