@@ -125,8 +125,8 @@ def write(kept: dict[str, dict[str, float]]) -> None:
     ]
     for clients in CLIENTS:
         batches, single = (kept[f"{way}, {clients}"] for way in WAYS)
-        times = [f"{each['p50']:.3g}, {each['p99']:.3g}" for each in (batches, single)]
-        rates = f"{batches['rate']:.3g} | {single['rate']:.3g} | {batches['rate'] / single['rate']:.3g}"
+        times = [f"{each['p50']:,.0f}, {each['p99']:,.0f}" for each in (batches, single)]
+        rates = f"{batches['rate']:,.0f} | {single['rate']:,.0f} | {batches['rate'] / single['rate']:.3g}"
         lines.append(f"| {clients} | {rates} | {times[0]} | {times[1]} |")
     results.write(results.SERVING, lines, f"{results.processor()}, shared with other work", ("fastapi", "uvicorn", "torch"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import uqprism as up
+import uqprism.serving.served as served_module
 from uqprism.errors import ArgumentError, BadFileError, FileError, InvalidValueError, ShapeError
 
 from .conftest import visits
@@ -53,6 +55,28 @@ def test_a_folder_without_pickle(served, tmp_path) -> None:
     pd.testing.assert_frame_equal(back.predict(frame.assign(more=1)[["kind", "more", "b", "a"]]), expected)
     columns = {name: frame[name].tolist() for name in frame}
     pd.testing.assert_frame_equal(back.predict(columns), expected.reset_index(drop=True))
+
+
+def test_a_folder_that_is_saved_into_while_it_is_loaded(model, served, tmp_path, monkeypatch) -> None:
+    """The file of the model has gone when its turn comes: the new one is read."""
+    served.save(tmp_path)
+    known, calls = served_module._digest, []
+
+    def late(path: Path) -> str:
+        if path.name.startswith("model-") and not calls:
+            calls.append(path)
+            path.unlink()
+            (tmp_path / "served.json").write_text((other / "served.json").read_text())
+            (new,) = other.glob("model-*")
+            new.rename(tmp_path / new.name)
+            raise FileError("gone")
+        return known(path)
+
+    other = tmp_path / "other"
+    up.Served(model, threshold=0.5).save(other)
+    monkeypatch.setattr("uqprism.serving.served._digest", late)
+    assert up.Served.load(tmp_path).threshold == 0.5
+    assert len(calls) == 1
 
 
 def test_without_calibration_intervals_are_those_of_the_mixture(model) -> None:

@@ -196,11 +196,17 @@ class Served:
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, device: Any = "cpu") -> Served:
         """Read a folder that `save` wrote."""
+        try:
+            return cls._read(Path(folder), device)
+        except FileError:  # another save may have come between two files; what is wrong for good is wrong again
+            return cls._read(Path(folder), device)
+
+    @classmethod
+    def _read(cls, place: Path, device: Any) -> Served:
         from uqprism.training.estimators import load
 
-        place = Path(folder)
         if not (place / ABOUT).exists():
-            raise FileError(f"{os.fspath(folder)} holds no {ABOUT}: name the folder that Served.save wrote")
+            raise FileError(f"{place} holds no {ABOUT}: name the folder that Served.save wrote")
         about = read_json(place / ABOUT)
         with reading(place / ABOUT, "does not hold what Served.save writes"):
             if about["format"] != FORMAT or about["version"] != VERSION:

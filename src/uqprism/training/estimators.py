@@ -23,8 +23,8 @@ from uqprism.training import networks
 from uqprism.training.checkpoints import read_tensors, write_tensors
 from uqprism.training.columns import is_frame, take_rows
 from uqprism.training.deep_ensemble import KIND, DeepEnsemble
-from uqprism.training.exporting import Exported, Precision, export, export_networks
-from uqprism.training.exporting.program import Wanted
+from uqprism.training.exporting import Exported, export_networks
+from uqprism.training.exporting.program import Precision, Wanted
 from uqprism.training.fit import train, train_many
 from uqprism.training.heads import Head
 from uqprism.training.heads.evidential import Evidential
@@ -227,7 +227,11 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         precision: Precision = "float64",
     ) -> Exported:
         """Write one `.onnx` or `.pt2` file, from the columns to mean, variance, bayes, excess and total; see `uqprism.export`."""
-        return export(self._fitted(), path, rule=rule, prediction=prediction, truth=truth, precision=precision)
+        return export_networks(self._fitted(), path, Wanted(rule, prediction, truth, precision, *self._passes()))
+
+    def _passes(self) -> tuple[int | None, int]:
+        """How many passes of MC dropout a prediction has, and the seed of their masks."""
+        return None, 0
 
     # Parts ------------------------------------------------------------------------------------------------------------
 
@@ -342,20 +346,8 @@ class MCDropoutRegressor(EnsembleRegressor):
         ensemble = self._fitted()
         return ensemble.predict_ensemble(self._checked(X), passes=self.n_members, seed=ensemble.history.seeds[0])
 
-    def export(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        rule: RuleLike = "crps",
-        prediction: ApproximationLike = "members",
-        truth: ApproximationLike = "members",
-        precision: Precision = "float64",
-    ) -> Exported:
-        """Write one `.onnx` or `.pt2` file with all passes; see `uqprism.export`."""
-        ensemble = self._fitted()
-        return export_networks(
-            ensemble, path, Wanted(rule, prediction, truth, precision, self.n_members, ensemble.history.seeds[0])
-        )
+    def _passes(self) -> tuple[int, int]:
+        return self.n_members, self._fitted().history.seeds[0]
 
 
 @dataclass(eq=False, repr=False)

@@ -13,14 +13,13 @@ import warnings
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from uqprism.ensemble.origin import Origin
 from uqprism.errors import ArgumentError
 from uqprism.measures import ApproximationLike, RuleLike
-from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.support.storage import atomic, check_ending, check_writable
 from uqprism.support.versions import __version__
@@ -28,13 +27,12 @@ from uqprism.training.deep_ensemble import DeepEnsemble
 from uqprism.training.exporting import operators
 from uqprism.training.exporting.inputs import Input, feeds
 from uqprism.training.exporting.onnx_file import onnx_bytes
-from uqprism.training.exporting.program import OUTPUTS, Program, Wanted
+from uqprism.training.exporting.program import OUTPUTS, Precision, Program, Wanted
 
 torch = require("torch", extra="deep")
 
 __all__ = ["Exported", "Input", "export"]
 
-Precision = Literal["float64", "float32"]
 ENDINGS = (".onnx", ".pt2")
 ABOUT = "uqprism.json"  # beside the program in a .pt2 file
 
@@ -93,8 +91,6 @@ def export(
     Raises:
         UnsupportedError: the rule, the head or the transform of the targets has no closed form; the message says which have one.
     """
-    if precision not in get_args(Precision):
-        raise unknown("precision", precision, get_args(Precision))
     if not isinstance(model, DeepEnsemble) and hasattr(model, "predict_ensemble") and hasattr(model, "export"):
         return model.export(path, rule=rule, prediction=prediction, truth=truth, precision=precision)
     if not isinstance(model, DeepEnsemble):

@@ -7,6 +7,7 @@ for single precision. Each of these keeps all digits but one or two, in double p
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -21,9 +22,16 @@ Tensor = Any
 NEAR = 0.5  # below which power series are taken
 SHIFT, DEGREE = 2.5, 24  # of the fit to erfc(x) exp(x**2) (x + SHIFT), in (x - SHIFT) / (x + SHIFT)
 FURTHEST = 26.0  # erfc is zero beyond
-_EXPM1 = [1.0 / math.factorial(n + 1) for n in range(15)]
-_ATANH = [1.0 / (2 * n + 1) for n in range(18)]  # log1p(x) = 2 atanh(x / (2 + x))
-_ERF = [2.0 / math.sqrt(math.pi) * (-1.0) ** n / (math.factorial(n) * (2 * n + 1)) for n in range(13)]
+
+
+def _tensors(coefficients: Iterable[float]) -> list[Tensor]:
+    """Numbers as tensors, which a recorded program holds as they are; of plain numbers it records how they became tensors."""
+    return [torch.tensor(float(c), dtype=torch.float64) for c in coefficients]
+
+
+_EXPM1 = _tensors(1.0 / math.factorial(n + 1) for n in range(15))
+_ATANH = _tensors(1.0 / (2 * n + 1) for n in range(18))  # log1p(x) = 2 atanh(x / (2 + x))
+_ERF = _tensors(2.0 / math.sqrt(math.pi) * (-1.0) ** n / (math.factorial(n) * (2 * n + 1)) for n in range(13))
 
 
 def expm1(x: Tensor) -> Tensor:
@@ -63,7 +71,7 @@ def _erfc_of_positive(x: Tensor) -> Tensor:
 
 
 @cache
-def _fit() -> list[float]:
+def _fit() -> list[Tensor]:
     """The powers of t that make up erfc(x) exp(x**2) (x + SHIFT) for x >= 0."""
     from scipy.special import erfcx
 
@@ -72,7 +80,7 @@ def _fit() -> list[float]:
         return np.where(t < 1.0, erfcx(x) * (x + SHIFT), 1.0 / math.sqrt(math.pi))
 
     chebyshev: Any = np.polynomial.chebyshev.chebinterpolate(function, DEGREE)
-    return [float(c) for c in np.polynomial.chebyshev.cheb2poly(chebyshev)]
+    return _tensors(np.polynomial.chebyshev.cheb2poly(chebyshev))
 
 
 def hypot(x: Tensor, y: Tensor) -> Tensor:
@@ -101,11 +109,20 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     return 0.5 * x * erfc(-x / math.sqrt(2.0))
 
 
+def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:  # noqa: ARG001 (as PyTorch calls it)
+    """The values in their order, and their places; of equal values in any order."""
+    return torch.topk(x, x.shape[dim], dim=dim, largest=descending, sorted=True)
+
+
 class Exact(torch.overrides.TorchFunctionMode):  # type: ignore[name-defined]  # PyTorch is loaded by name
     """While this is active, these functions run in place of PyTorch's, and numbers keep double precision.
 
     The converter writes plain numbers in single precision, whatever they are added to.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        _fit()  # before anything is recorded
 
     def __torch_function__(self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """The function, or what replaces it."""
@@ -133,7 +150,12 @@ def _replaced() -> dict[Any, Any]:
     known = {"expm1": expm1, "log1p": log1p, "erf": erf, "erfc": erfc, "hypot": hypot, "frexp": frexp}
     places = (torch, torch.special, torch.Tensor)
     found = {getattr(place, name): ours for name, ours in known.items() for place in places if hasattr(place, name)}
-    return found | {torch.nn.functional.softplus: softplus, torch.nn.functional.gelu: gelu}
+    return found | {
+        torch.sort: sort,
+        torch.Tensor.sort: sort,
+        torch.nn.functional.softplus: softplus,
+        torch.nn.functional.gelu: gelu,
+    }
 
 
 def _arithmetic() -> set[Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from uqprism.errors import UnsupportedError
 from uqprism.families import Family
+from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.training.deep_ensemble import DeepEnsemble
 from uqprism.training.exporting.inputs import Input, Numbers, inputs_of
@@ -17,6 +18,7 @@ from uqprism.training.transforms import LogTransform
 torch = require("torch", extra="deep")
 
 Tensor = Any
+Precision = Literal["float64", "float32"]
 OUTPUTS = ("mean", "variance", "bayes", "excess", "total")
 
 
@@ -36,9 +38,13 @@ class Wanted:
     rule: Any
     prediction: Any
     truth: Any
-    precision: str
+    precision: Precision
     passes: int | None = None
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.precision not in get_args(Precision):
+            raise unknown("precision", self.precision, get_args(Precision))
 
 
 class Program(torch.nn.Module):  # type: ignore[name-defined]  # PyTorch is loaded by name

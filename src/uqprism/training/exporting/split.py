@@ -140,7 +140,7 @@ def choose(members: Family, rule: object, prediction: str, truth: str) -> Split:
     """
     scorer = resolve_rule(rule)  # type: ignore[arg-type]
     roles = resolve_approximation(prediction), resolve_approximation(truth)
-    if (found := _closed(members, scorer, *roles)) is not None:
+    if (found := closed_form_of(members, scorer, *roles)) is not None:
         return found
     named = f"rule={scorer.name!r}, prediction={roles[0]!r}, truth={roles[1]!r}"
     raise UnsupportedError(
@@ -148,7 +148,7 @@ def choose(members: Family, rule: object, prediction: str, truth: str) -> Split:
     )
 
 
-def _closed(members: Family, rule: Rule, prediction: str, truth: str) -> Split | None:
+def closed_form_of(members: Family, rule: Rule, prediction: str, truth: str) -> Split | None:
     """The closed form, found by computing the risks of these members and watching whether integrals are taken."""
     for of_components in (False, True):
         split = Split(rule, prediction, truth, of_components=of_components)
@@ -164,8 +164,9 @@ def _closed(members: Family, rule: Rule, prediction: str, truth: str) -> Split |
 
 def _ways_out(members: Family, rule: Rule, prediction: str, truth: str) -> str:
     """What can be exported in place of it."""
-    same = [name for name in RULES if name != rule.name and _closed(members, resolve_rule(name), prediction, truth)]
+    same = [name for name in RULES if name != rule.name and closed_form_of(members, resolve_rule(name), prediction, truth)]
     found = [f"rule={' or '.join(map(repr, same))} with the same prediction and truth"] if same else []
-    if roles := [f"{p}/{t}" for p in ROLES for t in ROLES if (p, t) != (prediction, truth) and _closed(members, rule, p, t)]:
+    others = [(p, t) for p in ROLES for t in ROLES if {p, t} & {"members", "mixture"} and (p, t) != (prediction, truth)]
+    if roles := [f"{p}/{t}" for p, t in others if closed_form_of(members, rule, p, t)]:
         found.append(f"rule={rule.name!r} with prediction/truth {', '.join(roles)}")
     return "these have one: " + "; or ".join(found) if found else "export with head='mixture', 'natural' or 'laplace'"
