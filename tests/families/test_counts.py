@@ -193,3 +193,62 @@ def test_what_makes_no_sense_is_refused_with_its_reason(tmp_path: Path) -> None:
     for back in (up.EnsemblePrediction.load(tmp_path / "counts.npz"), up.from_frame(ens.to_pandas())):
         assert type(back.members) is Poisson
         assert_array_equal(back.members.rate, ens.members.rate)
+
+
+def exact(rates: np.ndarray, low: int, high: int) -> tuple[np.ndarray, ...]:
+    """Probabilities, and those up to and above each count between two, by ratios of neighbours in 80-bit arithmetic."""
+    k, logs = np.arange(low, high, dtype=np.longdouble), []
+    for rate in rates.astype(np.longdouble):
+        steps = np.concatenate([[np.longdouble(0.0)], np.cumsum(np.log(rate / k[1:]))])
+        logs.append(steps - steps.max() - np.log(np.exp(steps - steps.max()).sum()))
+    p = np.exp(logs)
+    below = np.cumsum(p, axis=1)
+    above = np.cumsum(p[:, ::-1], axis=1)[:, ::-1] - p
+    return np.array(logs), p, below, above
+
+
+@pytest.mark.parametrize("level", [1e3, 3e5])
+@pytest.mark.parametrize("apart", [0.5, 4.0, 40.0])
+def test_large_rates_against_80_bits(level: float, apart: float) -> None:
+    """Members half a standard deviation apart, and so far that each has counts of its own."""
+    rate = level + apart * np.sqrt(level) * np.array([0.0, 1.0, 2.6])
+    low, high = (int(max(x, 1.0)) for x in (rate[0] - 40.0 * np.sqrt(level), rate[2] + 40.0 * np.sqrt(rate[2]) + 60.0))
+    logs, p, below, above = exact(rate, low, high)
+    w = WEIGHTS.astype(np.longdouble)
+    px, fx, sx = w @ p, w @ below, w @ above
+    log_px = np.log(np.maximum(px, np.longdouble(1e-4000)))
+    truth = {
+        "crps.bayes.members": w @ np.sum(below * above, axis=1),
+        "crps.bayes.mixture": np.sum(fx * sx),
+        "crps.excess.mixture.members": w @ np.sum((below - fx) ** 2, axis=1),
+        "log.bayes.members": -w @ np.sum(p * logs, axis=1),
+        "log.excess.mixture.members": w @ np.sum(p * (logs - log_px), axis=1),
+        "log.excess.members.mixture": w @ np.sum(px * (log_px - logs), axis=1),
+        "quadratic.bayes.members": -w @ np.sum(p * p, axis=1),
+        "quadratic.excess.mixture.members": w @ np.sum((p - px) ** 2, axis=1),
+    }
+    for backend in BACKENDS:
+        table = up.evaluate(MAKE.poisson(rate=rate[:, None], weights=WEIGHTS), list(truth), backend=backend)
+        for measure, value in truth.items():
+            assert_allclose(table[measure][0], float(value), rtol=1e-9, err_msg=f"{measure} {backend}")
+
+
+@pytest.mark.parametrize("rate", [1e-3, 1e-6, 1e-9])
+def test_low_rates_that_nearly_agree(rate: float) -> None:
+    """Nearly all of the probability is that of zero, which keeps the digits of what members lack of one."""
+    import mpmath as mp
+
+    ens, names = MAKE.poisson(rate=np.array([[rate], [rate * (1.0 + 1e-4)]])), ["crps", "quadratic", "log"]
+    with mp.workdps(60):
+        a, b = (mp.mpf(float(x)) for x in ens.members.rate[:, 0])
+        p = [[mp.exp(-x) * x**k / mp.factorial(k) for k in range(12)] for x in (a, b)]
+        up_to = [[mp.fsum(q[: k + 1]) for k in range(12)] for q in p]
+        truth = [mp.fsum((u - v) ** 2 for u, v in zip(*q, strict=True)) / 4 for q in (up_to, p)]
+        mixed = [(u + v) / 2 for u, v in zip(*p, strict=True)]
+        truth.append(mp.fsum(u * mp.log(u / v) / 2 for q in p for u, v in zip(q, mixed, strict=True)))
+        for backend in BACKENDS:
+            table = up.evaluate(ens, [f"{name}.excess.mixture.members" for name in names], backend=backend)
+            for name, value in zip(names, truth, strict=True):
+                if name == "quadratic" and backend == "reference" and rate < 1e-3:
+                    continue  # it reads the probability of zero off a density in centred units: 1e-6 at a rate of 1e-6
+                assert_allclose(table[f"{name}.excess.mixture.members"][0], float(value), rtol=1e-8, err_msg=f"{name} {backend}")

@@ -52,11 +52,12 @@ def sums() -> Sums:
     up_to = np.stack([running_sums(n, x, w) for n, x, w in zip(sizes, nodes, weights, strict=True)])
     beyond = up_to[:, ::-1, ::-1] - np.eye(PER_PANEL)
     nothing = np.zeros((len(sizes), SUM_ROWS - 1 - PER_PANEL, PER_PANEL))
-    matrices = [np.concatenate([weights[:, None], x, nothing], axis=1) for x in (up_to, beyond)]
+    whole = weights[:, None]
+    left, right = (np.concatenate([whole, x, nothing], axis=1).swapaxes(1, 2) for x in (up_to, beyond))
     parts = np.array([PER_PANEL, 4, 2])
     rules = np.array([[np.pad(x, (0, PER_PANEL - count)) for x in gauss_legendre(count)] for count in parts])
     places, shares = (np.ascontiguousarray(x) for x in rules.swapaxes(0, 1))
-    return Sums(sizes, nodes, weights, *(np.ascontiguousarray(x.swapaxes(1, 2)) for x in matrices), parts, places, shares)
+    return Sums(sizes, nodes, weights, np.ascontiguousarray(left), np.ascontiguousarray(right), parts, places, shares)
 
 
 def running_sums(count: float, nodes: Floats, weights: Floats) -> Floats:

@@ -14,7 +14,7 @@ from uqprism.arrays import LOG_2PI, Array, constant, namespace
 from uqprism.errors import UnsupportedError
 from uqprism.families.base import Family, families, prepare
 from uqprism.families.elementwise import PointwiseForm, Shared, log, log1p, log_gap, where
-from uqprism.families.functionals import absolute_gap, closed_form, smooth
+from uqprism.families.functionals import absolute_gap, closed_form, relative_entropy, smooth
 from uqprism.families.incomplete import beta_cdf, gamma_cdf
 from uqprism.families.panels import Landmarks
 from uqprism.families.positive import check_range
@@ -275,7 +275,6 @@ class NegativeBinomial(Counts):
     form = PointwiseForm(  # of counts
         lambda d: (d.rate, d.size, _stirling_error(d.size)),
         log_negative_binomial,
-       
         shared=Shared(_shared_negative_binomial, _own_negative_binomial),
     )
     given: ClassVar[dict[str, str]] = {"rate": "scale", "size": "scale"}
@@ -326,6 +325,11 @@ def _absolute_gap(p: Counts, q: Family) -> Array:
     grid = grid_over(p, q)
     xp = namespace(grid.nodes)
     return grid.integrate(xp.exp(grid.evaluate(p, "log_density")) * q.absolute_deviation(grid.nodes))
+
+
+@closed_form(relative_entropy, Poisson, Poisson)
+def _relative_entropy(truth: Poisson, prediction: Poisson) -> Array:
+    return _deviance(truth.rate, prediction.rate)
 
 
 @closed_form(smooth, Counts)

@@ -127,6 +127,8 @@ def _distance_of_counts(counts: Family, smooth: Family) -> Array:
     grid = grid_over(counts, smooth)
     xp = namespace(grid.nodes)
     height, total = grid.evaluate(counts, "cdf"), 0.0 * grid.nodes[0]
+    if grid.pivot is not None:  # above which it counts down
+        height = xp.where(grid.nodes > grid.pivot, 1.0 + height, height)
     for node, weight in zip(*gauss_legendre(12), strict=True):
         rest = height - smooth.cdf(grid.nodes + float(node) * step)
         total = total + float(weight) * grid.integrate(rest * rest)

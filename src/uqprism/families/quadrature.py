@@ -187,9 +187,9 @@ class ZonedGrid(Grid):
 class LatticeGrid(Grid):
     """Counts, or nodes that stand for many of them: a sum over these is one over all, as an integral is over panels."""
 
-    def __init__(self, nodes: Array, weights: Array) -> None:
+    def __init__(self, nodes: Array, weights: Array, pivot: Array = None) -> None:
         self.nodes, self.weights, self.low, self.high = nodes, weights, nodes[0], nodes[-1]
-        self.pivot, self.bounded, self.whole, self._kept = None, False, True, {}
+        self.pivot, self.bounded, self.whole, self._kept = pivot, False, True, {}
 
     def _compute(self, distribution: Family, function: str) -> Array:
         return super()._compute(distribution.interpolated(), function)
@@ -249,7 +249,13 @@ def grid_over(*distributions: Family, between: tuple[Array, Array] | None = None
     if lattice is not None:
         if is_traced(like):
             return _lattice_grid(_callback(edges, arrays, shape, like, distributions), lattice)
-        return _lattice_grid(from_numpy(_padded(edges(*[to_numpy(a) for a in arrays]), like), like), lattice)
+        centre = constant(distributions[0].centre)
+        half = 0.5 * constant(lattice[1])
+        # Where zero has most of the probability, what lies above it has the digits.
+        low = bool(namespace(centre).any(centre - constant(lattice[0]) < half))
+        return _lattice_grid(
+            from_numpy(_padded(edges(*[to_numpy(a) for a in arrays]), like), like), lattice, centre - half if low else None
+        )
     options: dict[str, Any] = {
         "pivot": constant(distributions[0].centre) if any(d.spans_decades for d in distributions) else None,
         "bounded": any(d.has_bounds for d in distributions),
@@ -283,7 +289,7 @@ def _padded(edges: Floats, like: Array) -> Floats:
     return np.concatenate([edges, np.repeat(edges[-1:], more, axis=0)])
 
 
-def _lattice_grid(bounds: Array, lattice: tuple[Array, Array]) -> Grid:
+def _lattice_grid(bounds: Array, lattice: tuple[Array, Array], pivot: Array = None) -> Grid:
     """The grid of counts in the panels between these edges."""
     xp, shape = namespace(bounds), tuple(bounds.shape[1:])
     first, step = (xp.broadcast_to(x, shape) for x in lattice)  # with their gradients: counts move with the lattice
@@ -292,7 +298,7 @@ def _lattice_grid(bounds: Array, lattice: tuple[Array, Array]) -> Grid:
         counts, weights = jax_callback(lambda *x: counted(*map(np.asarray, x)), (result, result), bounds, first, step)
     else:
         counts, weights = (from_numpy(x, bounds) for x in counted(*map(to_numpy, (bounds, first, step))))
-    return LatticeGrid(first + step * counts, step * weights)
+    return LatticeGrid(first + step * counts, step * weights, pivot)
 
 
 def _callback(

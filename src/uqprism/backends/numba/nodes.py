@@ -28,7 +28,7 @@ from uqprism.backends.numba.planning import (
     part_log_weight,
     values_of_part,
 )
-from uqprism.backends.numba.special import exp, exp_parts, log, upper_tail_ratio
+from uqprism.backends.numba.special import exp, exp_parts, expm1, log, upper_tail_ratio
 from uqprism.backends.numba.sums import size_below
 from uqprism.backends.rows import ROW, ROWS, cumulative_rule
 from uqprism.backends.sums import SUM_ROWS, Sums
@@ -41,12 +41,16 @@ LOWEST_LEVEL = -1e200  # stands for the logarithm of zero
 NEVER = 1e20  # a relative entropy above this is infinite: one density is zero where the other is not
 WIDE_APART = 40.0  # nats above which the smaller of two densities is nothing beside the larger
 NARROW_SURROGATE = 2.0  # steps
-FEW_STEPS = (8.0, 1000.0)  # from which 4 and 2 nodes within a step reach what 12 do: errors fall with its share's 8th and 4th power
+FEW_STEPS = (
+    8.0,
+    1000.0,
+)  # from which 4 and 2 nodes within a step reach what 12 do: errors fall with its share's 8th and 4th power
 SQRT_PI, INVERSE_SQRT_2PI = math.sqrt(math.pi), 1.0 / math.sqrt(2.0 * math.pi)
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 P1, P2, P3, P4, P5, P6, P7, P8, P9, P10, P11 = (np.uint64(node * BLOCK_PANELS) for node in range(1, PER_PANEL))
 PANELS, ONE = np.uint64(BLOCK_PANELS), np.uint64(1)
+WINDOW_PANELS = 8  # in one block where members have windows
 CACHED = 2**14  # values of one kind for all members in one block
 
 (
@@ -103,7 +107,8 @@ class Rule(NamedTuple):
 class Room(NamedTuple):
     """Working arrays: a row of numbers per node, and the members' levels, densities and probabilities at the nodes.
 
-    `spread` holds one member's densities, the nodes of all panels at fixed distances, and `sums` their integrals.
+    `spread` holds one member's densities, the nodes of all panels at fixed distances, and `sums` their integrals. Rows of levels,
+    densities and probabilities are those of the `active` members, of which there are as many as `Here` says.
     """
 
     node: Floats
@@ -114,6 +119,21 @@ class Room(NamedTuple):
     probabilities: Floats
     below: Floats
     above: Floats
+    active: np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Here(NamedTuple):
+    """What the members are to one block of nodes.
+
+    Attributes:
+        active: how many have a density there, the first of `Room.active`.
+        certain: the weight of all others whose probability on the outer side is one.
+        absent: the weight of all others.
+    """
+
+    active: int
+    certain: float
+    absent: float
 
 
 @kernel
@@ -128,6 +148,7 @@ def integrate(
     parts: int,
     tails: Floats,
     atoms: Floats,
+    windows: Floats,
     weights: Floats,
     scales: Floats,
     centres: Floats,
@@ -153,6 +174,7 @@ def integrate(
         parts: how many components each member has.
         tails: (points, components, 3), as in `Members`; with no components if no tail is a power law.
         atoms: (points, members, 4), as in `Members`; with no members if there are none.
+        windows: (points, members, 2), as in `Members`; with no members if all count everywhere.
         weights: (members,), positive.
         scales: (points, 2), of matched and pooled; (points, 0) if they are not wanted.
         centres: (points,), their mean, from which probabilities are counted to both sides.
@@ -176,14 +198,19 @@ def integrate(
     room = Room(
         np.empty(ROOM), np.zeros(NODES), np.empty(NODES + BLOCK_PANELS),
         np.empty(count * NODES), np.empty(count * NODES), np.empty(count * NODES),
-        np.empty(count), np.empty(count),
+        np.empty(count), np.empty(count), np.arange(count),
     )  # fmt: skip
     step = max(1, min(BLOCK_PANELS, CACHED // (count * PER_PANEL)))
+    if windows.shape[1] > 0:
+        step = min(step, WINDOW_PANELS)
     total = np.empty(len(ROWS))
     for p in range(len(status)):
         if status[p] != DONE:
             continue
-        members = Members(addresses, numbers[p], tails[p if heavy else 0], atoms[p if held else 0], weights, log_weights, parts)
+        members = Members(
+            addresses, numbers[p], tails[p if heavy else 0], atoms[p if held else 0], weights, log_weights, parts,
+            windows[p if windows.shape[1] > 0 else 0],
+        )  # fmt: skip
         corners = 0
         for i in range(n_places):
             plan.location[i], plan.width[i] = places[0][p, i], places[1][p, i]
@@ -353,27 +380,28 @@ def _block(
                 node[Y + q * width + k] = low + (high - low) * rule.nodes[q]
                 node[WEIGHT + q * width + k] = (high - low) * rule.weights[q]
     mass = 0.0
+    here = _present(edges[first], edges[last], upward, members, room)
     if not _only_probabilities(members, quadratic, logs):
-        _levels(size, members, room)
+        _levels(size, here.active, members, room)
         if logs is not None:
-            _densities_by_level(size, members, room, fits)
+            _densities_by_level(size, here.active, members, room, fits)
         else:
-            _densities(size, members, room, fits)
+            _densities(size, here.active, members, room, fits)
         mass = _dot(node, MEAN, size)
     if crps is not None:
         if sums is not None:
-            _add_up(width, upward, members, room, sums)
+            _add_up(width, upward, here.active, room, sums)
         else:
             _probabilities(size, width, upward, members, room, rule)
-        _tails(size, members, room)
+        _tails(size, here, members, room)
         total[CRPS_OWN] += _dot(node, TAIL_OWN, size)
         total[CRPS_BETWEEN] += _dot(node, TAIL_SQUARES, size)
     if quadratic is not None:
-        _squares(size, members, room)
+        _squares(size, here, members, room, sums, fits)
         total[QUADRATIC_OWN] += _dot(node, OWN, size)
         total[QUADRATIC_BETWEEN] += _dot(node, SQUARES, size)
     if logs is not None:
-        _entropies(size, members, room, fits)
+        _entropies(size, here, members, room, fits)
         total[LOG_OWN] += _dot(node, ENTROPY, size)
         total[LOG_BETWEEN] += _dot(node, TO_MEMBERS, size)
         total[LOG_BACK] += _dot(node, TO_MIXTURE, size)
@@ -405,13 +433,30 @@ def _held(edges: Floats, middle: int, panels: int, members: Members, room: Room)
 
 
 @borrowing
-def _levels(size: int, members: Members, room: Room) -> None:
+def _present(low: float, high: float, upward: bool, members: Members, room: Room) -> Here:
+    """Find the members whose windows reach into a block."""
+    total, count, certain, absent = len(members.weights), 0, 0.0, 0.0
+    if len(members.windows) == 0:
+        return Here(total, 0.0, 0.0)
+    for i in range(total):
+        if members.windows[i, 0] <= high and members.windows[i, 1] >= low:
+            room.active[count] = i
+            count += 1
+        elif (members.windows[i, 1] < low) == upward:
+            certain += members.weights[i]
+        else:
+            absent += members.weights[i]
+    return Here(count, certain, absent)
+
+
+@borrowing
+def _levels(size: int, count: int, members: Members, room: Room) -> None:
     """The members' log densities, finite."""
-    if members.addresses.shared != 0:
+    if members.addresses.shared != 0 and count > 0:
         values_at(members.addresses.shared, room.node[SHARED:], room.node, size, members.numbers[0])
-    for i in range(len(members.weights)):
+    for i in range(count):
         level = rows(room.levels, i, NODES)
-        values_at(members.addresses.log_density, level, room.node, size, members.numbers[i])  # Y is the first row
+        values_at(members.addresses.log_density, level, room.node, size, members.numbers[room.active[i]])  # Y is the first row
         for q in range(size):
             level[q] = level[q] if level[q] > LOWEST_LEVEL else LOWEST_LEVEL
 
@@ -426,30 +471,38 @@ def _dot(node: Floats, row: int, size: int) -> float:
 
 
 @borrowing
-def _densities(size: int, members: Members, room: Room, fits: Fits) -> None:
+def _densities(size: int, count: int, members: Members, room: Room, fits: Fits) -> None:
     """The members' densities and the mixture's."""
     node = room.node
     for q in range(size):
         node[MEAN + q] = 0.0
-    for i in range(len(members.weights)):
-        weight, level, density = members.weights[i], rows(room.levels, i, NODES), rows(room.densities, i, NODES)
+    for i in range(count):
+        weight, level, density = members.weights[room.active[i]], rows(room.levels, i, NODES), rows(room.densities, i, NODES)
         for q in range(size):
             density[q] = exp(level[q], fits)
             node[MEAN + q] += weight * density[q]
 
 
 @borrowing
-def _densities_by_level(size: int, members: Members, room: Room, fits: Fits) -> None:
+def _densities_by_level(size: int, count: int, members: Members, room: Room, fits: Fits) -> None:
     """The same, and the mixture's log density, relative to the highest level so that nothing underflows."""
     node = room.node
     for q in range(size):
         node[TOP + q], node[MEAN + q] = -math.inf, 0.0
-    for i in range(len(members.weights)):
-        log_weight, level = members.log_weights[i], rows(room.levels, i, NODES)
+    if count == 0:
+        for q in range(size):
+            node[LEVEL + q] = LOWEST_LEVEL
+        return
+    for i in range(count):
+        log_weight, level = members.log_weights[room.active[i]], rows(room.levels, i, NODES)
         for q in range(size):
             node[TOP + q] = max(node[TOP + q], level[q] + log_weight)
-    for i in range(len(members.weights)):
-        log_weight, level, density = members.log_weights[i], rows(room.levels, i, NODES), rows(room.densities, i, NODES)
+    for i in range(count):
+        log_weight, level, density = (
+            members.log_weights[room.active[i]],
+            rows(room.levels, i, NODES),
+            rows(room.densities, i, NODES),
+        )
         for q in range(size):
             density[q] = exp(level[q] + log_weight - node[TOP + q], fits)
             node[MEAN + q] += density[q]
@@ -457,8 +510,8 @@ def _densities_by_level(size: int, members: Members, room: Room, fits: Fits) -> 
         node[LEVEL + q] = node[TOP + q] + log(node[MEAN + q], fits)
         node[TOP + q] = exp(node[TOP + q], fits)
         node[MEAN + q] *= node[TOP + q]
-    for i in range(len(members.weights)):
-        inverse, density = 1.0 / members.weights[i], rows(room.densities, i, NODES)
+    for i in range(count):
+        inverse, density = 1.0 / members.weights[room.active[i]], rows(room.densities, i, NODES)
         for q in range(size):
             density[q] *= node[TOP + q] * inverse
 
@@ -519,12 +572,12 @@ def _accumulate(width: int, upward: bool, members: Members, room: Room, rule: Ru
 
 
 @borrowing
-def _add_up(width: int, upward: bool, members: Members, room: Room, sums: Sums) -> None:
+def _add_up(width: int, upward: bool, count: int, room: Room, sums: Sums) -> None:
     """The probabilities of counts up to each node, or of those beyond it, in so many panels of the sizes in HELD."""
     node, (matrices, reached) = room.node, (sums.from_left, room.below) if upward else (sums.from_right, room.above)
-    for i in range(len(members.weights)):
+    for i in range(count):
         density, probability = rows(room.densities, i, NODES), rows(room.probabilities, i, NODES)
-        held = reached[i]
+        held = reached[room.active[i]]
         for j in range(width):
             k = j if upward else width - 1 - j
             index = int(node[HELD + np.uint64(k)])
@@ -544,7 +597,7 @@ def _add_up(width: int, upward: bool, members: Members, room: Room, sums: Sums) 
             for q in range(PER_PANEL):
                 probability[q * width + k] = held + room.sums[1 + q]
             held += room.sums[0]
-        reached[i] = held
+        reached[room.active[i]] = held
 
 
 @borrowing
@@ -605,45 +658,70 @@ def _sum_over_nodes(values: Floats, matrix: Floats, row: int, sums: Floats) -> N
 
 
 @borrowing
-def _tails(size: int, members: Members, room: Room) -> None:
+def _tails(size: int, here: Here, members: Members, room: Room) -> None:
     """F (1 - F) of the members, and the variance of F between them."""
     node = room.node
     for q in range(size):
-        node[MEAN_TAIL + q] = node[TAIL_SQUARES + q] = node[TAIL_OWN + q] = 0.0
-    for i in range(len(members.weights)):
-        weight, probability = members.weights[i], rows(room.probabilities, i, NODES)
+        node[MEAN_TAIL + q], node[TAIL_SQUARES + q], node[TAIL_OWN + q] = here.certain, 0.0, 0.0
+    for i in range(here.active):
+        weight, probability = members.weights[room.active[i]], rows(room.probabilities, i, NODES)
         for q in range(size):
             node[MEAN_TAIL + q] += weight * probability[q]
             node[TAIL_OWN + q] += weight * probability[q] * (1.0 - probability[q])
-    for i in range(len(members.weights)):
-        weight, probability = members.weights[i], rows(room.probabilities, i, NODES)
+    for i in range(here.active):
+        weight, probability = members.weights[room.active[i]], rows(room.probabilities, i, NODES)
         for q in range(size):
             gap = probability[q] - node[MEAN_TAIL + q]
             node[TAIL_SQUARES + q] += weight * gap * gap
+    if here.certain + here.absent > 0.0:
+        for q in range(size):
+            mean = node[MEAN_TAIL + q]
+            node[TAIL_SQUARES + q] += here.certain * (1.0 - mean) ** 2 + here.absent * mean * mean
 
 
 @borrowing
-def _squares(size: int, members: Members, room: Room) -> None:
+def _squares(size: int, here: Here, members: Members, room: Room, sums: Sums | None, fits: Fits) -> None:
     """Squared densities of the members, and the variance of the density between them."""
     node = room.node
     for q in range(size):
         node[SQUARES + q] = node[OWN + q] = 0.0
-    for i in range(len(members.weights)):
-        weight, density = members.weights[i], rows(room.densities, i, NODES)
+    for i in range(here.active):
+        weight, density = members.weights[room.active[i]], rows(room.densities, i, NODES)
         for q in range(size):
             gap = density[q] - node[MEAN + q]
             node[SQUARES + q] += weight * gap * gap
             node[OWN + q] += weight * density[q] * density[q]
+    if sums is not None:
+        _squares_next_to_one(size, here, members, room, fits)
+    for q in range(size):
+        node[SQUARES + q] += (here.certain + here.absent) * node[MEAN + q] * node[MEAN + q]
 
 
 @borrowing
-def _entropies(size: int, members: Members, room: Room, fits: Fits) -> None:
+def _squares_next_to_one(size: int, here: Here, members: Members, room: Room, fits: Fits) -> None:
+    """The variance between members of a probability that is nearly one, as that of zero for low rates: from what they lack."""
+    node = room.node
+    for q in range(size):
+        if node[MEAN + q] <= 0.5 or here.active < len(members.weights):
+            continue
+        mean, squares = 0.0, 0.0
+        for i in range(here.active):
+            mean += members.weights[room.active[i]] * expm1(room.levels[np.uint64(i * NODES + q)], fits)
+        for i in range(here.active):
+            gap = expm1(room.levels[np.uint64(i * NODES + q)], fits) - mean
+            squares += members.weights[room.active[i]] * gap * gap
+        node[SQUARES + q] = squares
+
+
+@borrowing
+def _entropies(size: int, here: Here, members: Members, room: Room, fits: Fits) -> None:
     """p log p of the members, and their relative entropies to and from the mixture."""
     node = room.node
     for q in range(size):
-        node[ENTROPY + q] = node[TO_MEMBERS + q] = node[TO_MIXTURE + q] = 0.0
-    for i in range(len(members.weights)):
-        weight, level, density = members.weights[i], rows(room.levels, i, NODES), rows(room.densities, i, NODES)
+        node[ENTROPY + q] = node[TO_MIXTURE + q] = 0.0
+        node[TO_MEMBERS + q] = (here.certain + here.absent) * node[MEAN + q]
+    for i in range(here.active):
+        weight, level, density = members.weights[room.active[i]], rows(room.levels, i, NODES), rows(room.densities, i, NODES)
         for q in range(size):
             one, other = _entropy_densities(level[q], node[LEVEL + q], max(density[q], node[MEAN + q]), fits)
             node[ENTROPY + q] += weight * density[q] * level[q]

@@ -18,6 +18,7 @@ from uqprism.backends.sums import Sums
 from uqprism.families.panels import FAR, KINK
 
 MAX_PANELS, MAX_KINKS, ROUNDS = 2047, 256, 4
+NOBODY = -1.0  # leads where all densities are zero
 CROSSING_STEPS, FLAT = 40, 0.02  # to find where two members cross, and the nats between them at which they do
 
 
@@ -49,6 +50,7 @@ class Members(NamedTuple):
         weights: (members,).
         log_weights: (members,).
         parts: how many components each member has; one if members are no mixtures.
+        windows: (members, 2), between which each member has all of its mass; with no members if all count everywhere.
     """
 
     addresses: Addresses
@@ -58,6 +60,7 @@ class Members(NamedTuple):
     weights: Floats
     log_weights: Floats
     parts: int
+    windows: Floats
 
 
 @borrowing
@@ -182,11 +185,14 @@ def _add_kinks(plan: Plan, members: Members, panels: int, places: int, scratch: 
         if mixed:
             _forget(plan.own_lead, plan.own_level, panels)
         for component in range(i * members.parts, (i + 1) * members.parts):
-            values_of_part(members, component, plan.other, plan.edges, panels + 1)
+            first, size = 0, panels + 1
+            if len(members.windows):
+                first, size = _inside(plan.edges, panels, members.windows[i, 0], members.windows[i, 1])
+            values_of_part(members, component, plan.other[first:], plan.edges[first:], size)
             log_weight = part_log_weight(members, component)
-            _compare(plan.lead, plan.level, plan.other, component, log_weight, panels)
+            _compare(plan.lead, plan.level, plan.other, component, log_weight, first, size)
             if mixed:
-                _compare(plan.own_lead, plan.own_level, plan.other, component, log_weight, panels)
+                _compare(plan.own_lead, plan.own_level, plan.other, component, log_weight, first, size)
         if mixed:
             places = _add_changes(plan, plan.own_lead, members, panels, places, False, scratch)
             if places < 0:
@@ -197,13 +203,20 @@ def _add_kinks(plan: Plan, members: Members, panels: int, places: int, scratch: 
 @borrowing
 def _forget(lead: Floats, level: Floats, panels: int) -> None:
     for k in range(panels + 1):
-        lead[k], level[k] = 0.0, -math.inf
+        lead[k], level[k] = NOBODY, -math.inf
 
 
 @borrowing
-def _compare(lead: Floats, level: Floats, other: Floats, component: int, log_weight: float, panels: int) -> None:
-    """Let a component lead at the edges where it is above all that were there before."""
-    for k in range(panels + 1):
+def _inside(edges: Floats, panels: int, low: float, high: float) -> tuple[int, int]:
+    """The first edge between two values, and how many there are."""
+    first = int(np.searchsorted(edges[: panels + 1], low))
+    return first, int(np.searchsorted(edges[: panels + 1], high)) - first
+
+
+@borrowing
+def _compare(lead: Floats, level: Floats, other: Floats, component: int, log_weight: float, first: int, size: int) -> None:
+    """Let a component lead at the edges, of so many from the first on, where it is above all that were there before."""
+    for k in range(first, first + size):
         found = other[k] + log_weight
         lead[k] = component if found > level[k] else lead[k]
         level[k] = max(found, level[k])
@@ -214,12 +227,14 @@ def _add_changes(plan: Plan, lead: Floats, members: Members, panels: int, places
     """Add the places where the lead changes, perhaps only those `between` members."""
     edges = plan.edges
     for k in range(panels):
-        if lead[k] == lead[k + 1]:
+        if lead[k] == lead[k + 1] or NOBODY in (lead[k], lead[k + 1]):
             continue
         first, second = int(lead[k]), int(lead[k + 1])
         if between and first // members.parts == second // members.parts:
             continue
         low, high = edges[k], edges[k + 1]
+        if len(members.windows) and not _meet(members, first // members.parts, second // members.parts, low, high):
+            continue
         ahead, behind = _gap(members, first, second, low, scratch), _gap(members, first, second, high, scratch)
         # A member that is zero at an end begins or stops at a bound there, which is an edge, and bends nothing.
         if not (math.isfinite(ahead) and math.isfinite(behind)) or ahead - behind <= KINK / 2.0:
@@ -236,6 +251,14 @@ def _add_changes(plan: Plan, lead: Floats, members: Members, panels: int, places
             plan.location[places], plan.width[places] = at, KINK * width
             places += 1
     return places
+
+
+@borrowing
+def _meet(members: Members, first: int, second: int, low: float, high: float) -> bool:
+    """Whether two members both have mass in a panel."""
+    start = max(members.windows[first, 0], members.windows[second, 0])
+    end = min(members.windows[first, 1], members.windows[second, 1])
+    return start <= end and start <= high and end >= low
 
 
 @borrowing

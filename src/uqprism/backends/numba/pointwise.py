@@ -33,7 +33,7 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.approximations import CentredEnsemble
 from uqprism.families.base import Family
 from uqprism.families.elementwise import PointwiseForm
-from uqprism.families.functionals import SLOW, overlap
+from uqprism.families.functionals import SLOW, overlap, relative_entropy
 from uqprism.families.gaussian import Surrogate
 from uqprism.families.mixture import Mixture
 from uqprism.families.panels import Places
@@ -43,6 +43,7 @@ from uqprism.support.parallel import threads
 
 Floats = np.ndarray[Any, Any]
 
+WINDOW = 1.5  # reaches: beyond, densities are below 1e-39 of their largest
 SLICE = 2**16  # members of all points in a slice
 RULE = Rule.make()
 
@@ -115,6 +116,8 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
         for name, row in ROW.items():
             out[row] *= step if name.startswith("crps") else 1.0 / step if name.startswith("quadratic") else 1.0
         out[ROW["log.bayes.members"]] += np.log(step)
+        if wanted.log and _has_windows(members):
+            entropies_by_pairs(out, centred)
     elif not has_two_ends(members):
         _integrate(out, mass, own, centred, wanted, seen, everywhere)
     else:
@@ -149,6 +152,29 @@ def _atoms(members: Family) -> Floats:
         return np.empty((1, 0, 4))
     found = [x for place, log_p in members.atoms for x in (place, np.exp(log_p))]
     return np.ascontiguousarray(np.stack(found, axis=-1).swapaxes(0, 1))
+
+
+def _windows(members: Family) -> Floats:
+    """Of counts, between which values each member has all of its mass, (points, members, 2); without members for others."""
+    if not _has_windows(members):
+        return np.empty((1, 0, 2))
+    marks = members.landmarks()
+    middle, reach = marks.location[0], WINDOW * marks.reach[0]  # of the upper tail, which is the heavier one
+    return np.ascontiguousarray(np.stack([middle - reach, middle + reach], axis=-1).swapaxes(0, 1))
+
+
+def _has_windows(members: Family) -> bool:
+    """Whether relative entropies, which alone need densities outside the windows, have closed forms."""
+    return members.lattice is not None and relative_entropy.is_closed(type(members), type(members))
+
+
+def entropies_by_pairs(out: Floats, centred: CentredEnsemble) -> None:
+    """Set the row of relative entropies of the mixture to its members from the closed forms of pairs."""
+    members, weights = centred.members, centred.weights
+    between = relative_entropy(members.map(lambda x: x[:, None]), members.map(lambda x: x[None]))
+    both = np.sum(weights[:, None] * weights[None] * between, axis=(0, 1))
+    # Of two numbers of like size, as members nearly agree; else the first is larger.
+    out[ROW["log.excess.members.mixture"]] = both - out[ROW["log.excess.mixture.members"]]
 
 
 def _integrate(
@@ -186,6 +212,7 @@ def _integrate(
         parts,
         np.ascontiguousarray(tails),
         _atoms(members),
+        _windows(members),
         np.ascontiguousarray(centred.weights[:, 0]) if points else np.empty(members.batch_shape[0]),
         np.stack([s.scale for s in surrogates], axis=-1) if surrogates else np.empty((points, 0)),
         np.ascontiguousarray(-origin),

@@ -92,6 +92,13 @@ def exp(x: float, fits: Fits) -> float:
 
 
 @inlined
+def expm1(x: float, fits: Fits) -> float:
+    """exp(x) - 1 for x <= 0; 4e-16."""
+    power, q = exp_parts(x, fits)
+    return power * q + (power - 1.0)
+
+
+@inlined
 def _split(x: float) -> tuple[float, float]:
     """Exponent and mantissa of x > 0, the mantissa between the square roots of a half and of two."""
     bits = _bits(x)
