@@ -229,7 +229,7 @@ def _timed(cells: list[Cell]) -> str:
     own, rows = {cell["model"]: cell for cell in cells}, cells[0]["used_rows"]
     shown = ", ".join(f"{model} {number(cell['fit_processor'])}" for model, cell in own.items())
     return (
-        f"Processor seconds of one thread to fit {rows:,} rows of Friedman's function in 20 columns, on another machine: {shown}."
+        f"Processor seconds of one thread to fit {rows:,} rows of Friedman's function in 20 columns, on a busy machine: {shown}."
     )
 
 
