@@ -70,6 +70,12 @@ def test_a_scored_file_without_members_needs_the_prediction(report, folder: Path
     assert "needs the columns of the members" in text
 
 
+def test_what_the_members_are_can_be_said_beside_a_csv(report) -> None:
+    about = "trees of a forest, which disagree however many rows there are"
+    assert about in " ".join(report(frame(40), "--models", "forest").words)
+    assert about not in " ".join(report(frame(40)).words)
+
+
 def test_a_column_of_errors_may_have_the_name_of_a_kind_it_is_not(report) -> None:
     text = report(frame(80).assign(squared=np.arange(80.0)), "--error-column", "squared", "--unit", "km").text
     assert "The mean squared is 39.5." in text
