@@ -18,6 +18,7 @@ FAR_AHEAD, FAR_BEHIND = 0.8, 4.0  # the same where all that is left are power la
 _FAR, _KINK = tl.constexpr(FAR), tl.constexpr(LONGER * KINK)
 _NEAR, _AHEAD, _BEHIND, _FAR_AHEAD, _FAR_BEHIND = (tl.constexpr(x) for x in (NEAR, AHEAD, BEHIND, FAR_AHEAD, FAR_BEHIND))
 _MAX_PANELS, _MAX_KINKS, _ROUNDS = (tl.constexpr(x) for x in (MAX_PANELS, MAX_KINKS, ROUNDS))
+_LONGER = tl.constexpr(LONGER)
 _HALVINGS = tl.constexpr(8)  # of fewer than 256 sizes
 
 
@@ -68,10 +69,13 @@ def _march(
         for i in range(count):
             gap = tl.load(location + i * stride + at, mask=mask, other=0.0) - y
             wide = tl.load(width + i * stride + at, mask=mask, other=1.0)
+            near = _NEAR * wide
             away = tl.maximum(gap * _AHEAD, gap * -_BEHIND)
+            if LATTICE > 0:  # 12 nodes
+                near, away = 2.0 * wide, tl.maximum(gap / 3.0, gap * -0.5)
             if HEAVY:
                 away = tl.where(tl.abs(gap) > _FAR * wide, tl.maximum(gap * _FAR_AHEAD, gap * -_FAR_BEHIND), away)
-            step = tl.minimum(step, tl.maximum(_NEAR * wide, away))
+            step = tl.minimum(step, tl.maximum(near, away))
             if SHARP:
                 corner = tl.load(corners + i) != 0
                 step = tl.where(corner & (gap > 0.0), tl.minimum(step, gap), step)
@@ -80,7 +84,10 @@ def _march(
             gap = tl.load(kink_at + i * stride + at, mask=has, other=0.0) - y
             wide = tl.load(kink_width + i * stride + at, mask=has, other=float("inf"))
             # The width of a kink already says how long a panel may be.
-            step = tl.minimum(step, tl.maximum(2.0 * wide, tl.maximum(gap * _AHEAD, gap * -_BEHIND)))
+            wide, away = 2.0 * wide, tl.maximum(gap * _AHEAD, gap * -_BEHIND)
+            if LATTICE > 0:
+                wide, away = wide / _LONGER, tl.maximum(gap / 3.0, gap * -0.5)
+            step = tl.minimum(step, tl.maximum(wide, away))
         active = y < high
         if LATTICE > 0:
             following = y + tl.load(corners + size_below(corners, LATTICE, step))
