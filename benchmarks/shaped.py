@@ -33,7 +33,9 @@ def ensembles() -> dict[str, tuple[up.EnsemblePrediction, list[str]]]:
     }
     for rate in (1.0, 10.0, 1e3, 1e6):
         found[f"Poisson, rates about {rate:,.0f}"] = (make.poisson(rate=rate * shape[0]), OF_COUNTS)
-    found["negative binomial, rates about 10"] = (make.negative_binomial(rate=10.0 * shape[0], size=3.0 * shape[1]), OF_COUNTS)
+    for rate in (10.0, 1e3):
+        made = make.negative_binomial(rate=rate * shape[0], size=3.0 * shape[1])
+        found[f"negative binomial, rates about {rate:,.0f}"] = (made, OF_COUNTS)
     for components in (2, 5, 10):
         mean, width, share = rng.normal(size=(3, MEMBERS, components, POINTS))
         shares = np.exp(share) / np.exp(share).sum(axis=1, keepdims=True)

@@ -252,3 +252,14 @@ def test_low_rates_that_nearly_agree(rate: float) -> None:
                 if name == "quadratic" and backend == "reference" and rate < 1e-3:
                     continue  # it reads the probability of zero off a density in centred units: 1e-6 at a rate of 1e-6
                 assert_allclose(table[f"{name}.excess.mixture.members"][0], float(value), rtol=1e-8, err_msg=f"{name} {backend}")
+
+
+@pytest.mark.parametrize("rate", [2e4, 3e6])
+def test_probabilities_of_large_rates_keep_their_digits(rate: float, library: str) -> None:
+    """Those of SciPy and JAX are off by 2e-9 at three million."""
+    low, k = int(rate - 30.0 * np.sqrt(rate)), np.floor(rate + np.sqrt(rate) * np.array([-6.0, -1.0, 0.0, 0.7, 5.0]))
+    _, _, below, above = exact(np.array([rate]), low, int(rate + 40.0 * np.sqrt(rate)))
+    at = k.astype(int) - low
+    d, y = Poisson(rate=as_array(library, np.full(len(k), rate))), as_array(library, k)
+    assert_allclose(np.asarray(d.cdf(y)), below[0, at].astype(float), rtol=1e-11)
+    assert_allclose(np.asarray(d.survival(y)), above[0, at].astype(float), rtol=1e-11)

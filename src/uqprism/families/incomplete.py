@@ -12,7 +12,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from uqprism.arrays import Array, _special, constant, is_jax, is_torch, is_traced, is_wrapped, log_gamma, namespace
+from uqprism.arrays import (
+    Array,
+    _special,
+    constant,
+    is_jax,
+    is_torch,
+    is_traced,
+    is_wrapped,
+    log_gamma,
+    log_gap,
+    namespace,
+    normal_cdf,
+)
 
 STEP = 5e-3
 SIXTH = ((1, 0.75), (2, -0.15), (3, 1.0 / 60.0))  # weights of central differences
@@ -48,7 +60,45 @@ def gamma_cdf(shape: Array, x: Array, *, above: bool = False) -> Array:
 def _gamma(shape: Array, x: Array, above: bool) -> Array:
     xp = namespace(shape, x)
     shape, x = shape + xp.zeros_like(x), x + xp.zeros_like(shape)
-    return _special(x).gammaincc(shape, x) if above else _special(x).gammainc(shape, x)
+    value = _special(x).gammaincc(shape, x) if above else _special(x).gammainc(shape, x)
+    large = (shape > LARGE) & (xp.abs(x - shape) < 0.3 * shape)
+    if is_traced(large) or bool(xp.any(large)):
+        one = xp.ones_like(x)
+        value = xp.where(large, _gamma_of_large(xp.where(large, shape, one), xp.where(large, x, one), above), value)
+    return value
+
+
+LARGE = 1e4  # a shape from which three terms reach the last digits; those of libraries lose a digit for each power of ten
+# The terms by powers of eta, from c0 = 1/mu - 1/eta with eta**2 / 2 = mu - log(1 + mu), c1 and c2 by recurrence, in 60 digits.
+TERMS = (
+    (
+        -0.3333333333333333, 0.08333333333333333, -0.014814814814814815, 0.0011574074074074073, 0.0003527336860670194,
+        -0.0001787551440329218, 3.919263178522438e-05, -2.185448510679992e-06, -1.85406221071516e-06, 8.296711340953087e-07,
+        -1.7665952736826078e-07, 6.707853543401498e-09, 1.0261809784240309e-08, -4.382036018453353e-09,
+    ),
+    (
+        -0.001851851851851852, -0.003472222222222222, 0.0026455026455026454, -0.0009902263374485596, 0.00020576131687242798,
+        -4.018775720164609e-07, -1.8098550334489977e-05, 7.64916091608111e-06, -1.6120900894563446e-06,
+    ),
+    (0.004133597883597883, -0.0026813271604938273, 0.0007716049382716049, 2.0093878600823047e-06, -0.0001073665322636516),
+)  # fmt: skip
+
+
+def _gamma_of_large(shape: Array, x: Array, above: bool) -> Array:
+    """By Temme's uniform expansion, DLMF 8.12, near the shape."""
+    xp = namespace(x)
+    mu = (x - shape) / shape
+    half = log_gap(mu, x / shape)
+    eta = xp.sign(mu) * xp.sqrt(2.0 * half)
+    total = 0.0 * eta
+    for term in reversed(TERMS):
+        power = 0.0 * eta
+        for coefficient in reversed(term):
+            power = power * eta + coefficient
+        total = total / shape + power
+    rest = xp.exp(-shape * half) / xp.sqrt(2.0 * math.pi * shape) * total
+    z = eta * xp.sqrt(shape)
+    return normal_cdf(-z) + rest if above else normal_cdf(z) - rest
 
 
 def _gamma_density(shape: Array, x: Array) -> Array:
