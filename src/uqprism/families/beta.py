@@ -43,7 +43,7 @@ class Beta(Family):
     """
 
     name = "beta"
-    form = PointwiseForm(_numbers, _log_density_of_distances)
+    form = PointwiseForm(_numbers, _log_density_of_distances, on_devices=False)
     parameters: ClassVar[dict[str, str]] = {"a": "shape", "b": "shape", "low": "location", "high": "location"}
     a: Array
     b: Array
