@@ -21,7 +21,7 @@ GALLERY = "docs/gallery.md"  # its code is that of the examples, which have test
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
 PAGES.remove(GALLERY)
 SHELL_PAGES = ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/quickstart.md"]
-TOO_LONG = {"demo", "reproduce", "app"}  # for this test: others run them; here their options are checked
+TOO_LONG = {"demo", "reproduce", "app", "export"}  # for this test: others run them; here their options are checked
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -77,7 +77,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         columns |= {f"mean_{i}": rng.normal(size=60), f"variance_{i}": np.exp(rng.normal(size=60))}
     frame = pd.DataFrame(columns)
     frame.to_csv(path / "predictions.csv", index=False)
-    frame.to_parquet(path / "predictions.parquet")
+    for name in ("predictions", "reference"):
+        frame.to_parquet(path / f"{name}.parquet")
+    (path / "new").mkdir()
+    frame.to_parquet(path / "new" / "today.parquet")
     return path
 
 

@@ -20,6 +20,7 @@ COMMANDS = [
     "flag",
     "recalibrate",
     "intervals",
+    "export",
     "watch",
     "report",
     "app",

@@ -16,7 +16,7 @@ Role = Annotated[str, typer.Option(metavar="NAME", help="members, mixture, match
 Precision = Annotated[str, typer.Option(metavar="float64|float32", help="Of inputs, outputs and networks.")]
 
 
-@command(-31, "Write a trained model as an ONNX file with its noise and disagreement.")
+@command(-31, "Write a trained model and its split as an ONNX file.")
 def export(
     *,
     model: Model,
