@@ -26,13 +26,7 @@ def export(
     truth: Role = "members",
     precision: Precision = "float64",
 ) -> None:
-    """Write a trained model as one file that runs without this package.
-
-    The file takes the columns that the model was trained on and gives mean, variance, bayes (noise), excess (disagreement) and
-    total of each row. It prints the inputs and outputs as JSON.
-
-        uqprism export model.safetensors -o model.onnx --rule crps
-    """
+    """Write a trained model, its preprocessing and its split into noise and disagreement as one file, and print what it takes."""
     from uqprism.training.estimators import load
 
     made = load(model).export(output, rule=rule, prediction=prediction, truth=truth, precision=precision)  # type: ignore[arg-type]
