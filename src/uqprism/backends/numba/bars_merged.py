@@ -133,7 +133,7 @@ def _stretch(work: Work, given: Given, low: float, high: float, used: int) -> in
     """Add nodes between two neighbouring ends, where some members have tails; returns how many wait to be taken."""
     edges, scales, point, how = given.edges, given.scales, work.point, work.how
     size, members = edges.shape[1], len(how.weights)
-    start, before, bend, sharp = low, used, -math.inf, 0.0
+    start, before = low, used
     while start < high:
         longest = surrogate_step(work, start) if how.surrogates else math.inf
         over = math.inf  # how much further than the longest a last stretch may go
@@ -146,16 +146,7 @@ def _stretch(work: Work, given: Given, low: float, high: float, used: int) -> in
             if away < tail.reach * scale:  # the way to a narrow tail is long, and a quarter of it would pass over the tail
                 over = min(over, 0.25 * tail.step * scale)
         if how.logs and how.surrogates:
-            if start == low:
-                behind, sharp = _bend(work, given, start, -1.0)
-                bend = start - behind
-            # Behind a bend stretches grow with the distance from it.
-            longest = min(longest, max(sharp, 0.5 * (start - bend)))
-            # One behind the end of a stretch, or behind the next edge, is as near to its nodes.
-            ahead, width = _bend(work, given, start, 1.0)
-            longest = min(longest, max(width, 0.5 * ahead))
-            if 1.25 * longest > ahead:
-                bend, sharp = start + ahead, width
+            longest = min(longest, _bend_step(work, given, start))
         end = high if start + longest + min(over, 0.25 * longest) >= high else start + longest
         if end <= start:  # a tail narrower than the spacing of doubles
             end = min(high, np.nextafter(start, math.inf))
@@ -172,22 +163,24 @@ def _stretch(work: Work, given: Given, low: float, high: float, used: int) -> in
 
 
 @borrowing
-def _bend(work: Work, given: Given, y: float, way: float) -> tuple[float, float]:
-    """How far up or down the next member takes the lead, or nearly does, and over which length the log density bends there.
+def _bend_step(work: Work, given: Given, y: float) -> float:
+    """How long a stretch that begins at y may be for the bends of the log density, where another member takes the lead or nearly.
 
-    Infinity if nowhere. Log densities are parabolas, which go on beyond the edges: nodes feel a bend there too.
+    Half the distance from any, ahead or behind, but no less than it takes to bend. Log densities are parabolas, which go on
+    beyond the edges: nodes feel a bend there too.
     """
-    first, nearest, width = _leader(work, given, y), math.inf, 0.0
+    first, longest = _leader(work, given, y), math.inf
     top, rise, bow = _parabola(work, given, first, y)
     for i in range(len(work.how.weights)):
         level, slope, curvature = _parabola(work, given, i, y)
         if i == first or not (level > -math.inf and top > -math.inf):
             continue
-        a, b, c = curvature - bow, way * (slope - rise), min(level - top, 0.0)  # the lead is a t^2 + b t + c
-        away, turn = _first_root(a, b, c)
-        if away < nearest:
-            nearest, width = away, 1.5 / (turn + 2.5 * math.sqrt(abs(a)))
-    return nearest, width
+        a, b, c = curvature - bow, slope - rise, min(level - top, 0.0)  # the lead is a t^2 + b t + c
+        for way in (-1.0, 1.0):
+            away, turn = _first_root(a, way * b, c)
+            if away < math.inf:
+                longest = min(longest, max(0.5 * away, 1.5 / (turn + 2.5 * math.sqrt(abs(a)))))
+    return longest
 
 
 @borrowing

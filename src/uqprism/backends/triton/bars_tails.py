@@ -193,23 +193,24 @@ def _parabola_at(given, weights, i, y, at, mask, BENT: tl.constexpr):
 
 
 @triton.jit
-def _bend(given, weights, y, way, at, mask, members, BENT: tl.constexpr):
-    """How far up or down the next member takes the lead, or nearly does, and over which length the log density bends there."""
+def _bend_step(given, weights, y, at, mask, members, BENT: tl.constexpr):
+    """How long a stretch may be for the bends of the log density, where another member takes the lead or nearly."""
     top, rise, bow = tl.zeros_like(y) - float("inf"), tl.zeros_like(y), tl.zeros_like(y)
-    nearest, width = tl.zeros_like(y) + float("inf"), tl.zeros_like(y)
+    longest = tl.zeros_like(y) + float("inf")
     for j in range(2 * members):  # the leader first; one loop, so that the code is there once
         i = tl.where(j < members, j, j - members)
         level, slope, curvature = _parabola_at(given, weights, i, y, at, mask, BENT)
         leads = (j < members) & (level > top)
         # The lead of a member at t is a t^2 + b t + c; of the leader itself it is zero, which has no root.
-        a, b, c = curvature - bow, way * (slope - rise), tl.minimum(level - top, 0.0)
-        away, turn = _first_root(a, b, c)
-        sharp = turn + 2.5 * tl.sqrt(tl.abs(a))
-        sooner = mask & (j >= members) & (level > 0.5 * LOWEST) & (top > 0.5 * LOWEST) & (away < nearest)
-        nearest = tl.where(sooner, away, nearest)
-        width = tl.where(sooner, 1.5 / tl.where(sooner, sharp, 1.0), width)
+        a, b, c = curvature - bow, slope - rise, tl.minimum(level - top, 0.0)
+        counts = mask & (j >= members) & (level > 0.5 * LOWEST) & (top > 0.5 * LOWEST)
+        for k in range(2):
+            away, turn = _first_root(a, (2.0 * k - 1.0) * b, c)
+            bends = counts & (away < float("inf"))
+            width = 1.5 / tl.where(bends, turn + 2.5 * tl.sqrt(tl.abs(a)), 1.0)
+            longest = tl.where(bends, tl.minimum(longest, tl.maximum(0.5 * away, width)), longest)
         top, rise, bow = tl.where(leads, level, top), tl.where(leads, slope, rise), tl.where(leads, curvature, bow)
-    return nearest, width
+    return longest
 
 
 @triton.jit
@@ -311,16 +312,13 @@ def sum_tails(
                 passed += (load(e, b, i, at, mask) <= y).to(tl.int32)
             tl.store(place + i * points + at, passed, mask=mask)
             k += passed
-        bend, sharp = zero - float("inf"), zero
         going, steps = mask & (y < stop), 0
-        entered = going  # what lies between two neighbouring ends, where another bend may be near
         while (tl.max(going.to(tl.int32), axis=0) > 0) & (steps < _MOST):
             following = _next(merged, k, at, going, members * ends, points)
             passes = going & (following <= y)
             passing = place + tl.load(origins + k * points + at, mask=passes, other=0).to(tl.int32) * points + at
             tl.store(passing, tl.load(passing, mask=passes, other=0) + 1, mask=passes)
             k += passes.to(tl.int32)
-            entered = entered | passes
             following = tl.minimum(_next(merged, k, at, going, members * ends, points), stop)
             runs = going & (following > y)
 
@@ -338,18 +336,8 @@ def sum_tails(
                 # The way to a narrow tail is long, and a quarter of it would pass over the tail.
                 over = tl.where(beyond & (away < tail[3] * scale), tl.minimum(over, 0.25 * tail[4] * scale), over)
             if LOGS and SURROGATES:
-                ahead, width = zero, zero
-                for j in range(2):  # behind, and then ahead
-                    away, bends_over = _bend(given, weights, y, 2.0 * j - 1.0, at, runs, members, BENT)
-                    new = (j == 0) & entered & runs
-                    bend, sharp = tl.where(new, y - away, bend), tl.where(new, bends_over, sharp)
-                    ahead, width = away, bends_over
-                entered = entered & ~runs
-                # Behind a bend stretches grow with the distance from it.
-                longest = tl.minimum(longest, tl.maximum(sharp, 0.5 * (y - bend)))
-                longest = tl.where(runs, tl.minimum(longest, tl.maximum(width, 0.5 * ahead)), longest)
-                reaches = runs & (1.25 * longest > ahead)
-                bend, sharp = tl.where(reaches, y + ahead, bend), tl.where(reaches, width, sharp)
+                step = _bend_step(given, weights, y, at, runs, members, BENT)
+                longest = tl.where(runs, tl.minimum(longest, step), longest)
             end = tl.where(y + longest + tl.minimum(over, 0.25 * longest) >= following, following, y + longest)
             stuck = end <= y  # a tail narrower than the spacing of doubles
             end = tl.where(stuck, tl.minimum(following, y + tl.abs(y) * 2.3e-16 + 1e-300), end)
