@@ -209,7 +209,7 @@ def gaussian_against(edges: np.ndarray, mass: np.ndarray, mean: float, scale: fl
 
 @pytest.mark.parametrize("backend", ["fused", "reference"])
 def test_the_log_density_bends_between_half_normal_tails_far_apart(backend: str) -> None:
-    """Stretches once ended right before a bend, began right behind one at an edge, or passed over two of them."""
+    """Stretches once ended right before a bend, began right behind one at an edge, or passed over two."""
     rng = np.random.default_rng(0)
     for members, bars in ((3, 8), (2, 3), (3, 6), (6, 5), (6, 3)):
         for case in range(3):

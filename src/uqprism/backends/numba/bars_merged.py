@@ -179,7 +179,7 @@ def _bend_step(work: Work, given: Given, y: float) -> float:
         for way in (-1.0, 1.0):
             away, turn = _first_root(a, way * b, c)
             if away < math.inf:
-                longest = min(longest, max(0.5 * away, 1.5 / (turn + 2.5 * math.sqrt(abs(a)))))
+                longest = min(longest, max(0.5 * away, 1.0 / (0.4 * turn + math.sqrt(abs(a)))))
     return longest
 
 

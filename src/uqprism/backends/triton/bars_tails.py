@@ -207,7 +207,7 @@ def _bend_step(given, weights, y, at, mask, members, BENT: tl.constexpr):
         for k in range(2):
             away, turn = _first_root(a, (2.0 * k - 1.0) * b, c)
             bends = counts & (away < float("inf"))
-            width = 1.5 / tl.where(bends, turn + 2.5 * tl.sqrt(tl.abs(a)), 1.0)
+            width = 1.0 / tl.where(bends, 0.4 * turn + tl.sqrt(tl.abs(a)), 1.0)
             longest = tl.where(bends, tl.minimum(longest, tl.maximum(0.5 * away, width)), longest)
         top, rise, bow = tl.where(leads, level, top), tl.where(leads, slope, rise), tl.where(leads, curvature, bow)
     return longest
