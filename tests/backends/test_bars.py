@@ -18,6 +18,7 @@ pytest.importorskip("numba")
 CASES = json.loads((Path(__file__).parents[1] / "oracles" / "bars.json").read_text())
 MEMBERS = ["crps.bayes.members", "crps.excess.members.members", "log.bayes.members", "log.excess.members.members"]
 LEVELS = np.linspace(0.05, 0.95, 10)
+HALF = scipy.stats.halfnorm.ppf(0.5)
 OWN = {None, "members", "mixture"}
 
 
@@ -172,6 +173,60 @@ def test_a_narrow_tail_between_bars_of_others_counts(tails: str) -> None:
         outside = 0.5 * (0.1 - 0.005)  # the scale of a tail is half the step next to it
         exact = np.einsum("mkn,k->mn", steps, inside) + outside * (steps[:, 0] + steps[:, -1])
         assert_allclose(found["crps.bayes.members"], exact.mean(axis=0), rtol=1e-12)
+
+
+def log_mixture(edges: np.ndarray, mass: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of members (members, edges) with half-normal outer bars: the log density of their mixture, and which of them leads."""
+    levels = np.empty((len(edges), *y.shape))
+    for i, (e, p) in enumerate(zip(edges, mass, strict=True)):
+        low, high = (e[1] - e[0]) / HALF, (e[-1] - e[-2]) / HALF
+        bars = np.log(p / np.diff(e))[np.clip(np.searchsorted(e, y, side="right") - 1, 0, len(p) - 1)]
+        below = np.log(2.0 * p[0]) + scipy.stats.norm.logpdf(y, e[1], low)
+        above = np.log(2.0 * p[-1]) + scipy.stats.norm.logpdf(y, e[-2], high)
+        levels[i] = np.where(y < e[1], below, np.where(y >= e[-2], above, bars)) - np.log(len(edges))
+    return np.logaddexp.reduce(levels, axis=0), levels.argmax(axis=0)
+
+
+def gaussian_against(edges: np.ndarray, mass: np.ndarray, mean: float, scale: float) -> float:
+    """The integral of g log(g/p) of a Gaussian over panels that shrink towards every change of the leading member."""
+    low, high = mean - 12.0 * scale, mean + 12.0 * scale
+    grid = np.union1d(np.linspace(low, high, 10_001), edges[:, 1:-1].clip(low, high))
+    lead, around = log_mixture(edges, mass, grid)[1], scale * 0.6 ** np.arange(45)
+    corners = [np.linspace(low, high, 301), edges[:, 1:-1].ravel()]
+    for at in np.flatnonzero(np.diff(lead)):
+        a, b = grid[at], grid[at + 1]
+        for _ in range(50):
+            middle = 0.5 * (a + b)
+            a, b = (middle, b) if log_mixture(edges, mass, np.array([middle]))[1][0] == lead[at] else (a, middle)
+        corners += [a - around, [a], a + around]
+    ends = np.unique(np.concatenate(corners).clip(low, high))
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    width = np.diff(ends)[:, None]
+    y = ends[:-1, None] + 0.5 * width * (nodes + 1.0)
+    level = scipy.stats.norm.logpdf(y, mean, scale)
+    return float((0.5 * width * weights * np.exp(level) * (level - log_mixture(edges, mass, y)[0])).sum())
+
+
+@pytest.mark.parametrize("backend", ["fused", "reference"])
+def test_the_log_density_bends_between_half_normal_tails_far_apart(backend: str) -> None:
+    """Stretches once ended right before a bend, began right behind one at an edge, or passed over two."""
+    rng = np.random.default_rng(0)
+    for members, bars in ((3, 8), (2, 3), (3, 6), (6, 5), (6, 3)):
+        for case in range(3):
+            scale = np.exp(rng.uniform(-2.5, 1.5, size=members))
+            at = np.cumsum(rng.uniform(5.0, 30.0, size=members))
+            if members == 3 and case == 0:
+                scale, at = np.array([1.27, 0.086, 3.05]), np.array([0.0, 24.5, 49.1])
+            edges = at[:, None] + scale[:, None] * np.linspace(-2.5, 2.5, bars + 1)
+            mass = np.diff(scipy.stats.norm.cdf(np.linspace(-2.5, 2.5, bars + 1)))[None] * rng.uniform(0.7, 1.3, (members, bars))
+            mass /= mass.sum(axis=1, keepdims=True)
+            ens = up.EnsemblePrediction.histogram(edges=edges[..., None], probabilities=mass[..., None], outer="half_normal")
+            names = ["log.excess.mixture.matched", "log.excess.mixture.pooled"]
+            table, pooled = up.evaluate(ens, names, backend=backend), float(np.mean(ens.members.variance))
+            mean = float(np.mean(ens.members.mean))
+            for name, variance in zip(names, (pooled + float(np.var(ens.members.mean)), pooled), strict=True):
+                wanted = gaussian_against(edges, mass, mean, variance**0.5)
+                assert_allclose(table[name][0], wanted, rtol=table.exactness[name].tolerance)
 
 
 def test_quantiles_that_coincide_have_a_crps_in_the_reference_too() -> None:

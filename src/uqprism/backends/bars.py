@@ -24,6 +24,7 @@ COUNTS = (4, 6, 12)  # nodes of a stretch against a Gaussian
 SHARES = (0.01, 0.16)  # of the longest stretch over which all is smooth, up to which the first two counts do
 FAR = 9.5  # scales beyond which a Gaussian does not count
 FAINT = 1e-290  # a density that is taken for zero but in its logarithm
+CLOSE = 40.0  # nats by which another member may stay below the leading one and bend the log density still
 SMALLEST, LARGEST = 1e-140, 1e140  # sizes whose squares neither over- nor underflow
 AGREE = 1e-9  # of what members share: a smaller part that they do not share has lost its digits where edges are merged
 

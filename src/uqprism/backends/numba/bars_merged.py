@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from uqprism.backends.bars import FAR, TailNumbers
+from uqprism.backends.bars import CLOSE, FAR, TailNumbers
 from uqprism.backends.fits import Fits
 from uqprism.backends.numba.bars_cells import cells_against_surrogates, sum_cells
 from uqprism.backends.numba.bars_nodes import (
@@ -133,7 +133,7 @@ def _stretch(work: Work, given: Given, low: float, high: float, used: int) -> in
     """Add nodes between two neighbouring ends, where some members have tails; returns how many wait to be taken."""
     edges, scales, point, how = given.edges, given.scales, work.point, work.how
     size, members = edges.shape[1], len(how.weights)
-    start, before, bend, sharp = low, used, -math.inf, 0.0
+    start, before = low, used
     while start < high:
         longest = surrogate_step(work, start) if how.surrogates else math.inf
         over = math.inf  # how much further than the longest a last stretch may go
@@ -146,12 +146,7 @@ def _stretch(work: Work, given: Given, low: float, high: float, used: int) -> in
             if away < tail.reach * scale:  # the way to a narrow tail is long, and a quarter of it would pass over the tail
                 over = min(over, 0.25 * tail.step * scale)
         if how.logs and how.surrogates:
-            # Behind a bend stretches grow with the distance from it.
-            longest = min(longest, max(sharp, 0.5 * (start - bend)))
-            ahead, width = _bend(work, given, start, min(high, start + longest))
-            if ahead < math.inf:
-                longest = min(longest, max(width, 0.5 * (ahead - start)))
-                bend, sharp = (ahead, width) if start + 1.25 * longest > ahead else (bend, sharp)
+            longest = min(longest, _bend_step(work, given, start))
         end = high if start + longest + min(over, 0.25 * longest) >= high else start + longest
         if end <= start:  # a tail narrower than the spacing of doubles
             end = min(high, np.nextafter(start, math.inf))
@@ -168,23 +163,53 @@ def _stretch(work: Work, given: Given, low: float, high: float, used: int) -> in
 
 
 @borrowing
-def _bend(work: Work, given: Given, low: float, high: float) -> tuple[float, float]:
-    """Where the leading member changes between two places, and over which length the log density bends; infinity if nowhere."""
-    first, last = _leader(work, given, low), _leader(work, given, high)
-    if first == last or not high < math.inf:
-        return math.inf, 0.0
-    below, above = low, high
-    for _ in range(50):
-        middle = 0.5 * (below + above)
-        if _leader(work, given, middle) == first:
-            below = middle
-        else:
-            above = middle
-    last, apart = _leader(work, given, above), 1e-4 * (high - low)
-    rise = _level(work, given, last, above + apart) - _level(work, given, last, above - apart)
-    fall = _level(work, given, first, above + apart) - _level(work, given, first, above - apart)
-    slope = (rise - fall) / (2.0 * apart)
-    return (above, max(1.5 / slope, 1e-9 * (high - low))) if 0.0 < slope < math.inf else (math.inf, 0.0)
+def _bend_step(work: Work, given: Given, y: float) -> float:
+    """How long a stretch that begins at y may be for the bends of the log density, where another member takes the lead or nearly.
+
+    Half the distance from any, ahead or behind, but no less than it takes to bend. Log densities are parabolas, which go on
+    beyond the edges: nodes feel a bend there too.
+    """
+    first, longest = _leader(work, given, y), math.inf
+    top, rise, bow = _parabola(work, given, first, y)
+    for i in range(len(work.how.weights)):
+        level, slope, curvature = _parabola(work, given, i, y)
+        if i == first or not (level > -math.inf and top > -math.inf):
+            continue
+        a, b, c = curvature - bow, slope - rise, min(level - top, 0.0)  # the lead is a t^2 + b t + c
+        for way in (-1.0, 1.0):
+            away, turn = _first_root(a, way * b, c)
+            if away < math.inf:
+                longest = min(longest, max(0.5 * away, 1.0 / (0.4 * turn + math.sqrt(abs(a)))))
+    return longest
+
+
+@borrowing
+def _first_root(a: float, b: float, c: float) -> tuple[float, float]:
+    """The first place above zero where a t^2 + b t + c, not above zero at t = 0, is zero or nearly so, and its slope there."""
+    square = b * b - 4.0 * a * c
+    if square < 0.0:
+        near = b > 0.0 and square > 4.0 * a * CLOSE  # a is below zero, and the lead at most square / (-4 a)
+        return (-0.5 * b / a, 0.0) if near else (math.inf, 0.0)
+    root = math.sqrt(square)
+    if b > 0.0:
+        return -2.0 * c / (b + root), root
+    return (0.5 * (root - b) / a, root) if a > 0.0 and root > 0.0 else (math.inf, 0.0)
+
+
+@borrowing
+def _parabola(work: Work, given: Given, i: int, y: float) -> tuple[float, float, float]:
+    """The weighted log density of a member at y, its slope, and half its curvature."""
+    size, at = given.edges.shape[1], work.point.place[i]
+    level = _level(work, given, i, y) + math.log(work.how.weights[i])
+    if 0 < at < size or not level > -math.inf:
+        return level, 0.0, 0.0
+    side = 0 if at == 0 else 1
+    inverse, tail = 1.0 / given.scales[i, side], work.how.tails[side]
+    sign = inverse if side else -inverse
+    if tail.gaussian:
+        z = tail.start + sign * (y - given.edges[i, side * (size - 1)])
+        return level, -z * sign, -0.5 * inverse * inverse
+    return level, -sign, 0.0
 
 
 @borrowing

@@ -8,7 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from uqprism.backends.bars import SUM
+from uqprism.backends.bars import CLOSE, SUM
 from uqprism.backends.triton.bars_nodes import (
     FAR,
     TINY,
@@ -31,7 +31,7 @@ _C_OWN, _C_BETWEEN = tl.constexpr(SUM["crps.bayes.members"]), tl.constexpr(SUM["
 _Q_OWN, _Q_BETWEEN = tl.constexpr(SUM["quadratic.bayes.members"]), tl.constexpr(SUM["quadratic.excess.mixture.members"])
 _L_INTO, _L_FROM = tl.constexpr(SUM["log.excess.mixture.members"]), tl.constexpr(SUM["log.excess.members.mixture"])
 _ENTROPY = tl.constexpr(SUM["log.bayes.mixture"])
-_MOST, _ROUNDS, _CROSSING = tl.constexpr(16384), tl.constexpr(3), tl.constexpr(12)
+_MOST, _CLOSE = tl.constexpr(16384), tl.constexpr(CLOSE)
 LOWEST = tl.constexpr(-1e250)  # stands for the logarithm of zero
 
 
@@ -176,69 +176,55 @@ def _level_at(given, i, y, at, mask, BENT: tl.constexpr):
 
 
 @triton.jit
-def _leader(given, weights, y, at, mask, members, BENT: tl.constexpr):
-    """The member with the highest weighted density."""
-    best = tl.zeros_like(at)
-    top = tl.zeros_like(y) - float("inf")
-    for i in range(members):
-        level = _level_at(given, i, y, at, mask, BENT) + tl.log(tl.load(weights + i))
-        best = tl.where(level > top, i, best)
-        top = tl.maximum(level, top)
-    return best
+def _parabola_at(given, weights, i, y, at, mask, BENT: tl.constexpr):
+    """The weighted log density of a member at y, finite, its slope, and half its curvature."""
+    e, _, _, _, _, per_scale, _, tails, ends, stride, points = given
+    level = _level_at(given, i, y, at, mask, BENT) + tl.log(tl.load(weights + i))
+    _, lower, beyond_all = _in_or_out(given, i, at, mask)
+    outside_of_all = mask & beyond_all
+    sign = tl.load(per_scale + tl.where(lower, 0, stride) + i * points + at, mask=outside_of_all, other=0.0)
+    sign = tl.where(lower, -sign, sign)
+    slope, curvature = -sign, tl.zeros_like(y)
+    if BENT:
+        start = load(e, tl.where(lower, 0, ends - 1), i, at, outside_of_all)
+        slope = -sign * (_tail_of(tails, lower)[0] + sign * (y - start))
+        curvature = -0.5 * sign * sign
+    return level, slope, curvature
 
 
 @triton.jit
-def _lead(given, weights, y, first, second, at, mask, BENT: tl.constexpr):
-    """By how many nats the first member leads the second, both weighted."""
-    gap = tl.zeros_like(y)
-    for j in range(2):  # a loop, so that the code is there once
-        i = tl.where(j == 0, first, second)
-        level = _level_at(given, i, y, at, mask, BENT) + tl.log(tl.load(weights + i))
-        gap += tl.where(j == 0, level, -level)
-    return gap
+def _bend_step(given, weights, y, at, mask, members, BENT: tl.constexpr):
+    """How long a stretch may be for the bends of the log density, where another member takes the lead or nearly."""
+    top, rise, bow = tl.zeros_like(y) - float("inf"), tl.zeros_like(y), tl.zeros_like(y)
+    longest = tl.zeros_like(y) + float("inf")
+    for j in range(2 * members):  # the leader first; one loop, so that the code is there once
+        i = tl.where(j < members, j, j - members)
+        level, slope, curvature = _parabola_at(given, weights, i, y, at, mask, BENT)
+        leads = (j < members) & (level > top)
+        # The lead of a member at t is a t^2 + b t + c; of the leader itself it is zero, which has no root.
+        a, b, c = curvature - bow, slope - rise, tl.minimum(level - top, 0.0)
+        counts = mask & (j >= members) & (level > 0.5 * LOWEST) & (top > 0.5 * LOWEST)
+        for k in range(2):
+            away, turn = _first_root(a, (2.0 * k - 1.0) * b, c)
+            bends = counts & (away < float("inf"))
+            width = 1.0 / tl.where(bends, 0.4 * turn + tl.sqrt(tl.abs(a)), 1.0)
+            longest = tl.where(bends, tl.minimum(longest, tl.maximum(0.5 * away, width)), longest)
+        top, rise, bow = tl.where(leads, level, top), tl.where(leads, slope, rise), tl.where(leads, curvature, bow)
+    return longest
 
 
 @triton.jit
-def _bend(given, weights, low, high, at, mask, members, BENT: tl.constexpr):
-    """Where the leading member changes between two places, and over which length the log density bends; infinity if nowhere."""
-    first, last = tl.zeros_like(at), tl.zeros_like(at)
-    for j in range(2):
-        leader = _leader(given, weights, tl.where(j == 0, low, high), at, mask, members, BENT)
-        first, last = tl.where(j == 0, leader, first), leader
-    differs = mask & (first != last) & (high < float("inf"))
-    found, width = tl.zeros_like(low) + float("inf"), tl.zeros_like(low)
-    steps: tl.constexpr = _CROSSING if BENT else 1  # more where log densities are no straight lines
-    if tl.max(differs.to(tl.int32), axis=0) > 0:
-        right = tl.where(differs, high, low + 1.0)
-        y = low
-        rounds = 0
-        while rounds < _ROUNDS:
-            left, end = low, right
-            ahead, behind = tl.zeros_like(low), tl.zeros_like(low)
-            for step in range(steps + 2):
-                y = (left * behind - end * ahead) / tl.where(behind != ahead, behind - ahead, -1.0)
-                y = tl.where((y > left) & (y < end), y, 0.5 * (left + end))
-                y = tl.where(step == 0, left, tl.where(step == 1, end, y))  # both ends first
-                gap = _lead(given, weights, y, first, last, at, mask, BENT)
-                up = tl.where(step == 0, True, tl.where(step == 1, False, gap > 0.0))
-                left, end = tl.where(up, y, left), tl.where(up, end, y)
-                # False position, with the end that stays counted half.
-                half = tl.where(step < 2, 1.0, 0.5)
-                ahead, behind = tl.where(up, gap, half * ahead), tl.where(up, half * behind, gap)
-            third = _leader(given, weights, y, at, mask, members, BENT)
-            other = (third != first) & (third != last)  # which takes the lead before
-            last, right = tl.where(other, third, last), tl.where(other, y, right)
-            rounds = tl.where(tl.max((other & differs).to(tl.int32), axis=0) > 0, rounds + 1, _ROUNDS)
-        apart = 1e-4 * (high - low)
-        slope = tl.zeros_like(low)
-        for j in range(2):
-            sign = 1.0 - 2.0 * j
-            slope += sign * _lead(given, weights, y - sign * apart, first, last, at, mask, BENT)
-        slope = slope / (2.0 * tl.where(differs, apart, 1.0))
-        bends = differs & (slope > 0.0) & (slope < 1e200)
-        found = tl.where(bends, y, found)
-        width = tl.where(bends, tl.maximum(1.5 / tl.where(bends, slope, 1.0), 1e-9 * (high - low)), width)
-    return found, width
+def _first_root(a, b, c):
+    """The first place above zero where a t^2 + b t + c, not above zero at t = 0, is zero or nearly so, and its slope there."""
+    square = b * b - 4.0 * a * c
+    none = float("inf")
+    near = (b > 0.0) & (square < 0.0) & (square > 4.0 * a * _CLOSE)
+    root = tl.sqrt(tl.maximum(square, 0.0))
+    first = -2.0 * c / tl.where(b > 0.0, b + root, 1.0)
+    second = 0.5 * (root - b) / tl.where(a > 0.0, a, 1.0)
+    away = tl.where(b > 0.0, first, tl.where((a > 0.0) & (root > 0.0), second, none))
+    away = tl.where(square < 0.0, tl.where(near, -0.5 * b / tl.where(near, a, 1.0), none), away)
+    return away, root
 
 
 @triton.jit
@@ -326,7 +312,6 @@ def sum_tails(
                 passed += (load(e, b, i, at, mask) <= y).to(tl.int32)
             tl.store(place + i * points + at, passed, mask=mask)
             k += passed
-        bend, sharp = zero - float("inf"), zero
         going, steps = mask & (y < stop), 0
         while (tl.max(going.to(tl.int32), axis=0) > 0) & (steps < _MOST):
             following = _next(merged, k, at, going, members * ends, points)
@@ -351,14 +336,8 @@ def sum_tails(
                 # The way to a narrow tail is long, and a quarter of it would pass over the tail.
                 over = tl.where(beyond & (away < tail[3] * scale), tl.minimum(over, 0.25 * tail[4] * scale), over)
             if LOGS and SURROGATES:
-                # Behind a bend stretches grow with the distance from it.
-                longest = tl.minimum(longest, tl.maximum(sharp, 0.5 * (y - bend)))
-                end = tl.where(runs, tl.minimum(following, y + longest), y)
-                ahead, width = _bend(given, weights, y, end, at, runs, members, BENT)
-                bent = runs & (ahead < float("inf"))
-                longest = tl.where(bent, tl.minimum(longest, tl.maximum(width, 0.5 * (ahead - y))), longest)
-                reaches = bent & (y + 1.25 * longest > ahead)
-                bend, sharp = tl.where(reaches, ahead, bend), tl.where(reaches, width, sharp)
+                step = _bend_step(given, weights, y, at, runs, members, BENT)
+                longest = tl.where(runs, tl.minimum(longest, step), longest)
             end = tl.where(y + longest + tl.minimum(over, 0.25 * longest) >= following, following, y + longest)
             stuck = end <= y  # a tail narrower than the spacing of doubles
             end = tl.where(stuck, tl.minimum(following, y + tl.abs(y) * 2.3e-16 + 1e-300), end)
