@@ -147,7 +147,7 @@ def test_a_log_file_is_not_appended_to_data(given: pa.Table) -> None:
 
 
 SLOW = """
-import sys, time
+import signal, sys, time
 from uqprism.__main__ import main
 from uqprism.files import rows
 
@@ -159,6 +159,7 @@ def slow(self, *given):
     return score(self, *given)
 
 rows.Scorer.__call__ = slow
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background of a script
 sys.argv = ["uqprism", "score", "in", "-o", "out"]
 main()
 """
