@@ -26,7 +26,7 @@ ACQUISITION = (
 FILE = "A Parquet, CSV or NPZ file of numbers, a row per point."
 FOLDER = "Keep finished rounds in this folder; the same command continues from them."
 MODEL = "A random forest, or an ensemble of ten networks."
-SCORES = "What softmax takes the scores as; the paper's are raw."
+SCORES = "How scores enter the softmax; the paper uses raw ones."
 File = Annotated[str, typer.Argument(metavar="FILE", help=FILE)]
 Target = Annotated[str, typer.Option(metavar="COLUMN", help="What to learn. By default all other columns of numbers are inputs.")]
 Inputs = Annotated[str | None, typer.Option(metavar="COLUMN,...", help="The inputs, if not all other columns.")]
