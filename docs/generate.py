@@ -205,7 +205,7 @@ def _command(name: str, command: Any) -> list[str]:
     more = f" More on [its page]({TOLD_IN[name]})." if name in TOLD_IN else ""
     lines = [f"## uqprism {name}", "", _cell(inspect.getdoc(command.callback)) + more, ""]
     lines += ["```console", " ".join(["$ uqprism", name, *(["[OPTIONS]"] if len(rows) > len(usage) else []), *usage])]
-    lines += [*(f"$ {line}" for line in examples.EXAMPLES[name]), "```", ""]
+    lines += [*(f"$ {line}" for line in examples.EXAMPLES.get(name, ())), "```", ""]
     if rows:
         lines += ["| | | default |", "|---|---|---|", *rows, ""]
     epilog = command.epilog.removeprefix(examples.listed(name))
