@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any, get_args
 
 import numpy as np
 import typer
 
-from uqprism.cli.application import Progress, Quiet, command, interruptible
+from uqprism.cli.application import Progress, Quiet, command, interruptible, shows_bar
 from uqprism.cli.output import Format, Output, Plot, check, draw, write
 from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
@@ -88,7 +87,7 @@ def active(
             ),
             seeds=seeds,
             folder=folder,
-            progress=not quiet and (progress or sys.stderr.isatty()),  # no bar in a log file
+            progress=shows_bar(progress, quiet),
         )
         draw(result, plot)
     about = f"Means over {rounds} rounds and {seeds} repetition{'s' if seeds > 1 else ''}"

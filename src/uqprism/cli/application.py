@@ -77,6 +77,11 @@ def say(text: str) -> None:
         print(f"uqprism: {text}", file=sys.stderr)
 
 
+def shows_bar(progress: bool, quiet: bool) -> bool:
+    """Whether to draw a progress bar: on a terminal, and elsewhere, such as in a log file, only if it was asked for."""
+    return not quiet and (progress or sys.stderr.isatty())
+
+
 @contextmanager
 def ended_by_signals(advice: str = "") -> Iterator[None]:
     """On Ctrl-C, SIGTERM or SIGHUP, remove temporary files as after an error, and exit with 128 and the signal's number."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any
 
 import typer
 
 from uqprism.cli.active import File, Inputs, table_of
-from uqprism.cli.application import Progress, Quiet, Resamples, command, default_of, interruptible, say
+from uqprism.cli.application import Progress, Quiet, Resamples, command, default_of, interruptible, say, shows_bar
 from uqprism.cli.output import Format, Output, Plot, Top, check, check_place, draw, write
 from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
@@ -81,7 +80,7 @@ def audit(
             folder=folder,
             resamples=resamples,
             seed=seed,
-            progress=not quiet and (progress or sys.stderr.isatty()),  # no bar in a log file
+            progress=shows_bar(progress, quiet),
         )
         draw(result, plot)
         if save is not None:

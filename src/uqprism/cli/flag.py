@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -13,6 +12,7 @@ from uqprism.cli.application import (
     Quiet,
     command,
     interruptible,
+    shows_bar,
     with_columns,
 )
 from uqprism.cli.score import Inputs, KeepMembers, OnBad
@@ -68,7 +68,7 @@ def flag(
             on_bad=on_bad,  # type: ignore[arg-type]
             keep_members=keep_members,
             overwrite=overwrite,
-            progress=not quiet and (progress or sys.stderr.isatty()),
+            progress=shows_bar(progress, quiet),
         )
     if not quiet:
         print(report)

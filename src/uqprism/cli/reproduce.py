@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import textwrap
 import traceback
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from uqprism.cli.application import Overwrite, Progress, Quiet, command, interruptible, say
+from uqprism.cli.application import Overwrite, Progress, Quiet, command, interruptible, say, shows_bar
 from uqprism.errors import ArgumentError, UnknownNameError, UqprismError
 from uqprism.support.storage import in_words
 
@@ -79,7 +78,7 @@ def reproduce(
     from uqprism.paper.jobs import total
 
     settings: Any = {"preset": preset, "seed": seed, "jobs": jobs, "data": data}
-    running: Any = {"overwrite": overwrite, "progress": not quiet and (progress or sys.stderr.isatty())}
+    running: Any = {"overwrite": overwrite, "progress": shows_bar(progress, quiet)}
     several = name == "all"
     with interruptible("finished jobs stay, the same command continues from there"):
         folders = _folders(out, settings) if several else {name: out}

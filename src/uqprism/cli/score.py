@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -16,6 +15,7 @@ from uqprism.cli.application import (
     interruptible,
     measures_option,
     say,
+    shows_bar,
     with_columns,
 )
 from uqprism.ensemble.columns import Columns
@@ -110,7 +110,7 @@ def score(
                 compression=compression,
                 resume=resume,
                 overwrite=overwrite,
-                progress=not quiet and (progress or sys.stderr.isatty()),
+                progress=shows_bar(progress, quiet),
                 threads=threads,
                 part_rows=part_rows,
                 dask=dask,

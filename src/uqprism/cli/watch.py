@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -15,6 +14,7 @@ from uqprism.cli.application import (
     exit_codes,
     interruptible,
     say,
+    shows_bar,
     with_columns,
 )
 from uqprism.cli.output import check_place
@@ -90,7 +90,7 @@ def watch(
             columns=columns,
             log=json,
             prometheus=prometheus,
-            progress=not quiet and (progress or sys.stderr.isatty()),
+            progress=shows_bar(progress, quiet),
         )
         if output is not None:
             report.watch.report(output)
