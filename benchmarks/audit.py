@@ -36,7 +36,7 @@ RULES = ("crps", "log", "quadratic", "squared_error")
 MEASURES = [f"{rule}.excess.{roles}" for rule in RULES for roles in ("members.members", "mixture.members")]
 TEST = 2000  # rows to judge by on a set of known truth
 CLOSELY = audit_page.CLOSELY  # audited often enough to see how often its intervals hold
-COUNTS = (1, 1), (6, 4)  # audits and other sets on each set of known truth: of networks on resampled rows, of others
+COUNTS = (1, 4), (6, 4)  # audits and other sets on each set of known truth: of networks on resampled rows, of others
 MOST, SLOW_MOST = 1600, 800  # rows of a table, of which a quarter is held out
 
 # Models ----------------------------------------------------------------------------------------------------------------
@@ -136,15 +136,21 @@ def short(values: Any, digits: int = 6) -> list[float]:
     return [float(f"{value:.{digits}g}") for value in np.ravel(values)]
 
 
-def keep(key: str, found: Audit, seconds: float) -> None:
-    """Keep what an audit found, by measure."""
-    names = ("excess", "noise", "penalty") if key.startswith("known") else ("excess", "noise", "penalty", "procedural", "data")
+def numbers(found: Audit, *, known: bool) -> dict[str, Any]:
+    """What is kept of an audit, by measure."""
+    names = ("excess", "noise", "penalty") if known else ("excess", "noise", "penalty", "procedural", "data")
     about = {name: {each: short(getattr(found[name], each)) for each in names} for name in found}
     for name in found:
         drawn = found[name].replicates
         if drawn is not None:  # how excess and penalty vary together, of which the intervals are made
             covariance = np.cov(np.concatenate([drawn[0], drawn[2]], axis=1).T)
             about[name]["covariance"] = short(covariance[np.triu_indices(len(covariance))], 4)
+    return about
+
+
+def keep(key: str, found: Audit, seconds: float) -> None:
+    """Keep what an audit found, by measure."""
+    about = numbers(found, known=key.startswith("known"))
     write_text(STORE, json.dumps(stored() | {key: {"sizes": found.sizes, "measures": about}}))
     print(f"{key}: {seconds:.0f} s. {found}", flush=True)
 
