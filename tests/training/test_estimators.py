@@ -82,7 +82,8 @@ def test_predictions_are_those_of_the_ensemble(kind: type) -> None:
         assert_allclose(scale, ens.matched.scale, rtol=1e-9)
     assert r2_score(y, mean) > 0.6
     assert_array_equal(model.uncertainty(x), up.decompose(ens, rule="crps").excess)
-    table = model.uncertainty(x, measure=["log.bayes.members", "crps.total.mixture.members"])
+    # All three rules, so that no kernel is compiled for two of them alone.
+    table = model.uncertainty(x, measure=["log.bayes.members", "crps.total.mixture.members", "quadratic.bayes.members"])
     assert_array_equal(table["log.bayes.members"], model.uncertainty(x, measure="log.bayes.members"))
 
 

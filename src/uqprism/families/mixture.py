@@ -61,7 +61,7 @@ class Mixture(Family):
         inner = stated_form(self.components)
         if inner is None or inner.mixed:
             return None
-        return PointwiseForm(_numbers_of_components, inner.log_density, mixed=True, on_devices=inner.on_devices)
+        return PointwiseForm(_numbers_of_components, inner.log_density, mixed=True)
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
