@@ -85,7 +85,7 @@ Last, the same with the default head, mixtures.""",
         ),
         """Networks that are kept at the end of every cycle of the learning rate, as many networks x cycles as the name says.
 The cycles are a fifth of a whole training each (1 x 10), a half (2 x 5), a whole one and a half (5 x 2), a whole one and
-two fifths (10 x 3).""",
+two fifths (10 x 3). Those that take longer than fifteen members are compared with fifteen. On a busy machine.""",
     ),
     (
         "All rows of ccpp",
