@@ -15,10 +15,10 @@ from uqprism.errors import BadFileError, InvalidValueError
 from uqprism.files.numbers import as_numbers
 from uqprism.files.options import ScoreOptions
 from uqprism.files.paths import Span, ending
-from uqprism.files.read import Batch, InputFile, naming, open_input, pa
+from uqprism.files.read import Batch, InputFile, Schema, naming, open_input, pa
 from uqprism.files.spool import Spool
 from uqprism.files.state import FileState, blaming, unchanged
-from uqprism.files.write import CsvOutput, OutputFile, ParquetOutput
+from uqprism.files.write import CsvOutput, OutputFile, ParquetOutput, describe_output
 from uqprism.measures import is_measure, select_measures
 from uqprism.support.progress import ProgressBar
 from uqprism.support.storage import atomic_path
@@ -118,6 +118,7 @@ def write_marked(
     as_text = ending(target) == ".csv"
     with naming(target, "written"), atomic_path(target) as temporary:
         output: OutputFile | None = None
+        schema: Schema = None
         try:
             for i, (span, before) in enumerate(zip(spans, column.states, strict=True)):
                 with (
@@ -126,13 +127,15 @@ def write_marked(
                     closing(open_input(span, columns, as_text=as_text)) as file,
                 ):
                     for batch, fraction in _batches(file):
-                        marked = marker(batch)
+                        marked = marker(batch, file.schema.metadata)
+                        schema = schema or marked.schema
                         output = output or _opened(temporary, target, marked.schema, column.name)
                         output.write(marked.filter(marked.column(FLAGGED)) if only else marked)
                         bar.update(completed=len(spans) + i + fraction)
         finally:
             if output is not None:
                 output.close()
+    describe_output(target, schema)
     return marker.flagged, marker.counted(), threshold
 
 
@@ -151,8 +154,8 @@ class Marker:
         self.flagged = self.tied = 0
         self.kinds: Counter[str] = Counter()
 
-    def __call__(self, batch: Batch) -> Batch:
-        """The batch with both columns."""
+    def __call__(self, batch: Batch, about: Any) -> Batch:
+        """The batch with both columns, and with what the file says about itself."""
         values = as_numbers(batch.column(self.column.name)).astype(np.float64, copy=False)
         rows, self.tied = self.threshold.select(values, self.tied)
         self.flagged += int(rows.sum())
@@ -162,7 +165,7 @@ class Marker:
         if self.usual is not None:
             fields.append(pa.field(REASON, pa.string()))
             arrays.append(pa.array(self._told(batch, rows), pa.string()))
-        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields, metadata=batch.schema.metadata))
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields, metadata=about))
 
     def _told(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
         told = np.full(len(rows), "", dtype=object)
