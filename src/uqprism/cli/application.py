@@ -6,19 +6,21 @@ import inspect
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
+from uqprism.ensemble.columns import Columns
 from uqprism.errors import ArgumentError, ExitCode, UnknownNameError
 from uqprism.measures import select_measures
 from uqprism.support.versions import __version__
 from uqprism.tasks.prediction_error import Kind as ErrorKinds
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Parameter = tuple[Any, Any]  # its annotation and its default
 
 app = typer.Typer(
     name="uqprism", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -34,16 +36,20 @@ def command(place: int, summary: str, *, name: str | None = None, **how: Any) ->
         summary: its line in the list.
         name: by default the function's.
         how: further arguments of Typer's `command`.
+
+    An argument `columns` of the function, a `Columns`, becomes the options that name the columns of the members.
     """
 
     def add(function: Function) -> Function:
         called = name or function.__name__
         _PLACES[called] = place
 
-        @wraps(function)
+        run = _with_columns(function) if "columns" in inspect.signature(function).parameters else function
+
+        @wraps(run)
         def guarded(*given: Any, **named: Any) -> Any:
             with ended_by_signals():
-                return function(*given, **named)
+                return run(*given, **named)
 
         app.command(called, short_help=summary, **how)(guarded)
         # Typer lists commands in the order of imports.
@@ -51,6 +57,34 @@ def command(place: int, summary: str, *, name: str | None = None, **how: Any) ->
         return function
 
     return add
+
+
+def _with_columns(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with the options of `COLUMNS` in place of its argument `columns`."""
+    signature = inspect.signature(function, eval_str=True)
+    place = list(signature.parameters).index("columns")
+    parameters = list(signature.parameters.values())
+    parameters[place : place + 1] = keyword_parameters(COLUMNS)
+
+    @wraps(function)
+    def run(**given: Any) -> Any:
+        columns = taken_columns(given)
+        return function(columns=columns, **given)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def keyword_parameters(options: Mapping[str, Parameter]) -> list[inspect.Parameter]:
+    """Parameters of a signature. Keyword-only: one without a default may follow others."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return [inspect.Parameter(name, kind, default=default, annotation=each) for name, (each, default) in options.items()]
+
+
+def taken_columns(given: dict[str, Any]) -> Columns:
+    """The columns that the options name, which are removed from the arguments."""
+    mean, variance, scale, family = (given.pop(name) for name in COLUMNS)
+    return Columns(mean, variance, scale, family)
 
 
 def _show_version(wanted: bool) -> None:
@@ -146,14 +180,16 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing o
 Progress = Annotated[bool, typer.Option("--progress", help="Draw a progress bar also where there is no terminal.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")]
 File = Annotated[str, typer.Argument(metavar="FILE", help=FILE)]
-MeanColumns = Annotated[str | None, _columns("means", "mean")]
-VarianceColumns = Annotated[str | None, _columns("variances", "variance")]
-ScaleColumns = Annotated[str | None, _columns("standard deviations", "scale")]
 FAMILY = (
     "The family of the members, such as laplace, perhaps with options, as in quantiles:tails=gaussian. By default it is "
     "recognised by the columns."
 )
-Family = Annotated[str | None, typer.Option(metavar="NAME", help=FAMILY)]
+COLUMNS: dict[str, Parameter] = {
+    "mean_columns": (Annotated[str | None, _columns("means", "mean")], None),
+    "variance_columns": (Annotated[str | None, _columns("variances", "variance")], None),
+    "scale_columns": (Annotated[str | None, _columns("standard deviations", "scale")], None),
+    "family": (Annotated[str | None, typer.Option(metavar="NAME", help=FAMILY)], None),
+}
 OnBad = Annotated[str, typer.Option(metavar="error|drop", help=ON_BAD)]
 Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="The target, to compute errors from.")]
 Prediction = Annotated[str | None, typer.Option(metavar="COLUMN", help="What was predicted. By default the members' mean.")]

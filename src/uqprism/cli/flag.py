@@ -8,17 +8,14 @@ from typing import Annotated
 import typer
 
 from uqprism.cli.application import (
-    Family,
-    MeanColumns,
     Overwrite,
     Progress,
     Quiet,
-    ScaleColumns,
-    VarianceColumns,
     command,
     interruptible,
 )
 from uqprism.cli.score import Inputs, KeepMembers, OnBad
+from uqprism.ensemble.columns import Columns
 from uqprism.files.options import ScoreOptions
 from uqprism.tasks.flagging import SHARE
 
@@ -41,10 +38,7 @@ def flag(
     budget: Budget = None,
     measure: Name = None,
     only: Only = False,
-    mean_columns: MeanColumns = None,
-    variance_columns: VarianceColumns = None,
-    scale_columns: ScaleColumns = None,
-    family: Family = None,
+    columns: Columns,
     on_bad: OnBad = ScoreOptions.on_bad,
     keep_members: KeepMembers = False,
     overwrite: Overwrite = False,
@@ -63,10 +57,7 @@ def flag(
             budget=budget,
             measure=measure,
             only=only,
-            mean_columns=mean_columns,
-            variance_columns=variance_columns,
-            scale_columns=scale_columns,
-            family=family,
+            **columns.arguments,
             on_bad=on_bad,  # type: ignore[arg-type]
             keep_members=keep_members,
             overwrite=overwrite,

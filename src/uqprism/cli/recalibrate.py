@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
 from uqprism.cli.application import (
-    Family,
-    MeanColumns,
     Overwrite,
     Quiet,
-    ScaleColumns,
-    VarianceColumns,
     command,
     default_of,
     interruptible,
 )
 from uqprism.cli.output import check_place
+from uqprism.ensemble.columns import Columns
 from uqprism.tasks.conformal import Method, conformal_intervals
 from uqprism.tasks.recalibration import recalibrate as fit
 
@@ -59,10 +56,7 @@ def recalibrate(
     level_map: Map = False,
     save: Save = None,
     seed: Seed = SEED,
-    mean_columns: MeanColumns = None,
-    variance_columns: VarianceColumns = None,
-    scale_columns: ScaleColumns = None,
-    family: Family = None,
+    columns: Columns,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -70,7 +64,7 @@ def recalibrate(
     from uqprism.files.deriving import outcomes, write_ensemble
 
     with interruptible("nothing was written"):
-        points = _points((known, new), mean_columns, variance_columns, scale_columns, family)
+        points = _points((known, new), columns)
         path = _checked(output, points, overwrite=overwrite)
         if save is not None:
             check_place("--save", save)
@@ -94,10 +88,7 @@ def intervals(
     method: How = METHOD,
     measure: Measure = MEASURE,
     group: Group = None,
-    mean_columns: MeanColumns = None,
-    variance_columns: VarianceColumns = None,
-    scale_columns: ScaleColumns = None,
-    family: Family = None,
+    columns: Columns,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -105,7 +96,7 @@ def intervals(
     from uqprism.files.deriving import LOWER, UPPER, outcomes, write_beside
 
     with interruptible("nothing was written"):
-        points = _points((known, new), mean_columns, variance_columns, scale_columns, family)
+        points = _points((known, new), columns)
         path = _checked(output, points, overwrite=overwrite)
         groups = [None if group is None else each.column(group).to_pylist() for each in points]
         found = conformal_intervals(
@@ -131,8 +122,7 @@ def _checked(output: str, points: list[Points], *, overwrite: bool) -> Path:
     return check_output(output, *points, overwrite=overwrite)
 
 
-def _points(files: tuple[str, str], *columns: Any) -> list[Points]:
-    from uqprism.ensemble.columns import Columns
+def _points(files: tuple[str, str], columns: Columns) -> list[Points]:
     from uqprism.files.points import Points
 
-    return [Points.of(path, Columns(*columns)) for path in files]
+    return [Points.of(path, columns) for path in files]

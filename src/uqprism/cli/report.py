@@ -12,18 +12,14 @@ import typer
 from uqprism.cli.application import (
     ErrorColumn,
     ErrorKind,
-    Family,
     File,
-    MeanColumns,
     OnBad,
     Ood,
     Prediction,
     Quiet,
     Resamples,
-    ScaleColumns,
     Seed,
     Target,
-    VarianceColumns,
     command,
     default_of,
     interruptible,
@@ -31,6 +27,7 @@ from uqprism.cli.application import (
     say,
 )
 from uqprism.cli.output import check_place
+from uqprism.ensemble.columns import Columns
 from uqprism.ensemble.origin import KINDS
 from uqprism.errors import ArgumentError
 from uqprism.support.optional import require
@@ -85,10 +82,7 @@ def report(
     show: Show = None,
     rule: Rule = "crps",
     measures: Measures = None,
-    mean_columns: MeanColumns = None,
-    variance_columns: VarianceColumns = None,
-    scale_columns: ScaleColumns = None,
-    family: Family = None,
+    columns: Columns,
     on_bad: OnBad = "error",
     audit: AuditFile = None,
     models: Models = None,
@@ -101,7 +95,6 @@ def report(
     if error_column and (target or prediction):
         raise ArgumentError("give --error-column, or --target (with --prediction), not both")
     # Here, because they import pyarrow, which other commands do without.
-    from uqprism.ensemble.columns import Columns
     from uqprism.files.points import Points
     from uqprism.report.page import write_page
     from uqprism.report.readers import read_subject
@@ -113,7 +106,7 @@ def report(
     with interruptible("nothing was written"):
         progress("reading")
         subject = read_subject(
-            Points.of(file, Columns(mean_columns, variance_columns, scale_columns, family), on_bad),
+            Points.of(file, columns, on_bad),
             target=target,
             prediction=prediction,
             error=error_column or (error if target else None),  # the kind has a default, also without a target

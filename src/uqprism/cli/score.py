@@ -8,19 +8,16 @@ from typing import Annotated
 import typer
 
 from uqprism.cli.application import (
-    Family,
-    MeanColumns,
     Overwrite,
     Progress,
     Quiet,
-    ScaleColumns,
-    VarianceColumns,
     command,
     exit_codes,
     interruptible,
     measures_option,
     say,
 )
+from uqprism.ensemble.columns import Columns
 from uqprism.errors import ArgumentError, BadFilesError, BadRowsError, ExitCode
 from uqprism.files.options import COMPRESSIONS, ScoreOptions, Tolerance
 from uqprism.support.logs import log_to
@@ -65,10 +62,7 @@ def score(
     inputs: Inputs,
     output: Output,
     measures: Measures = None,
-    mean_columns: MeanColumns = None,
-    variance_columns: VarianceColumns = None,
-    scale_columns: ScaleColumns = None,
-    family: Family = None,
+    columns: Columns,
     weights: Weights = None,
     on_bad: OnBad = ScoreOptions.on_bad,
     on_bad_file: OnBadFile = Tolerance.on_bad_file,
@@ -104,10 +98,7 @@ def score(
                 inputs,
                 output,
                 measures=measures,
-                mean_columns=mean_columns,
-                variance_columns=variance_columns,
-                scale_columns=scale_columns,
-                family=family,
+                **columns.arguments,
                 weights=_numbers(weights),
                 on_bad=on_bad,  # type: ignore[arg-type]
                 keep_members=keep_members,
@@ -134,17 +125,12 @@ def score(
 def inspect(
     *,
     inputs: Inputs,
-    mean_columns: MeanColumns = None,
-    variance_columns: VarianceColumns = None,
-    scale_columns: ScaleColumns = None,
-    family: Family = None,
+    columns: Columns,
 ) -> None:
     """Say what files of predictions hold, as all other commands read them."""
-    from uqprism.ensemble.columns import Columns
     from uqprism.files.inspection import inspected
     from uqprism.files.paths import find_files
 
-    columns = Columns(mean_columns, variance_columns, scale_columns, family)
     with interruptible(""):
         print("\n\n".join(str(inspected(span, columns)) for span in find_files(inputs)))
 

@@ -10,32 +10,31 @@ import numpy as np
 import typer
 
 from uqprism.cli.application import (
+    COLUMNS,
     OOD,
     ErrorColumn,
     ErrorKind,
-    Family,
     File,
-    MeanColumns,
     OnBad,
     Ood,
+    Parameter,
     Prediction,
     Resamples,
-    ScaleColumns,
     Seed,
     Target,
-    VarianceColumns,
     command,
     default_of,
     interruptible,
+    keyword_parameters,
     measures_option,
     say,
+    taken_columns,
 )
 from uqprism.cli.output import Format, Output, Plot, Top, check, draw, write
 from uqprism.errors import ArgumentError
 from uqprism.tasks.prediction_error import prediction_error
 from uqprism.tasks.task import Kind, Task, all_tasks
 
-Parameter = tuple[Any, Any]  # its annotation and its default
 ALIKE = "Among measures that are not worse and rank the points alike, one is shown; `rank alike` counts them."
 MANY = 100_000  # values, beyond which a comparison may take more than a moment
 REQUIRED = inspect.Parameter.empty
@@ -45,10 +44,7 @@ REQUIRED = inspect.Parameter.empty
 READS: dict[Kind, dict[str, Parameter]] = {
     "table": {
         "file": (File, REQUIRED),
-        "mean_columns": (MeanColumns, None),
-        "variance_columns": (VarianceColumns, None),
-        "scale_columns": (ScaleColumns, None),
-        "family": (Family, None),
+        **COLUMNS,
         "on_bad": (OnBad, "error"),
     },
     "tables": {"ood": (Annotated[list[str], typer.Argument(metavar="OOD", help=OOD)], REQUIRED)},
@@ -105,10 +101,7 @@ def _add(task: Task, reads: Mapping[str, Kind]) -> None:
     # Typer reads a command from its name, docstring, annotations and signature.
     run.__name__, run.__doc__ = task.command, task.help
     run.__annotations__ = {name: kind for name, (kind, _) in parameters.items()}
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        # Keyword-only: one without a default may follow others.
-        [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=d, annotation=k) for name, (k, d) in parameters.items()]
-    )
+    run.__signature__ = inspect.Signature(keyword_parameters(parameters))  # type: ignore[attr-defined]
     command(task.place, task.summary)(run)
 
 
@@ -141,11 +134,9 @@ def _note(result: Any) -> str:
 
 
 def _points(path: str, given: dict[str, Any]) -> Any:
-    from uqprism.ensemble.columns import Columns
     from uqprism.files.points import Points
 
-    columns = Columns(given["mean_columns"], given["variance_columns"], given["scale_columns"], given["family"])
-    return Points.of(path, columns, given["on_bad"])
+    return Points.of(path, taken_columns(dict(given)), given["on_bad"])
 
 
 def _table(given: dict[str, Any]) -> Any:

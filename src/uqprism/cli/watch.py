@@ -8,12 +8,8 @@ from typing import Annotated
 import typer
 
 from uqprism.cli.application import (
-    Family,
-    MeanColumns,
     Progress,
     Quiet,
-    ScaleColumns,
-    VarianceColumns,
     command,
     default_of,
     exit_codes,
@@ -21,6 +17,7 @@ from uqprism.cli.application import (
     say,
 )
 from uqprism.cli.output import check_place
+from uqprism.ensemble.columns import Columns
 from uqprism.errors import ExitCode
 from uqprism.support.storage import PAGES, check_ending
 from uqprism.tasks.watch import Watch
@@ -61,10 +58,7 @@ def watch(
     target: Target = None,
     outcomes: Outcomes = None,
     recalibration: Factors = None,
-    mean_columns: MeanColumns = None,
-    variance_columns: VarianceColumns = None,
-    scale_columns: ScaleColumns = None,
-    family: Family = None,
+    columns: Columns,
     output: Page = None,
     json: Json = None,
     prometheus: Prometheus = None,
@@ -72,7 +66,6 @@ def watch(
     quiet: Quiet = False,
 ) -> None:
     """Watch new predictions for changes: "the world got noisier" and "inputs are unfamiliar" are different alarms."""
-    from uqprism.ensemble.columns import Columns
     from uqprism.files import watch as run
 
     if output is not None:
@@ -90,7 +83,7 @@ def watch(
             target=target,
             outcomes=outcomes,
             recalibration=recalibration,
-            columns=Columns(mean_columns, variance_columns, scale_columns, family),
+            columns=columns,
             log=json,
             prometheus=prometheus,
             progress=not quiet and (progress or sys.stderr.isatty()),
