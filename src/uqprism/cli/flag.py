@@ -14,7 +14,7 @@ from uqprism.cli.application import (
     command,
     interruptible,
 )
-from uqprism.cli.score import Inputs, KeepMembers, OnBad
+from uqprism.cli.score import Inputs, KeepMembers, OnBad, Weights, numbers
 from uqprism.ensemble.columns import Columns
 from uqprism.files.options import ScoreOptions
 from uqprism.tasks.flagging import SHARE
@@ -39,6 +39,7 @@ def flag(
     measure: Name = None,
     only: Only = False,
     columns: Columns,
+    weights: Weights = None,
     on_bad: OnBad = ScoreOptions.on_bad,
     keep_members: KeepMembers = False,
     overwrite: Overwrite = False,
@@ -58,6 +59,7 @@ def flag(
             measure=measure,
             only=only,
             **columns.arguments,
+            weights=numbers(weights),
             on_bad=on_bad,  # type: ignore[arg-type]
             keep_members=keep_members,
             overwrite=overwrite,

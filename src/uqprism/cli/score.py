@@ -99,7 +99,7 @@ def score(
                 output,
                 measures=measures,
                 **columns.arguments,
-                weights=_numbers(weights),
+                weights=numbers(weights),
                 on_bad=on_bad,  # type: ignore[arg-type]
                 keep_members=keep_members,
                 compression=compression,
@@ -135,7 +135,8 @@ def inspect(
         print("\n\n".join(str(inspected(span, columns)) for span in find_files(inputs)))
 
 
-def _numbers(text: str | None) -> list[float] | None:
+def numbers(text: str | None) -> list[float] | None:
+    """The weights that the option `--weights` gives."""
     try:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.ensemble.columns import Columns
-from uqprism.errors import BadFileError, InvalidValueError
+from uqprism.errors import ArgumentError, BadFileError, InvalidValueError
 from uqprism.files.numbers import as_numbers
 from uqprism.files.options import ScoreOptions
 from uqprism.files.paths import Span, ending
@@ -23,7 +23,7 @@ from uqprism.measures import is_measure, select_measures
 from uqprism.support.progress import ProgressBar
 from uqprism.support.storage import atomic_path
 from uqprism.tasks.flagging import Threshold, Wanted
-from uqprism.tasks.reasons import KINDS, Reasons, available_parts
+from uqprism.tasks.reasons import KINDS, Reasons, available_parts, risk_of
 
 FLAGGED, REASON = "flagged", "reason"
 ADDED = (FLAGGED, REASON)
@@ -59,8 +59,8 @@ class Column:
         self.states: list[FileState] = []
         self.count = 0
 
-    def read(self, spans: Sequence[Span], columns: Columns, bar: ProgressBar) -> None:
-        """Read these columns of all files."""
+    def read(self, spans: Sequence[Span], columns: Columns, bar: ProgressBar, *, named: Path) -> None:
+        """Read these columns of all files; errors about all of them name one."""
         names: list[str] | None = None
         for span in spans:
             with unchanged(span.path) as state, blaming(span.path), closing(open_input(span, columns)) as file:
@@ -76,7 +76,7 @@ class Column:
         for spool in (self.values, *self.of_parts):
             spool.complete()
         if not len(self.values):
-            raise BadFileError(spans[0].path, f"has no numbers in column {self.name!r}" if self.count else "has no rows")
+            raise BadFileError(named, f"has no numbers in column {self.name!r}" if self.count else "has no rows")
 
     def _add(self, batch: Batch) -> None:
         self.count += batch.num_rows
@@ -89,7 +89,10 @@ class Column:
 
     def reasons(self) -> Reasons | None:
         """What is usual, if the parts are there."""
-        return Reasons(*(spool.median() for spool in self.of_parts)) if self.of_parts else None
+        if not self.of_parts:
+            return None
+        noise, disagreement = (spool.median() for spool in self.of_parts)
+        return Reasons(noise, disagreement, risk_of(self.name))
 
     def close(self) -> None:
         """Remove the files."""
@@ -141,7 +144,10 @@ def write_marked(
 
 def _opened(path: Path, target: Path, schema: Any, name: str) -> OutputFile:
     if ending(target) == ".csv":
-        return CsvOutput(path, schema)
+        try:
+            return CsvOutput(path, schema)
+        except InvalidValueError as error:  # no fault of the input, which may be a temporary file
+            raise ArgumentError(f"output {target}: {error}") from None
     measures = tuple(select_measures([name])) if is_measure(name) else ()
     return ParquetOutput(path, schema, ScoreOptions(measures))
 
