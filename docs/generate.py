@@ -19,7 +19,7 @@ import numpy as np
 from typer.models import ArgumentInfo
 
 import uqprism as up
-from uqprism.cli import app
+from uqprism.cli import app, examples
 from uqprism.errors import ExitCode
 from uqprism.measures import published
 from uqprism.paper.experiment import Claim
@@ -191,18 +191,25 @@ def _command(name: str, command: Any) -> list[str]:
     for parameter in inspect.signature(command.callback, eval_str=True).parameters.values():
         kind, about = get_args(parameter.annotation)
         written, place = _written(parameter.name, kind, about)
-        default = "required" if parameter.default is parameter.empty else ""
-        if parameter.default not in (parameter.empty, None, False, ""):
+        default = ""
+        if parameter.default is parameter.empty:
+            default = "required"
+        elif parameter.default is not None and parameter.default is not False:
             default = f"`{parameter.default}`"
-        rows.append(f"| {written} | {_cell(about.help)} | {default} |")
+        row = f"| {written} | {_cell(about.help)} | {default} |"
         if place:
+            rows.insert(len(usage), row)
             usage.append(place if default == "required" else f"[{place}]")
+        else:
+            rows.append(row)
     more = f" More on [its page]({TOLD_IN[name]})." if name in TOLD_IN else ""
     lines = [f"## uqprism {name}", "", _cell(inspect.getdoc(command.callback)) + more, ""]
-    lines += ["```console", " ".join(["$ uqprism", name, *(["[OPTIONS]"] if len(rows) > len(usage) else []), *usage]), "```", ""]
+    lines += ["```console", " ".join(["$ uqprism", name, *(["[OPTIONS]"] if len(rows) > len(usage) else []), *usage])]
+    lines += [*(f"$ {line}" for line in examples.EXAMPLES.get(name, ())), "```", ""]
     if rows:
         lines += ["| | | default |", "|---|---|---|", *rows, ""]
-    epilog = getattr(command.cls, "epilog_text", lambda: command.epilog or "")()  # some tell what takes an import to know
+    epilog = command.epilog.removeprefix(examples.listed(name))
+    epilog += getattr(command.cls, "epilog_text", str)()  # some tell what takes an import to know
     return lines + [line for part in epilog.split("\n\n") if part for line in (*_paragraph(part), "")]
 
 

@@ -6,13 +6,14 @@ import inspect
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
+from uqprism.cli.examples import listed
 from uqprism.ensemble.columns import Columns
 from uqprism.errors import ArgumentError, ExitCode, UnknownNameError
 from uqprism.measures import select_measures
@@ -20,7 +21,6 @@ from uqprism.support.versions import __version__
 from uqprism.tasks.prediction_error import Kind as ErrorKinds
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Parameter = tuple[Any, Any]  # its annotation and its default
 
 app = typer.Typer(
     name="uqprism", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
@@ -36,55 +36,24 @@ def command(place: int, summary: str, *, name: str | None = None, **how: Any) ->
         summary: its line in the list.
         name: by default the function's.
         how: further arguments of Typer's `command`.
-
-    An argument `columns` of the function, a `Columns`, becomes the options that name the columns of the members.
     """
 
     def add(function: Function) -> Function:
         called = name or function.__name__
         _PLACES[called] = place
 
-        run = _with_columns(function) if "columns" in inspect.signature(function).parameters else function
-
-        @wraps(run)
+        @wraps(function)
         def guarded(*given: Any, **named: Any) -> Any:
             with ended_by_signals():
-                return run(*given, **named)
+                return function(*given, **named)
 
-        app.command(called, short_help=summary, **how)(guarded)
+        epilog = "\n\n".join(filter(None, [listed(called), how.pop("epilog", "")]))
+        app.command(called, short_help=summary, epilog=epilog, **how)(guarded)
         # Typer lists commands in the order of imports.
         app.registered_commands.sort(key=lambda each: (_PLACES[str(each.name)], str(each.name)))
         return function
 
     return add
-
-
-def _with_columns(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with the options of `COLUMNS` in place of its argument `columns`."""
-    signature = inspect.signature(function, eval_str=True)
-    place = list(signature.parameters).index("columns")
-    parameters = list(signature.parameters.values())
-    parameters[place : place + 1] = keyword_parameters(COLUMNS)
-
-    @wraps(function)
-    def run(**given: Any) -> Any:
-        columns = taken_columns(given)
-        return function(columns=columns, **given)
-
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return run
-
-
-def keyword_parameters(options: Mapping[str, Parameter]) -> list[inspect.Parameter]:
-    """Parameters of a signature. Keyword-only: one without a default may follow others."""
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return [inspect.Parameter(name, kind, default=default, annotation=each) for name, (each, default) in options.items()]
-
-
-def taken_columns(given: dict[str, Any]) -> Columns:
-    """The columns that the options name, which are removed from the arguments."""
-    mean, variance, scale, family = (given.pop(name) for name in COLUMNS)
-    return Columns(mean, variance, scale, family)
 
 
 def _show_version(wanted: bool) -> None:
@@ -106,6 +75,11 @@ def say(text: str) -> None:
     """Print a line on standard error, if that can be written to; results alone go to standard output."""
     with suppress(OSError):  # work does not fail for a lost line
         print(f"uqprism: {text}", file=sys.stderr)
+
+
+def shows_bar(progress: bool, quiet: bool) -> bool:
+    """Whether to draw a progress bar: on a terminal, and elsewhere, such as in a log file, only if it was asked for."""
+    return not quiet and (progress or sys.stderr.isatty())
 
 
 @contextmanager
@@ -151,6 +125,28 @@ def default_of(function: Callable[..., Any], argument: str) -> Any:
     return inspect.signature(function).parameters[argument].default  # so that shell and Python cannot differ
 
 
+def with_columns(function: Function) -> Function:
+    """Let a command that takes `columns`, an `ensemble.columns.Columns`, have the options of `COLUMNS` in its place."""
+    parameters = []
+    signature = inspect.signature(function, eval_str=True)
+    for each in signature.parameters.values():
+        named = [each.replace(name=name, annotation=kind, default=None) for name, kind in COLUMNS.items()]
+        parameters += named if each.name == "columns" else [each]
+
+    @wraps(function)
+    def called(**given: Any) -> Any:
+        others = {name: value for name, value in given.items() if name not in COLUMNS}
+        return function(**others, columns=columns_of(given))
+
+    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return called  # type: ignore[return-value]
+
+
+def columns_of(given: dict[str, Any]) -> Columns:
+    """Which columns hold the members, by the options of `COLUMNS`."""
+    return Columns(*(given[name] for name in COLUMNS))
+
+
 def measures_option(default: str, *, columns: bool = False) -> Any:
     """The option `--measures`, of type `list[str] | None`.
 
@@ -177,19 +173,18 @@ ON_BAD = "What to do with rows that lack a number or have bad members."
 ERROR = "Which error to compute from the target; nll and crps need members."
 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing output.")]
-Progress = Annotated[bool, typer.Option("--progress", help="Draw a progress bar also where there is no terminal.")]
+Progress = Annotated[bool, typer.Option("--progress", help="Draw a progress bar even without a terminal.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")]
 File = Annotated[str, typer.Argument(metavar="FILE", help=FILE)]
+MeanColumns = Annotated[str | None, _columns("means", "mean")]
+VarianceColumns = Annotated[str | None, _columns("variances", "variance")]
+ScaleColumns = Annotated[str | None, _columns("standard deviations", "scale")]
 FAMILY = (
     "The family of the members, such as laplace, perhaps with options, as in quantiles:tails=gaussian. By default it is "
     "recognised by the columns."
 )
-COLUMNS: dict[str, Parameter] = {
-    "mean_columns": (Annotated[str | None, _columns("means", "mean")], None),
-    "variance_columns": (Annotated[str | None, _columns("variances", "variance")], None),
-    "scale_columns": (Annotated[str | None, _columns("standard deviations", "scale")], None),
-    "family": (Annotated[str | None, typer.Option(metavar="NAME", help=FAMILY)], None),
-}
+Family = Annotated[str | None, typer.Option(metavar="NAME", help=FAMILY)]
+COLUMNS = {"mean_columns": MeanColumns, "variance_columns": VarianceColumns, "scale_columns": ScaleColumns, "family": Family}
 OnBad = Annotated[str, typer.Option(metavar="error|drop", help=ON_BAD)]
 Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="The target, to compute errors from.")]
 Prediction = Annotated[str | None, typer.Option(metavar="COLUMN", help="What was predicted. By default the members' mean.")]

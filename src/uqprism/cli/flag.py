@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -13,13 +12,17 @@ from uqprism.cli.application import (
     Quiet,
     command,
     interruptible,
+    shows_bar,
+    with_columns,
 )
 from uqprism.cli.score import Inputs, KeepMembers, OnBad, Weights, numbers
 from uqprism.ensemble.columns import Columns
 from uqprism.files.options import ScoreOptions
 from uqprism.tasks.flagging import SHARE
 
-MEASURE = "What to go by: a measure, or a column of numbers. By default the one that `uqprism recommend` names first."
+MEASURE = (
+    "The uncertainty to flag by: a measure, or a column of numbers. By default the one that `uqprism recommend` names first."
+)
 Output = Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="A .parquet or .csv file.")]
 Share = Annotated[float | None, typer.Option(metavar="SHARE", help=f"Flag this share of the rows. By default {SHARE}.")]
 Above = Annotated[float | None, typer.Option(metavar="T", help="Flag rows with this uncertainty or more.")]
@@ -29,6 +32,7 @@ Only = Annotated[bool, typer.Option("--only", help="Write the flagged rows alone
 
 
 @command(-34, "Flag the most uncertain rows of files, and say why they are.")
+@with_columns
 def flag(
     *,
     inputs: Inputs,
@@ -63,7 +67,7 @@ def flag(
             on_bad=on_bad,  # type: ignore[arg-type]
             keep_members=keep_members,
             overwrite=overwrite,
-            progress=not quiet and (progress or sys.stderr.isatty()),
+            progress=shows_bar(progress, quiet),
         )
     if not quiet:
         print(report)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -12,6 +12,7 @@ from uqprism.cli.application import (
     command,
     default_of,
     interruptible,
+    with_columns,
 )
 from uqprism.cli.output import check_place
 from uqprism.ensemble.columns import Columns
@@ -36,16 +37,20 @@ New = Annotated[str, typer.Argument(metavar="NEW", help="A file of new predictio
 Output = Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="A .parquet or .csv file.")]
 Target = Annotated[str, typer.Option(metavar="COLUMN", help="The outcomes, a column of CAL.")]
 Rule = Annotated[str, typer.Option(metavar="RULE", help="The scoring rule to minimise, such as crps or log.")]
-Save = Annotated[str | None, typer.Option(metavar="FILE.json", help="Also keep the factors, for `Recalibration.load`.")]
+Save = Annotated[
+    str | None,
+    typer.Option(metavar="FILE.json", help="Also write the factors to this file, for `uqprism watch --recalibration`."),
+]
 Map = Annotated[bool, typer.Option("--map", help=MAP)]
-Seed = Annotated[int, typer.Option(min=0, help="Of the folds.")]
-Coverage = Annotated[float, typer.Option(metavar="SHARE", help="The share of outcomes to hold.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the folds.")]
+Coverage = Annotated[float, typer.Option(metavar="SHARE", help="The share of outcomes that the intervals should contain.")]
 How = Annotated[str, typer.Option("--method", metavar="|".join(get_args(Method)), help=HOW)]
-Measure = Annotated[str, typer.Option(metavar="NAME", help="For --method measure.")]
-Group = Annotated[str | None, typer.Option(metavar="COLUMN", help="Hold the share in each group that this column of both names.")]
+Measure = Annotated[str, typer.Option(metavar="NAME", help="The measure of --method measure.")]
+Group = Annotated[str | None, typer.Option(metavar="COLUMN", help="Reach the share within each group; a column of both files.")]
 
 
 @command(-33, "Correct noise and disagreement of new predictions by outcomes.")
+@with_columns
 def recalibrate(
     *,
     known: Known,
@@ -68,8 +73,8 @@ def recalibrate(
         path = _checked(output, points, overwrite=overwrite)
         if save is not None:
             check_place("--save", save)
-        how = {"rule": rule, "level_map": level_map, "seed": seed, "progress": False if quiet else None}
-        found = fit(points[0].ensemble(), outcomes(points[0], target), **how)  # type: ignore[arg-type]
+        how: dict[str, Any] = {"rule": rule, "level_map": level_map, "seed": seed, "progress": False if quiet else None}
+        found = fit(points[0].ensemble(), outcomes(points[0], target), **how)
         write_ensemble(points[1], found.apply(points[1].ensemble()), path)
         if save is not None:
             found.save(save)
@@ -78,6 +83,7 @@ def recalibrate(
 
 
 @command(-32, "Add intervals that hold a stated share of outcomes.")
+@with_columns
 def intervals(
     *,
     known: Known,

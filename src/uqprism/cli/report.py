@@ -25,6 +25,7 @@ from uqprism.cli.application import (
     interruptible,
     measures_option,
     say,
+    with_columns,
 )
 from uqprism.cli.output import check_place
 from uqprism.ensemble.columns import Columns
@@ -40,7 +41,7 @@ Measures = Annotated[list[str] | None, measures_option("usual", columns=True)]
 Rule = Annotated[str, typer.Option(metavar="NAME", help="The rule to split the uncertainty by.")]
 UNIT = "The unit of the target, such as minutes or $. By default the one in its column's name, such as price ($)."
 Unit = Annotated[str | None, typer.Option(metavar="WORD", help=UNIT)]
-ID = "The column that rows are called by. By default one such as id, name or house_id, with another value in each row."
+ID = "The column that names the rows. By default one such as id, name or house_id whose values are all different."
 Id = Annotated[str | None, typer.Option(metavar="COLUMN", help=ID)]
 Title = Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page. By default the name of the file.")]
 SHOW = "Further columns to show beside rows, with commas between. By default the first four with no other use."
@@ -67,6 +68,7 @@ NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address
 
 
 @command(-30, "Write a page on how uncertain predictions are, and why.", epilog=CONTENTS)
+@with_columns
 def report(
     *,
     file: File,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -16,6 +15,8 @@ from uqprism.cli.application import (
     interruptible,
     measures_option,
     say,
+    shows_bar,
+    with_columns,
 )
 from uqprism.ensemble.columns import Columns
 from uqprism.errors import ArgumentError, BadFilesError, BadRowsError, ExitCode
@@ -33,7 +34,7 @@ Weights = Annotated[
 ON_BAD = "What to do with rows where a member is null, NaN or infinite, or a variance or scale not above zero."
 OnBad = Annotated[str, typer.Option(metavar="error|null|drop", help=ON_BAD)]
 KeepMembers = Annotated[bool, typer.Option("--keep-members", help="Keep the member columns in the output.")]
-Compression = Annotated[str, typer.Option(metavar="CODEC", help=f"Of Parquet: {', '.join(COMPRESSIONS)}.")]
+Compression = Annotated[str, typer.Option(metavar="CODEC", help=f"Compression of Parquet: {', '.join(COMPRESSIONS)}.")]
 RESUME = (
     "Keep the parts that an earlier run made from inputs that have not changed since; score changed and new inputs; remove the "
     "parts of inputs that are gone."
@@ -57,6 +58,7 @@ EXIT_CODES = f"{exit_codes(ExitCode.ALARM)} No half-written file remains."
 
 
 @command(-40, "Add measures of uncertainty to every row of files.", epilog=EXIT_CODES)
+@with_columns
 def score(
     *,
     inputs: Inputs,
@@ -105,7 +107,7 @@ def score(
                 compression=compression,
                 resume=resume,
                 overwrite=overwrite,
-                progress=not quiet and (progress or sys.stderr.isatty()),
+                progress=shows_bar(progress, quiet),
                 threads=threads,
                 part_rows=part_rows,
                 dask=dask,
@@ -121,13 +123,10 @@ def score(
         say(bad_files_text(report))
 
 
-@command(-35, "Say what files of predictions hold, as all commands read them.")
-def inspect(
-    *,
-    inputs: Inputs,
-    columns: Columns,
-) -> None:
-    """Say what files of predictions hold, as all other commands read them."""
+@command(-35, "Print what files of predictions contain.")
+@with_columns
+def inspect(*, inputs: Inputs, columns: Columns) -> None:
+    """Print what files of predictions contain, as all other commands read them."""
     from uqprism.files.inspection import inspected
     from uqprism.files.paths import find_files
 

@@ -17,24 +17,23 @@ from uqprism.cli.application import (
     File,
     OnBad,
     Ood,
-    Parameter,
     Prediction,
     Resamples,
     Seed,
     Target,
+    columns_of,
     command,
     default_of,
     interruptible,
-    keyword_parameters,
     measures_option,
     say,
-    taken_columns,
 )
 from uqprism.cli.output import Format, Output, Plot, Top, check, draw, write
 from uqprism.errors import ArgumentError
 from uqprism.tasks.prediction_error import prediction_error
 from uqprism.tasks.task import Kind, Task, all_tasks
 
+Parameter = tuple[Any, Any]  # its annotation and its default
 ALIKE = "Among measures that are not worse and rank the points alike, one is shown; `rank alike` counts them."
 MANY = 100_000  # values, beyond which a comparison may take more than a moment
 REQUIRED = inspect.Parameter.empty
@@ -44,7 +43,7 @@ REQUIRED = inspect.Parameter.empty
 READS: dict[Kind, dict[str, Parameter]] = {
     "table": {
         "file": (File, REQUIRED),
-        **COLUMNS,
+        **{name: (kind, None) for name, kind in COLUMNS.items()},
         "on_bad": (OnBad, "error"),
     },
     "tables": {"ood": (Annotated[list[str], typer.Argument(metavar="OOD", help=OOD)], REQUIRED)},
@@ -101,7 +100,10 @@ def _add(task: Task, reads: Mapping[str, Kind]) -> None:
     # Typer reads a command from its name, docstring, annotations and signature.
     run.__name__, run.__doc__ = task.command, task.help
     run.__annotations__ = {name: kind for name, (kind, _) in parameters.items()}
-    run.__signature__ = inspect.Signature(keyword_parameters(parameters))  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        # Keyword-only: one without a default may follow others.
+        [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=d, annotation=k) for name, (k, d) in parameters.items()]
+    )
     command(task.place, task.summary)(run)
 
 
@@ -136,7 +138,7 @@ def _note(result: Any) -> str:
 def _points(path: str, given: dict[str, Any]) -> Any:
     from uqprism.files.points import Points
 
-    return Points.of(path, taken_columns(dict(given)), given["on_bad"])
+    return Points.of(path, columns_of(given), given["on_bad"])
 
 
 def _table(given: dict[str, Any]) -> Any:

@@ -55,9 +55,7 @@ class Beta(Family):
     """
 
     name = "beta"
-    form = PointwiseForm(
-        _numbers, _log_density_of_distances, on_devices=False, shared=Shared(_logarithms, _own_log_density, alike=(0, 1))
-    )
+    form = PointwiseForm(_numbers, _log_density_of_distances, shared=Shared(_logarithms, _own_log_density, alike=(0, 1)))
     parameters: ClassVar[dict[str, str]] = {"a": "shape", "b": "shape", "low": "location", "high": "location"}
     a: Array
     b: Array

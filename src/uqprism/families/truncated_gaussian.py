@@ -53,6 +53,14 @@ def log_mass(a: Array, b: Array) -> Array:
     return xp.where(length > 0.0, value, xp.full_like(value, -math.inf))
 
 
+def in_scales(distance: Array, scale: Array) -> Array:
+    """A distance that may be infinite, which is far then, over a scale."""
+    xp = namespace(distance, scale)
+    infinite = xp.isinf(distance)
+    near = xp.where(infinite, xp.zeros_like(distance), distance)  # an infinite one would give the scale a gradient of NaN
+    return xp.where(infinite, FAR * xp.sign(distance), xp.clip(near / scale, -FAR, FAR))
+
+
 class Moments(NamedTuple):
     """Of a standard Gaussian between two bounds, relative to the place where its density is largest."""
 
@@ -116,7 +124,7 @@ class Bounded(Family):
 
     def _z(self, y: Array) -> Array:
         """y in scales from the location; what is infinite is only far."""
-        return namespace(self.scale).clip((y - self.location) / self.scale, -FAR, FAR)
+        return in_scales(y - self.location, self.scale)
 
     def _between(self, y: Array) -> Array:
         """y, or the bound beyond which it lies, in scales."""
@@ -220,6 +228,6 @@ def _overlap(p: TruncatedGaussian, q: TruncatedGaussian) -> Array:
     t = (p.location - q.location) / joint
     share, unit = p.scale / joint, p.scale * (q.scale / joint)
     middle = p.location + (q.location - p.location) * share * share
-    ends = [xp.clip((bound - middle) / unit, -FAR, FAR) for bound in (p.low, p.high)]
+    ends = [in_scales(bound - middle, unit) for bound in (p.low, p.high)]
     value = log_mass(*ends) - 0.5 * (t * t + LOG_2PI) - xp.log(joint) - p.log_share - q.log_share
     return one_bound(overlap, p, q, xp.exp(value))

@@ -17,6 +17,7 @@ from typing import Any
 
 from uqprism.errors import ArgumentError
 from uqprism.support.optional import require
+from uqprism.support.parallel import threads
 
 torch = require("torch", extra="deep")
 
@@ -84,9 +85,13 @@ class Threads:
         self._queue: list[int] = []
         self._try()
 
-    def __call__(self, step: Callable[[Any], None], rows: Any) -> None:
-        """Run one step, with the number of threads on trial or the chosen one."""
+    def __call__(self, step: Callable[[Any], None], rows: Any, limit: int | None = None) -> None:
+        """Run one step, with the number of threads on trial or the chosen one, or with one if the limit is lower than they."""
         if self._fixed:
+            step(rows)
+            return
+        if limit is not None and limit < self.most:
+            torch.set_num_threads(1)
             step(rows)
             return
         count = self._queue.pop() if (trial := bool(self._queue)) else self.chosen
@@ -122,3 +127,23 @@ def torch_threads(count: int | None = None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+_trainings = [0]  # that run in this process now
+
+
+@contextmanager
+def share_of_cores() -> Iterator[Callable[[], int]]:
+    """Within the block, give a function that says how many threads this training may use now.
+
+    Those that PyTorch may use here, which joblib limits in its processes, or that `uqprism.support.parallel` allows, divided
+    by the number of trainings in this process: a search may run several, on threads of its own.
+    """
+    own = min(threads(), torch.get_num_threads())
+    with _lock:
+        _trainings[0] += 1
+    try:
+        yield lambda: max(1, own // _trainings[0])
+    finally:
+        with _lock:
+            _trainings[0] -= 1

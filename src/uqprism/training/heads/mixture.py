@@ -161,7 +161,7 @@ def _crps(shift: Tensor, scale: Tensor, shares: Tensor, into: Tensor | None, tim
     shifts = torch.cat([shift, (shift - shift[:, None]).flatten(0, 1)])
     scales = torch.cat([scale, wide.flatten(0, 1)])
     z = shifts / scales
-    density = z.square().mul_(-0.5).exp_().mul_(math.sqrt(2.0 / math.pi))
+    density = (z * z).mul_(-0.5).exp_().mul_(math.sqrt(2.0 / math.pi))
     inclination = z.mul_(math.sqrt(0.5)).erf_()
     distances = (scales * density).addcmul_(shifts, inclination)
     to_target, apart = distances[:count], distances[count:].view_as(wide)
