@@ -284,8 +284,8 @@ CONCLUSIONS = """What the defaults follow from:
 - Columns are embedded: without it the CRPS is a seventh higher, and far from the data deviations collapse. Periodic
   functions win on some tables and lose more on others. 16 bins of width 8; pieces as they are do worse on one table.
 - The head is a mixture: trained on the CRPS it has a lower CRPS than the likelihood of one Gaussian or of a mixture on
-  every table but one. With the log score and the CRPS together, the comparison before the last, the CRPS is the same and the NLL lower
-  by a quarter. Three components are as good as five, faster, and better as one Gaussian.
+  every table but one. With the log score and the CRPS together, the comparison before the last, the CRPS is the same and
+  the NLL lower by a quarter. Three components are as good as five, faster, and better as one Gaussian.
 - The rate is 0.003 on a cosine: 0.001, or a constant one, is a little worse.
 - The budget is 6,000 steps on up to 2,500 rows: noisy tables stop early and cost no more than with 3,000, and 1,000 are
   too few for others. Larger tables gain from more, the last comparison: 24,000 steps in batches of 64 are what the others
