@@ -284,6 +284,15 @@ def test_threads_are_chosen_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> Non
         torch.set_num_threads(1)
 
 
+def test_steps_take_one_thread_while_other_trainings_have_the_cores() -> None:
+    used: list[int] = []
+    with torch_threads(2):
+        threads = Threads("matmul")
+        for _ in range(30):
+            threads(lambda _: used.append(torch.get_num_threads()), None, 1)
+    assert set(used) == {1}
+
+
 def test_threads_are_not_chosen_where_numbers_depend_on_them() -> None:
     """Convolutions keep their number of threads, or two runs would differ."""
     used: list[int] = []
