@@ -88,9 +88,9 @@ def report(folder: Path) -> list[str]:
     lines = [
         "## A map of levels",
         "",
-        f"{tables} tables, {SPLITS} splits each: up to {KNOWN:,} rows for factors and map, the others to judge, where the map is "
-        "compared with the factors alone (with nothing, where the factors were not kept), whether it was kept or not. Kept: by "
-        "the cross-fitted test on the first rows. Better and worse: on new rows, significantly (paired, one-sided 5 %). Medians "
+        f"{tables} tables, up to {SPLITS} splits each: up to {KNOWN:,} rows for factors and map, the others to judge. There "
+        "the map, kept or not, is compared with the factors alone, or with nothing where these were not kept. Kept: by the "
+        "cross-fitted test on the first rows. Better and worse: on the others, significantly (paired, one-sided 5 %). Medians "
         "over the splits; coverage of the central 90 % without and with the map.",
         "",
         *_summary(found),
