@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from uqprism.ensemble.columns import Columns, ColumnsLike
-from uqprism.errors import ArgumentError
+from uqprism.errors import ArgumentError, BadFileError
 from uqprism.files.options import OnBad
+from uqprism.files.outcome import ScoreReport
 from uqprism.files.paths import PathLike, Span, check_apart, check_outside, ending, find_files, plan_parts
 from uqprism.files.scoring import score
 from uqprism.measures import Measure
@@ -117,7 +118,11 @@ def flag(
         if not marking.has_column(spans[0], columns, name):
             scored = Path(folder) / "scored.parquet"
             given = {"mean_columns": mean_columns, "variance_columns": variance_columns, "scale_columns": scale_columns}
-            _score(inputs, scored, name, **given, family=family, on_bad=on_bad, keep_members=keep_members, progress=progress)
+            made = _score(
+                inputs, scored, name, **given, family=family, on_bad=on_bad, keep_members=keep_members, progress=progress
+            )
+            if not made.rows:  # rather than of the file between
+                raise BadFileError(spans[0].path, "has no rows")
             spans = find_files(scored)
         with (
             progress_bar("flagging", 2.0 * len(spans), shown=progress, counted=False) as bar,
@@ -148,6 +153,6 @@ def _check_output(target: Path, spans: Sequence[Span], *, overwrite: bool) -> No
         raise ArgumentError(f"output {target}: exists already; name another, or pass overwrite (--overwrite)")
 
 
-def _score(inputs: Any, scored: Path, name: str, **how: Any) -> None:
+def _score(inputs: Any, scored: Path, name: str, **how: Any) -> ScoreReport:
     """Score into one temporary file: the measure, and the parts that tell the reason."""
-    score(inputs, scored, measures=list(dict.fromkeys([name, *parts_of(name)])), on_bad_file="fail", **how)
+    return score(inputs, scored, measures=list(dict.fromkeys([name, *parts_of(name)])), on_bad_file="fail", **how)
