@@ -2,7 +2,7 @@
 
 They differ in the number of inputs (1 to 20), in shape (smooth, with steps, with interactions, additive) and in noise (even,
 growing, heavy-tailed, in two branches, a hundredth to nearly all of the variance). `KNOWN` were in view while the rule of the
-audit was made, `FRESH` were not. `drawn` makes truths at random, from which the rule learns how learning goes on.
+audit was made, `FRESH` were not.
 """
 
 from __future__ import annotations
@@ -142,54 +142,6 @@ def kinks(n: int, seed: int) -> tuple[Any, Any]:
     x = rng.standard_normal(size=(n, 10))
     mean = np.maximum(x[:, 0], 0.5) + np.abs(x[:, 1] - x[:, 2]) - np.maximum(x[:, 3] + x[:, 4], 0.0) + 0.5 * np.abs(x[:, 5])
     return x, mean + 0.4 * rng.standard_normal(n)
-
-
-def drawn(inputs: int, truth: int) -> Draw:
-    """A truth at random, with so many inputs: two to seven terms of one to three of them, and noise of some kind."""
-    rng = np.random.default_rng([7, inputs, truth])
-    normal, counted = rng.random() < 0.5, rng.permutation(inputs)[: int(rng.integers(1, inputs + 1))]
-    terms = [(_term(rng, counted), rng.normal()) for _ in range(int(rng.integers(2, 8)))]
-    share, kind, of = float(np.exp(rng.uniform(np.log(0.08), np.log(2.5)))), int(rng.integers(4)), int(rng.integers(inputs))
-
-    def mean(x: Any) -> Any:
-        return np.sum([weight * term(x) for term, weight in terms], axis=0)
-
-    scale = share * float(np.std(mean(_inputs(np.random.default_rng([8, truth]), 4000, inputs, normal=normal))))
-
-    def draw(n: int, seed: int) -> tuple[Any, Any]:
-        rng = np.random.default_rng(seed)
-        x = _inputs(rng, n, inputs, normal=normal)
-        noise = rng.standard_t(4, size=n) / np.sqrt(2.0) if kind == 1 else rng.standard_normal(n)
-        if kind == 2:
-            noise = noise * np.exp(0.7 * x[:, of] - 0.25)
-        elif kind == 3:  # two branches
-            noise = 0.5 * noise + np.where(rng.random(n) < 0.5, 0.9, -0.9)
-        return x, mean(x) + scale * noise
-
-    return draw
-
-
-def _inputs(rng: np.random.Generator, n: int, inputs: int, *, normal: bool) -> Any:
-    return rng.standard_normal((n, inputs)) if normal else rng.uniform(-1.7, 1.7, size=(n, inputs))
-
-
-def _term(rng: np.random.Generator, counted: Any) -> Callable[[Any], Any]:
-    """A term of a random truth: along a direction, a bump, a product, or a step."""
-    some = rng.choice(counted, size=int(rng.integers(1, min(len(counted), 3) + 1)), replace=False)
-    weights, shift = rng.normal(size=len(some)), rng.uniform(-1.0, 1.0)
-    weights /= np.linalg.norm(weights)
-    kind, rate = int(rng.integers(8)), float(np.exp(rng.uniform(np.log(0.7), np.log(4.0))))
-    shapes: list[Callable[[Any], Any]] = [
-        lambda z: z @ weights,
-        lambda z: z @ weights,
-        lambda z: np.sin(rate * (z @ weights) + 3.0 * shift),
-        lambda z: np.tanh(rate * (z @ weights - shift)),
-        lambda z: np.abs(z @ weights - shift),
-        lambda z: np.prod(z, axis=1),
-        lambda z: 2.0 * np.exp(-rate * ((z - shift) ** 2).sum(axis=1)),
-        lambda z: 1.0 * (z @ weights > shift),
-    ]
-    return lambda x: shapes[kind](x[:, some])
 
 
 KNOWN: dict[str, Draw] = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from uqprism.arrays import Array, constant, expand, is_traced, namespace, working
+from uqprism.arrays import Array, constant, expand, is_traced, merged, namespace, working
 from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family
 from uqprism.families.centring import Centring, standardise
@@ -151,11 +151,9 @@ class CentredEnsemble:
     def mixture(self) -> Family:
         """The average of the distributions; samples are simply put together."""
         if isinstance(self.members, Draws):
-            xp = namespace(self.weights)
             # Each draw keeps its weight within its member, times that of the member.
             draws, weights = self.members.draws, self.members.weights * self.weights
-            shape = (-1, *draws.shape[2:])
-            return Draws(xp.reshape(draws, shape), xp.reshape(weights, shape), check=False)
+            return Draws(*(merged(x, draws.ndim - 2) for x in (draws, weights)), check=False)
         return Mixture._of(self.members, self.weights).flattened()
 
     @cached_property

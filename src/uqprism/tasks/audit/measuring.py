@@ -27,7 +27,6 @@ class Measured:
         penalty: what the measure's prediction cost, (measures, rows).
         within: the mean excess between two members of one training set, (measures,).
         between: that between members of two training sets, which share no row; NaN for a single one.
-        parts: excess, noise and penalty of each training set, (measures, 3, training sets); None in files of older versions.
     """
 
     excess: np.ndarray
@@ -35,18 +34,17 @@ class Measured:
     penalty: np.ndarray
     within: np.ndarray
     between: np.ndarray
-    parts: np.ndarray | None = None
 
     @classmethod
     def of(cls, ensembles: Sequence[EnsemblePrediction], targets: np.ndarray, measures: Sequence[Measure]) -> Measured:
         """Judge the ensembles of several training sets of one size."""
-        rows = np.array([_rows(each, targets, measures) for each in ensembles])
-        excess, noise, penalty = rows.mean(axis=0)
-        return cls(excess, noise, penalty, *_pairs(ensembles, measures), rows.mean(axis=-1).transpose(2, 1, 0))
+        rows = [_rows(each, targets, measures) for each in ensembles]
+        excess, noise, penalty = np.mean(rows, axis=0)
+        return cls(excess, noise, penalty, *_pairs(ensembles, measures))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """By name, to keep in a file."""
-        return {name: array for name, array in vars(self).items() if array is not None}
+        return dict(vars(self))
 
 
 def _rows(ensemble: EnsemblePrediction, targets: np.ndarray, measures: Sequence[Measure]) -> np.ndarray:
