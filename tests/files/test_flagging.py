@@ -139,3 +139,11 @@ def test_what_cannot_be_flagged_is_told_and_leaves_nothing(tmp_path: Path) -> No
         with pytest.raises(error, match=message):
             files.flag(tmp_path / f"{source}.parquet", tmp_path / out, **how)
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_file_without_rows_is_named(tmp_path: Path) -> None:
+    """Not the file that is written on the way."""
+    path = tmp_path / "none.parquet"
+    pq.write_table(pa.table({name: pa.array([], pa.float64()) for name in ("mean_0", "scale_0", "mean_1", "scale_1")}), path)
+    with pytest.raises(BadFileError, match=r"none.parquet: has no rows"):
+        files.flag(path, tmp_path / "flagged.parquet")

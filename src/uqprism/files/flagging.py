@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from uqprism.ensemble.columns import Columns, ColumnsLike
-from uqprism.errors import ArgumentError
+from uqprism.errors import ArgumentError, BadFileError
 from uqprism.files.options import OnBad
 from uqprism.files.outcome import ScoreReport
 from uqprism.files.paths import PathLike, Span, check_apart, check_outside, ending, find_files, plan_parts
@@ -133,8 +133,10 @@ def flag(
             scored = Path(folder) / "scored.parquet"
             given = {"mean_columns": mean_columns, "variance_columns": variance_columns, "scale_columns": scale_columns}
             how = {"family": family, "weights": weights, "on_bad": on_bad, "keep_members": keep_members, "progress": progress}
-            bad = _score(inputs, scored, name, **given, **how).bad_rows
-            dropped = bad if on_bad == "drop" else 0
+            made = _score(inputs, scored, name, **given, **how)
+            if not made.rows:  # rather than of the file between
+                raise BadFileError(spans[0].path, "has no rows")
+            dropped = made.bad_rows if on_bad == "drop" else 0
             spans = find_files(scored)
         with (
             progress_bar("flagging", 2.0 * len(spans), shown=progress, counted=False) as bar,

@@ -152,6 +152,10 @@ def _check_types(source: InputFile, layout: Layout, path: Path) -> None:
         if layout.lists != is_list(kind):
             wanted = f"lists of numbers, as {layout.family} members need" if layout.lists else "numbers"
             raise InvalidValueError(f"{path}: column {name!r} must hold {wanted}, its type is {kind}; convert it or name another")
+        if layout.lists and is_text(kind.value_type):
+            raise InvalidValueError(
+                f"{path}: column {name!r} must hold lists of numbers, its type is {kind}; convert it or name another"
+            )
         kind = kind.value_type if layout.lists else kind
         if is_text(kind) and (example := mostly_text(source.sample(name))) is None:
             continue
