@@ -42,7 +42,7 @@ test: lint types docs
 test-adapters: .venv-adapters/ready
 	OMP_NUM_THREADS=1 .venv-adapters/bin/python -m pytest -m 'libraries or not libraries' -n 2 --dist loadfile tests/adapters tests/serving
 
-## quick: the core's tests alone, within a minute
+## quick: the core's tests alone, a few minutes
 quick: .venv/dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow' $(CORE)
 

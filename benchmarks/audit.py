@@ -7,6 +7,8 @@
 
 Each audit is kept in benchmarks/audit.json when it is done; the same command goes on from there. Networks of all audits of sets
 with as many inputs are trained in one stack, which a GPU trains as fast as those of one audit; AUDIT_SETS=sine,waves takes some.
+Networks on resampled rows, on known and fresh sets, were measured by benchmarks/audit_jobs.py, where each audit has test rows of
+its own; a few audits of the sets in view, and the mixture's log score, are from `known`.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import audit_page
+import audit_store
 import numpy as np
 from truths import KNOWN, Draw
 
@@ -31,12 +34,12 @@ from uqprism.support.storage import write_text
 from uqprism.tasks.audit import Audit, audit
 from uqprism.training import MLP, StackedFit
 
-STORE = Path(os.environ.get("AUDIT_STORE", audit_page.STORE))
+STORE = Path(os.environ.get("AUDIT_STORE", audit_store.STORE))
 RULES = ("crps", "log", "quadratic", "squared_error")
 MEASURES = [f"{rule}.excess.{roles}" for rule in RULES for roles in ("members.members", "mixture.members")]
 TEST = 2000  # rows to judge by on a set of known truth
-CLOSELY = audit_page.CLOSELY  # audited often enough to see how often its intervals hold
-COUNTS = (1, 1), (6, 4)  # audits and other sets on each set of known truth: of networks on resampled rows, of others
+CLOSELY = audit_store.CLOSELY  # audited often enough to see how often its intervals hold
+COUNTS = (1, 4), (6, 4)  # audits and other sets on each set of known truth: of networks on resampled rows, of others
 MOST, SLOW_MOST = 1600, 800  # rows of a table, of which a quarter is held out
 
 # Models ----------------------------------------------------------------------------------------------------------------
@@ -136,17 +139,31 @@ def short(values: Any, digits: int = 6) -> list[float]:
     return [float(f"{value:.{digits}g}") for value in np.ravel(values)]
 
 
-def keep(key: str, found: Audit, seconds: float) -> None:
-    """Keep what an audit found, by measure."""
-    names = ("excess", "noise", "penalty") if key.startswith("known") else ("excess", "noise", "penalty", "procedural", "data")
+def numbers(found: Audit, *, known: bool) -> dict[str, Any]:
+    """What is kept of an audit, by measure."""
+    names = ("excess", "noise", "penalty") if known else ("excess", "noise", "penalty", "procedural", "data")
     about = {name: {each: short(getattr(found[name], each)) for each in names} for name in found}
     for name in found:
         drawn = found[name].replicates
         if drawn is not None:  # how excess and penalty vary together, of which the intervals are made
             covariance = np.cov(np.concatenate([drawn[0], drawn[2]], axis=1).T)
             about[name]["covariance"] = short(covariance[np.triu_indices(len(covariance))], 4)
+    return about
+
+
+def keep(key: str, found: Audit, seconds: float) -> None:
+    """Keep what an audit found, by measure."""
+    about = numbers(found, known=key.startswith("known"))
     write_text(STORE, json.dumps(stored() | {key: {"sizes": found.sizes, "measures": about}}))
     print(f"{key}: {seconds:.0f} s. {found}", flush=True)
+
+
+def merge(found: list[dict[str, Any]]) -> None:
+    """Take over audits; measures that they lack stay as they were."""
+    every = stored()
+    for key, value in [item for each in found for item in each.items()]:
+        every[key] = value | {"measures": every.get(key, {}).get("measures", {}) | value["measures"]}
+    write_text(STORE, json.dumps(every))
 
 
 def run(key: str, given: tuple[Any, Any], settings: dict[str, Any], fit: Any) -> None:
@@ -237,7 +254,7 @@ def _known(model: str, sets: dict[str, Draw], what: str) -> None:
     about: dict[str, Any] = {"repeats": 4 if model == CLOSELY else 2, "resamples": 500 if model == CLOSELY else 0}
     if what == "other":
         about = {"parts": 4, "repeats": 1, "resamples": 0}
-    jobs, n = [], audit_page.rows_of(model)
+    jobs, n = [], audit_store.rows_of(model)
     for name, make in sets.items():
         first, rows = (0, n) if what == "audit" else (1000, 4 * n)
         for number in range(count):
@@ -304,9 +321,6 @@ if __name__ == "__main__":
     elif what == "tables":
         tables(rest[0], rest[1:] or list(MODELS))
     elif what == "merge":
-        write_text(
-            STORE,
-            json.dumps(stored() | {key: value for path in rest for key, value in json.loads(Path(path).read_text()).items()}),
-        )
+        merge([json.loads(Path(path).read_text()) for path in rest])
     elif what == "write":
         audit_page.write()

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import importlib
-import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from audit_rule import chosen, forms
+from audit_store import CLOSELY, FEW_N, GROWTHS, LOG, MAIN, NEAR, SLOW_N, Judged, N, judged, last, of, stored
+from truths import FRESH, KNOWN
 
 from uqprism.support.storage import write_text
 from uqprism.tasks.audit import Promise
 
-STORE = Path(__file__).with_name("audit.json")
 RESULTS = Path(__file__).with_name("RESULTS-audit.md")
 DOCS = Path(__file__).parent.parent / "docs" / "audit.md"
 MARKS = "<!-- audits: written by benchmarks/audit.py -->", "<!-- end of the audits -->"
-N, FEW_N, SLOW_N = 1024, 512, 256  # rows of an audit on a set of known truth; of forests; of Gaussian processes
-CLOSELY = "networks, resampled rows"  # audited often enough to see how often its intervals hold
-MAIN, LOG = "crps.excess.members.members", "log.excess.members.members"
 KIND = {  # the kind of member that a model's audits are evidence for
     "networks, resampled rows": "resampled",
     "networks, seeds only": "networks",
@@ -30,74 +27,6 @@ KIND = {  # the kind of member that a model's audits are evidence for
     "evidential": "evidential",
 }
 FEWEST = 3  # tables, of which the report speaks
-DRAWN = 400  # resamples that are drawn anew from their covariance
-NEAR = 0.2
-GROWTHS = (2, 4)
-GRID = [(back, wander) for back in (0.6, 0.65, 0.7, 0.75, 0.8, 0.85) for wander in (0.15, 0.25, 0.35, 0.5)]
-FARTHEST = 0.5  # of the distances that choose the constants: a set that no rule foresees shall not choose them
-
-# What was measured ------------------------------------------------------------------------------------------------------
-
-
-def rows_of(model: str) -> int:
-    """The rows of an audit on a set of known truth."""
-    return {"forest": FEW_N, "Gaussian process": SLOW_N}.get(model, N)
-
-
-@cache
-def stored() -> dict[str, Any]:
-    """All audits, by key."""
-    return dict(json.loads(STORE.read_text()))
-
-
-def of(kind: str, model: str, measure: str) -> dict[str, list[Promise]]:
-    """What was measured, by data set: `known audit`, `known other` or `tables`."""
-    first, _, what = kind.partition(" ")
-    found: dict[str, list[Promise]] = {}
-    for key, value in stored().items():
-        where, name, of_model, *number = key.split("/")
-        if (where, of_model) == (first, model) and measure in value["measures"] and (not number or number[0].startswith(what)):
-            found.setdefault(name, []).append(promise(measure, value))
-    return found
-
-
-def promise(measure: str, value: dict[str, Any]) -> Promise:
-    """One measure of an audit; its resamples are drawn from their covariance."""
-    about = {name: np.array(each) for name, each in value["measures"][measure].items()}
-    nothing = np.full(len(value["sizes"]), np.nan)
-    return Promise(
-        measure=measure,
-        sizes=tuple(value["sizes"]),
-        excess=about["excess"],
-        noise=about["noise"],
-        penalty=about["penalty"],
-        procedural=about.get("procedural", nothing),
-        data=about.get("data", nothing),
-        replicates=resampled(about) if "covariance" in about else None,
-    )
-
-
-def resampled(about: dict[str, np.ndarray]) -> np.ndarray:
-    """Excess, noise and penalty in resamples, (3, resamples, sizes), with the covariance that was stored; noise is not known."""
-    means = np.concatenate([about["excess"], about["penalty"]])
-    upper = np.zeros((len(means), len(means)))
-    upper[np.triu_indices(len(means))] = about["covariance"]
-    values, vectors = np.linalg.eigh(upper + np.triu(upper, 1).T)
-    drawn = np.random.default_rng(0).standard_normal((DRAWN, len(means))) * np.sqrt(np.maximum(values, 0.0))  # they are rounded
-    excess, penalty = np.split(means + drawn @ vectors.T, 2, axis=1)
-    excess = np.maximum(excess, 0.05 * about["excess"])  # a Gaussian has no end at zero
-    return np.stack([excess, np.full_like(excess, np.nan), penalty])
-
-
-def happened(others: list[Promise]) -> np.ndarray:
-    """What twice and four times the rows removed on other sets, as shares of the excess there."""
-    excess, penalty = (np.mean([getattr(each, name) for each in others], axis=0) for name in ("excess", "penalty"))
-    return np.asarray((penalty[0] - penalty[1:3]) / excess[0])
-
-
-def last(found: Promise, doublings: int) -> float:
-    """What the last doublings removed, as a share of the excess before: measured, not expected."""
-    return float(found.went(2**doublings)[-1 - doublings])
 
 
 def evidence() -> dict[str, tuple[int, float, float, float]]:
@@ -107,20 +36,6 @@ def evidence() -> dict[str, tuple[int, float, float, float]]:
         shares = [last(each, 1) for (each,) in of("tables", model, MAIN).values()]
         if len(shares) >= FEWEST:
             found[kind] = len(shares), *(round(x, 2) + 0.0 for x in _middle(shares))
-    return found
-
-
-def judged(model: str, measure: str) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, list[Promise]]]:
-    """By set of known truth: factors with the ends of their intervals, what happened, the same on each other set, the audits.
-
-    Factors are (audits, growths, 3).
-    """
-    audits, others = of("known audit", model, measure), of("known other", model, measure)
-    found = {}
-    for name in sorted(set(audits) & set(others)):
-        factors = np.array([[each.after(growth) for growth in GROWTHS] for each in audits[name]])
-        single = np.array([happened([each]) for each in others[name]])
-        found[name] = factors, happened(others[name]), single, audits[name]
     return found
 
 
@@ -135,7 +50,7 @@ words mean. Factors are what twice (2x) or four times (4x) the rows remove from 
 
 def write() -> None:
     """The page of results, the tables of the page on audits, and the numbers that the report quotes."""
-    parts = [reached(), closely(MAIN), closely(LOG), coverage(), chosen(), others(), tables(), each_table(), measures()]
+    parts = [*on_truths(), chosen(), forms(), others(), tables(), each_table(), measures()]
     write_text(RESULTS, "\n".join([HEAD, *(line for part in parts for line in part)]) + "\n")
     before, rest = DOCS.read_text().split(MARKS[0])
     write_text(DOCS, "\n".join([f"{before}{MARKS[0]}", "", *for_docs(), f"{MARKS[1]}{rest.split(MARKS[1])[1]}"]))
@@ -145,50 +60,69 @@ def write() -> None:
 
 def for_docs() -> list[str]:
     """The tables of the page on audits."""
-    return [
-        line for part in (tables(), reached(), closely(MAIN), closely(LOG), coverage(), others(), measures()) for line in part
-    ]
+    return [line for part in (tables(), *on_truths(), forms(), others(), measures()) for line in part]
+
+
+def on_truths() -> list[list[str]]:
+    """What is reached on sets of known truth."""
+    return [reached(), *(closely(measure, fresh=fresh) for measure in (MAIN, LOG) for fresh in (False, True)), coverage()]
 
 
 def reached() -> list[str]:
     """In words: on how many sets of known truth the factors came near, and on which they did not."""
     lines = ["### What is reached on sets of known truth", ""]
-    for measure in (MAIN, LOG):
-        every = {name: factors[..., 0].mean(axis=0) / truth for name, (factors, truth, _, _) in judged(CLOSELY, measure).items()}
-        near = (np.abs(np.array(list(every.values())) - 1.0) <= NEAR).sum(axis=0)
-        far = [f"{name} ({ratio[0]:.2f}, {ratio[1]:.2f})" for name, ratio in every.items() if np.abs(ratio - 1.0).max() > NEAR]
+    for measure, sets, which in [
+        (measure, sets, which)
+        for measure in (MAIN, LOG)
+        for sets, which in ((KNOWN, "sets that were in view while the rule was made"), (FRESH, "fresh sets"))
+    ]:
+        every = judged(CLOSELY, measure, sets)
+        ratios = {name: factors[..., 0].mean(axis=0) / truth for name, (factors, truth, _, _) in every.items()}
+        near = (np.abs(np.array(list(ratios.values())) - 1.0) <= NEAR).sum(axis=0)
+        single = np.mean(
+            [(np.abs(factors[..., 0] / truth - 1.0) <= NEAR).mean(axis=0) for factors, truth, _, _ in every.values()], axis=0
+        )
+        far = [f"{name} ({ratio[0]:.2f}, {ratio[1]:.2f})" for name, ratio in ratios.items() if np.abs(ratio - 1.0).max() > NEAR]
         not_on = f" Not on {', '.join(far)}: the ratios of factor and truth." if far else ""
         lines.append(
-            f"- `{measure}`, {CLOSELY}: the mean factor is within 20 % of what happened on {near[0]} of {len(every)} sets for "
-            f"twice the rows, and on {near[1]} for four times.{not_on}"
+            f"- `{measure}`, {len(every)} {which}: the mean factor is within 20 % of what happened on {near[0]} for twice the "
+            f"rows, and on {near[1]} for four times; that of one audit in {single[0]:.0%} and {single[1]:.0%}.{not_on}"
         )
     return [*lines, ""]
 
 
-def closely(measure: str) -> list[str]:
+def closely(measure: str, *, fresh: bool) -> list[str]:
     """Factors and what happened, for the model that was audited often."""
     lines = [
-        f"### Sets of known truth, `{measure}`",
+        f"### {'Fresh sets' if fresh else 'Sets'} of known truth, `{measure}`",
         "",
-        f"{CLOSELY[0].upper()}{CLOSELY[1:]}: audits of n = {N:,} rows, sizes n/8 to n. *Happened* is the mean over other sets "
-        "of the same truth, which are trained on n, 2n and 4n rows, ± its standard error. *Near* counts single audits within "
-        "20 % of it, for 2x and 4x; *interval* those whose interval contains it. *By doubling* is what each doubling up to n "
-        "removed, as a share of the excess before it (means over the audits).",
+        "These sets are newer than the rule of the factor and its constants. How far the interval reaches upwards follows from "
+        "`steps`, and was settled when the results of these sets were known. Columns as above."
+        if fresh
+        else f"{CLOSELY[0].upper()}{CLOSELY[1:]}: audits of n = {N:,} rows, sizes n/8 to n. *Sets* counts the audits, and the "
+        "other sets of the same truth. *Happened* is the mean over these, trained on n, 2n and 4n rows, ± its standard error. "
+        "*One audit* is how far single audits are apart: their standard deviation, as a share of their mean. *Near* counts "
+        "single audits within 20 % of what happened, for 2x and 4x; *interval* those whose interval contains it; *rising* "
+        "those that say that the share still rises. *By doubling* is what each doubling up to n removed, as a share of the "
+        "excess before it (means over the audits).",
         "",
-        "| set | audits | factor 2x | happened | ratio | factor 4x | happened | ratio | near | interval | by doubling |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| set | sets | factor 2x | happened | ratio | factor 4x | happened | ratio | one audit | near | interval | rising "
+        "| by doubling |",
+        "|---" * 13 + "|",
     ]
-    for name, (factors, truth, single, audits) in judged(CLOSELY, measure).items():
+    for name, (factors, truth, single, audits) in judged(CLOSELY, measure, FRESH if fresh else KNOWN).items():
         near = (np.abs(factors[..., 0] / truth - 1.0) <= NEAR).sum(axis=0)
         inside = ((factors[..., 1] <= truth) & (truth <= factors[..., 2])).sum(axis=0)
         shares = np.mean([each.went(2)[:-1] for each in audits], axis=0)
         error = single.std(axis=0, ddof=1) / np.sqrt(len(single))
+        apart = factors[..., 0].std(axis=0, ddof=1) / factors[..., 0].mean(axis=0)
         cells = [
             f"{factors[:, i, 0].mean():.2f} | {truth[i]:.2f} ± {error[i]:.2f} | {factors[:, i, 0].mean() / truth[i]:.2f}"
             for i in (0, 1)
         ]
-        counts = f"{near[0]} and {near[1]} | {inside[0]} and {inside[1]}"
-        lines.append(f"| {name} | {len(audits)} | {' | '.join(cells)} | {counts} | {', '.join(f'{x:.2f}' for x in shares)} |")
+        counts = f"{apart[0]:.0%} | {near[0]} and {near[1]} | {inside[0]} and {inside[1]} | {sum(not x.settled for x in audits)}"
+        doublings = ", ".join(f"{x:.2f}" for x in shares)
+        lines.append(f"| {name} | {len(audits)}, {len(single)} | {' | '.join(cells)} | {counts} | {doublings} |")
     return [*lines, ""]
 
 
@@ -199,30 +133,34 @@ def coverage() -> list[str]:
         "",
         f"{CLOSELY[0].upper()}{CLOSELY[1:]} on the sets of known truth, audits of {N:,} rows. How many of the intervals "
         "contain what happened: on the mean of other sets of the same truth, on one such set, and the first without the set "
-        "on which they hold least. *From resamples* are intervals that know nothing of other sets. *Half* is half the width "
-        "of the interval, as a share of the factor.",
+        "on which they hold least. *From resamples* are intervals that know nothing of other sets. *Below* and *above* are how "
+        "far the ends are from the factor, as a share of it.",
         "",
-        "| measure | growth | audits | mean of others | one other | without | from resamples | half |",
-        "|---|---|---|---|---|---|---|---|",
+        "| measure | growth | sets | audits | mean of others | one other | without | from resamples | below | above |",
+        "|---" * 10 + "|",
     ]
     for measure in (MAIN, LOG):
-        every = judged(CLOSELY, measure)
-        for i, growth in enumerate(GROWTHS):
-            held, one, bare, half = {}, [], [], []
-            for name, (factors, truth, single, audits) in every.items():
-                value, low, high = factors[:, i].T
-                held[name] = (low <= truth[i]) & (truth[i] <= high)
-                one.append(np.mean((low[:, None] <= single[:, i]) & (single[:, i] <= high[:, None])))
-                ends = np.array([from_resamples(each, growth) for each in audits]).T
-                bare += list((ends[0] <= truth[i]) & (truth[i] <= ends[1]))
-                half += list((high - low) / (2.0 * value))
-            worst = min(held, key=lambda name: held[name].mean())
-            rest = np.concatenate([each for name, each in held.items() if name != worst])
-            all_of_them = np.concatenate(list(held.values()))
-            cells = [f"{np.mean(x):.0%}" for x in (all_of_them, one)] + [f"{rest.mean():.0%} ({worst})"]
-            cells += [f"{np.mean(x):.0%}" for x in (bare, half)]
-            lines.append(f"| `{measure}` | {growth}x | {len(all_of_them)} | {' | '.join(cells)} |")
+        for which, sets in (("in view", KNOWN), ("fresh", FRESH)):
+            every = judged(CLOSELY, measure, sets)
+            lines += [f"| `{measure}` | {growth}x | {which} | {_covered(every, i, growth)} |" for i, growth in enumerate(GROWTHS)]
     return [*lines, ""]
+
+
+def _covered(every: Judged, i: int, growth: int) -> str:
+    held, one, bare, below, above = {}, [], [], [], []
+    for name, (factors, truth, single, audits) in every.items():
+        value, low, high = factors[:, i].T
+        held[name] = (low <= truth[i]) & (truth[i] <= high)
+        one.append(np.mean((low[:, None] <= single[:, i]) & (single[:, i] <= high[:, None])))
+        ends = np.array([from_resamples(each, growth) for each in audits]).T
+        bare += list((ends[0] <= truth[i]) & (truth[i] <= ends[1]))
+        below += list((value - low) / value)
+        above += list((high - value) / value)
+    worst = min(held, key=lambda name: held[name].mean())
+    rest = np.concatenate([each for name, each in held.items() if name != worst])
+    all_of_them = np.concatenate(list(held.values()))
+    cells = [f"{np.mean(x):.0%}" for x in (all_of_them, one)] + [f"{rest.mean():.0%} ({worst})"]
+    return " | ".join([str(len(all_of_them)), *cells, *(f"{np.mean(x):.0%}" for x in (bare, below, above))])
 
 
 def from_resamples(found: Promise, growth: int) -> np.ndarray:
@@ -230,52 +168,6 @@ def from_resamples(found: Promise, growth: int) -> np.ndarray:
     rule = importlib.import_module("uqprism.tasks.audit.promise")
     _, drawn = rule.correction(found.excess, found.penalty, (found.replicates[0], found.replicates[2]))
     return np.quantile(rule.removed(*drawn, growth), [0.025, 0.975])
-
-
-def distances(constants: tuple[float, float]) -> dict[str, np.ndarray]:
-    """By set: how far mean factors are from what happened, |log ratio|, for both measures and growths, under these constants."""
-    rule = importlib.import_module("uqprism.tasks.audit.promise")
-    before = rule.RETURN, rule.WANDER
-    rule.RETURN, rule.WANDER = constants
-    try:
-        every = [judged(CLOSELY, measure) for measure in (MAIN, LOG)]
-    finally:
-        rule.RETURN, rule.WANDER = before
-    return {
-        name: np.concatenate(
-            [np.abs(np.log(np.maximum(each[name][0][..., 0].mean(axis=0) / each[name][1], 0.01))) for each in every]
-        )
-        for name in every[0]
-    }
-
-
-def chosen() -> list[str]:
-    """The constants of the rule, chosen without each set, and how near the factors then are on it."""
-    every = {constants: distances(constants) for constants in GRID}
-    kept = distances((1.0, 1e6))  # the last doubling, without return
-
-    def best(left_out: str) -> tuple[float, float]:
-        others = [name for name in kept if name != left_out]
-        return min(GRID, key=lambda each: np.mean([np.minimum(every[each][name], FARTHEST) for name in others]))
-
-    lines = [
-        "### The constants of the rule",
-        "",
-        "Chosen on the other sets, from a grid, by the mean distance between the logarithms of factors and of what happened "
-        "(at most 0.5 for each), under both rules: how much of the share beyond face value a doubling leaves (*return*), and "
-        "how far it wanders (*wander*). Then the distance on the set that was left out, for 2x and 4x under the CRPS and "
-        "under the log score, and that of the share of the last doubling, taken as it is. 0.18 is 20 %.",
-        "",
-        "| left out | return | wander | CRPS 2x, 4x | log 2x, 4x | last doubling: CRPS | log |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for name in kept:
-        constants = best(name)
-        cells = [
-            ", ".join(f"{x:.2f}" for x in pair) for pair in (*every[constants][name].reshape(2, 2), *kept[name].reshape(2, 2))
-        ]
-        lines.append(f"| {name} | {constants[0]} | {constants[1]} | {' | '.join(cells)} |")
-    return [*lines, ""]
 
 
 def others() -> list[str]:

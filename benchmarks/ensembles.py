@@ -2,26 +2,31 @@
 
 UQPRISM_DATA=... python benchmarks/ensembles.py run       # a line of JSON per fit; goes on where it was stopped
 python benchmarks/ensembles.py write                      # RESULTS-ensembles.md from these lines
+
+Rows that `tabular.py prepare` stored serve, too: `run --prepared FOLDER`. All seconds must be those of one machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import public
+import snapshots
+import tabular
 
 HERE = Path(__file__).parent
 CELLS, REPORT = HERE / "ensembles.jsonl", HERE / "RESULTS-ensembles.md"
 TABLES = ("airfoil", "abalone", "wine_white", "ccpp", "casp", "california", "bike", "taxis")
 SMALL = ("mpg", "diabetes", "insurance", "airfoil", "friedman")
-TEST = 1000
+TEST = 1000  # rows
 EXCESS, TOTAL = "crps.excess.members.members", "crps.total.members.members"
 NARROW: dict[str, Any] = {"hidden": (16, 16), "embedding": None, "head": "mean_variance"}
 LOG = ("mixture", {"rule": "log"})
@@ -32,12 +37,22 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "bootstrapped rows": {"bootstrap": True},
     "refit": {"refit": True},
     "log score": {"head": LOG},
-    "300 epochs": {"max_epochs": 300},  # in place of 99
     "trained, 2 x 16": NARROW,
     "posterior, 2 x 16": {**NARROW, "posterior_samples": 10},
     "posterior of mixtures, 2 x 16": {**NARROW, "head": "mixture", "posterior_samples": 10},
+    "independent, 2": {"n_members": 2},
+    "independent, 3": {"n_members": 3},
+    "independent, 5": {"n_members": 5},
+    "independent, 15": {"n_members": 15},
 }
-WHOLE, PUBLISHED = "ccpp", 2.60  # the best published NLL of one Gaussian
+# Networks, cycles of the learning rate, and the shares of a whole training that the first and each further cycle take.
+SNAPSHOTS = {
+    "snapshots, 1 x 10": (1, 10, 0.2, 0.2),
+    "snapshots, 2 x 5": (2, 5, 0.5, 0.5),
+    "snapshots, 5 x 2": (5, 2, 1.0, 0.5),
+    "snapshots, 10 x 3": (10, 3, 1.0, 0.2),
+}
+TIMED = "Snapshots of fewer networks, by seconds of training"
 SECTIONS = (
     (
         "Sharing weights, and where bins end",
@@ -55,71 +70,90 @@ SECTIONS = (
 Last, the same with the default head, mixtures.""",
     ),
     (
-        "All rows of ccpp",
-        (WHOLE + ", all rows",),
-        ("independent", "refit", "log score", "300 epochs"),
-        f"""90 % of the 9,568 rows. The best published NLL of one Gaussian is {PUBLISHED:.2f}, in MW.""",
+        TIMED,
+        TABLES,
+        (
+            "independent",
+            "independent, 2",
+            "independent, 3",
+            "independent, 5",
+            "independent, 15",
+            *SNAPSHOTS,
+        ),
+        """Networks that are kept at the end of every cycle of the learning rate, as many networks x cycles as the name says.
+The cycles are a fifth of a whole training each (1 x 10), a half (2 x 5), a whole one and a half (5 x 2), a whole one and
+two fifths (10 x 3).""",
     ),
 )
 
 
-def measure(table: str, option: str, number: int, most: int) -> dict[str, Any]:
-    """One fit on one split."""
+def fitted(option: str, number: int, x: Any, y: Any) -> Any:
+    """What predicts, trained as an option says."""
     import uqprism as up
     from uqprism.training import heads
 
-    warnings.simplefilter("ignore")
-    name, _, all_rows = table.partition(", all")
-    x, y = public.load(name)
-    training, test = public.split(y, number, len(y) if all_rows else most, TEST)
-    settings = {"random_state": number, "device": "cpu", "progress": False, **OPTIONS[option]}
+    settings = {"device": "cpu", "progress": False}
+    if option in SNAPSHOTS:
+        networks, cycles, first, further = SNAPSHOTS[option]
+        parts = {"n_members": networks, "cycles": cycles, "first": first, "further": further}
+        return snapshots.fit(x, y, head="mixture", seed=number, **parts, **settings)
+    settings |= {"random_state": number, **OPTIONS[option]}
     if isinstance(settings.get("head"), tuple):
         head, given = settings["head"]
         settings["head"] = heads.heads.get(head)(**given)
+    return up.DeepEnsembleRegressor(**settings).fit(x, y).ensemble_
+
+
+def measure(table: str, option: str, number: int, most: int, prepared: Path | None) -> dict[str, Any]:
+    """One fit on one split."""
+    import torch
+
+    import uqprism as up
+
+    torch.set_num_threads(1)  # so that processor seconds are those of the work
+    warnings.simplefilter("ignore")
+    x, y, x_test, targets = tabular.Sizes(most, TEST, prepared).rows(table, number)
     start = time.process_time()
-    model = up.DeepEnsembleRegressor(**settings).fit(x[training], y[training])
+    model = fitted(option, number, x, y)
     seconds = time.process_time() - start
-    ens, targets, scale = model.predict_ensemble(x[test]), y[test], y[training].std()
+    ens, scale = model.predict_ensemble(x_test), y.std()
     rng = np.random.default_rng(number)
-    unlike = np.column_stack([rng.permutation(column) for column in x[test].T])  # columns that no longer belong together
+    unlike = np.column_stack([rng.permutation(column) for column in x_test.T])  # columns that no longer belong together
     tables = [up.evaluate(each, [EXCESS, TOTAL]) for each in (ens, model.predict_ensemble(unlike))]
-    log, posterior = up.rules.Log(), model.ensemble_.posterior
+    log = up.rules.Log()
     return {
         "table": table,
         "option": option,
         "split": number,
-        "rows": len(training),
+        "rows": len(y),
         "rmse": float(np.sqrt(np.mean((ens.matched.mean - targets) ** 2)) / scale),
         "crps": float(np.mean(up.rules.CRPS().score(ens.mixture, targets)) / scale),
         "nll": float(np.mean(log.score(ens.mixture, targets)) - np.log(scale)),
         "nll_gaussian": float(np.mean(log.score(ens.matched, targets)) - np.log(scale)),
         "ood": float(up.ood_detection(*tables)[EXCESS]),
         "prr": float(up.selective_prediction(tables[0], error=up.prediction_error(ens, targets))[TOTAL]),
-        "nll_gaussian_in_units": float(np.mean(log.score(ens.matched, targets))),
         "seconds": seconds,
-        "r_hat": None if posterior is None else posterior.r_hat,
+        "r_hat": None if model.posterior is None else model.posterior.r_hat,
+        "machine": tabular.machine(),
     }
 
 
-def run(path: Path, splits: int, most: int, sections: list[int]) -> None:
+def run(path: Path, splits: int, most: int, sections: list[int], *, prepared: Path | None, jobs: int) -> None:
     """Measure what is missing."""
-    import torch
-
-    torch.set_num_threads(1)  # so that processor seconds are those of the work
     done = {(cell["table"], cell["option"], cell["split"]) for cell in finished(path)}
     tasks = [
         (table, option, number)
         for number in range(splits)
         for _, tables, options, _ in (SECTIONS[i] for i in sections)
-        for option in options
         for table in tables
+        for option in options
     ]
-    for task in dict.fromkeys(tasks):
-        if task not in done:
-            cell = measure(*task, most)
-            print(cell, flush=True)
-            with path.open("a") as file:
-                file.write(json.dumps(cell) + "\n")
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool, path.open("a") as file:
+        running = [pool.submit(measure, *task, most, prepared) for task in dict.fromkeys(tasks) if task not in done]
+        for cell in as_completed(running):
+            print(cell.result(), flush=True)
+            file.write(json.dumps(cell.result()) + "\n")
+            file.flush()
 
 
 def finished(path: Path) -> list[dict[str, Any]]:
@@ -169,15 +203,6 @@ def each(cells: list[dict[str, Any]], tables: tuple[str, ...], options: tuple[st
     return lines
 
 
-def units(cells: list[dict[str, Any]], tables: tuple[str, ...], options: tuple[str, ...]) -> list[str]:
-    """The NLL of one Gaussian by option."""
-    found = {
-        option: [cell["nll_gaussian_in_units"] for cell in cells if (cell["table"], cell["option"]) == (tables[0], option)]
-        for option in options
-    }
-    return [f"- {option}: {', '.join(f'{value:.3f}' for value in values)}" for option, values in found.items() if values]
-
-
 def write(path: Path) -> None:
     """The report."""
     cells = finished(path)
@@ -185,9 +210,6 @@ def write(path: Path) -> None:
     for title, tables, options, text in SECTIONS:
         own = [cell for cell in cells if cell["option"] in options]
         lines += [f"## {title}", "", *text.splitlines(), "", *summary(own, tables, options), ""]
-        if len(tables) == 1:
-            lines += ["NLL of one Gaussian in the units of the target, by split:", "", *units(own, tables, options), ""]
-            continue
         lines += ["CRPS by table:", "", *each(own, tables, options), ""]
     REPORT.write_text("\n".join(lines).rstrip() + "\n")
 
@@ -208,10 +230,12 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1000, help="training rows at most")
     parser.add_argument("--sections", type=int, nargs="*", default=[*range(len(SECTIONS))])
     parser.add_argument("--cells", type=Path, default=CELLS)
+    parser.add_argument("--prepared", type=Path, help="folder of prepared rows")
+    parser.add_argument("--jobs", type=int, default=1, help="processes of one thread each")
     given = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if given.what == "run":
-        run(given.cells, given.splits, given.rows, given.sections)
+        run(given.cells, given.splits, given.rows, given.sections, prepared=given.prepared, jobs=given.jobs)
     else:
         write(given.cells)
 

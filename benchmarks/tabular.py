@@ -57,7 +57,8 @@ class Sizes:
         """Inputs and targets of the training and of the test rows."""
         if self.prepared is not None:
             with np.load(self.prepared / f"{table}-{number}.npz") as stored:
-                return stored["x"], stored["y"], stored["x_test"], stored["y_test"]
+                own, given = slice(self.training), slice(self.test)
+                return stored["x"][own], stored["y"][own], stored["x_test"][given], stored["y_test"][given]
         x, y = public.load(table)
         training, test = public.split(y, number, self.training, self.test)
         return x[training], y[training], x[test], y[test]
@@ -113,7 +114,7 @@ def measure(table: str, number: int, name: str, sizes: Sizes) -> Cell:
     x, y, x_test, y_test = sizes.rows(table, number)
     own = used(name, len(y))
     cell: Cell = dict(zip(KEY, (table, number, len(y), name), strict=True))
-    cell |= {"columns": x.shape[1], "test_rows": len(y_test), "used_rows": own, "machine": machine()}
+    cell |= {"columns": x.shape[1], "test_rows": len(y_test), "used_rows": own, "machine": machine(), "threads": peers.CORES}
     cell |= {"device": peers.DEVICE} if name in peers.ON_DEVICE else {}
     try:
         with warnings.catch_warnings():

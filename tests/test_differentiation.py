@@ -98,6 +98,39 @@ def test_gradients_of_the_other_families(family: str) -> None:
     assert_allclose(float(gradient[2, 0]), (moved[0].excess - moved[1].excess)[0] / 2e-5, rtol=1e-6)
 
 
+BOUNDED = {
+    "lognormal": {"log_mean": 0.3, "log_scale": 0.5},
+    "gamma": {"shape": 2.3, "scale": 0.5},
+    "weibull": {"shape": 2.3, "scale": 0.5},
+    "beta": {"a": 2.3, "b": 3.5},
+    "truncated_gaussian": {"location": 0.3, "scale": 1.0, "low": 0.0},
+    "censored_gaussian": {"location": 0.3, "scale": 1.0, "high": 1.0},
+    "poisson": {"rate": 2.5},
+    "negative_binomial": {"rate": 2.5, "size": 3.0},
+}
+
+
+GRADIENTS = [*((family, rule) for family in BOUNDED for rule in ("crps", "log")), ("truncated_gaussian", "quadratic")]
+
+
+@pytest.mark.parametrize(("family", "rule"), GRADIENTS)
+def test_gradients_of_families_with_bounds(family: str, rule: str) -> None:
+    """Against central differences, in all parameters but bounds, of which one may be infinite; the last two members coincide."""
+    make = getattr(up.EnsemblePrediction, family)
+    given = {name: np.array([[1.1 * x], [x], [x]]) for name, x in BOUNDED[family].items() if name not in ("low", "high")}
+    bounds = {name: x for name, x in BOUNDED[family].items() if name not in given}
+    tensors = {name: torch.tensor(x, requires_grad=True) for name, x in given.items()}
+    parts = up.decompose(make(**tensors, **bounds), rule)
+    for name, values in given.items():
+        step = 1e-5 * np.array([[1.0], [0.0], [0.0]])
+        moved = [up.decompose(make(**{**given, name: values + sign * step}, **bounds), rule) for sign in (1.0, -1.0)]
+        for part in ("total", "bayes", "excess"):
+            gradient = torch.autograd.grad(getattr(parts, part).sum(), tensors[name], retain_graph=True)[0]
+            assert torch.isfinite(gradient).all()
+            slope = (getattr(moved[0], part) - getattr(moved[1], part))[0] / 2e-5
+            assert_allclose(float(gradient[0, 0]), slope, rtol=1e-5, atol=1e-8, err_msg=f"{part} by {name}")
+
+
 def test_outputs_follow_inputs(library: str) -> None:
     """Kind and precision of the input come back."""
     for dtype in ("float32", "float64"):

@@ -8,6 +8,17 @@ from numpy.testing import assert_allclose
 
 import uqprism as up
 
+E, rng = up.EnsemblePrediction, np.random.default_rng(0)
+MADE = {
+    "gaussian": E.gaussian(mean=rng.normal(size=(3, 2)), scale=1.0),
+    "laplace": E.laplace(location=rng.normal(size=(3, 2)), scale=1.0),
+    "lognormal": E(up.LogNormal(log_mean=rng.normal(size=(3, 2)), log_scale=1.0)),
+    "counts": E(up.families.Poisson(rate=rng.uniform(1.0, 5.0, size=(3, 2)))),
+    "draws": E.samples(rng.normal(size=(3, 9, 2))),
+    "bars": E.histogram(edges=np.arange(5.0), probabilities=rng.dirichlet(np.ones(4), size=(3, 2)).transpose(0, 2, 1)),
+    "quantiles": E.quantiles(levels=[0.1, 0.5, 0.9], values=np.sort(rng.normal(size=(3, 3, 2)), axis=1)),
+    "mixtures": E(up.Mixture(up.Gaussian(mean=rng.normal(size=(2, 3, 2)), variance=np.ones((2, 3, 2))))),
+}
 TWO = up.EnsemblePrediction.gaussian(mean=[[0.0], [1.0]], scale=[[1.0], [2.0]])
 
 
@@ -60,3 +71,16 @@ def test_decomposition_has_its_aliases() -> None:
     assert d.aleatoric is d.bayes
     assert d.epistemic is d.excess
     assert d.exactness["excess"] == up.Exactness("closed form", 1e-10)
+
+
+@pytest.mark.parametrize("backend", ["auto", "reference"])
+@pytest.mark.parametrize("kind", MADE)
+def test_no_points_give_no_numbers(kind: str, backend: str) -> None:
+    """A filter may leave no rows: everything is empty, and its exactness is what it is with rows."""
+    some, none = MADE[kind], MADE[kind][:0]
+    measures = ["crps.*", "squared_error.*"] if kind in ("draws", "counts") else None
+    full, empty = (up.evaluate(each, measures, backend=backend) for each in (some, none))
+    assert dict(empty.exactness) == dict(full.exactness)
+    assert all(values.shape == (0,) for values in empty.values())
+    assert none.mixture.quantile([0.1, 0.9]).shape == (2, 0)
+    assert up.rules.CRPS().score(none.mixture, np.zeros(0)).shape == (0,)

@@ -263,6 +263,12 @@ def expand(x: Array, axis: int, count: int = 1) -> Array:
 # Special functions ----------------------------------------------------------------------------------------------------
 
 
+def merged(x: Array, axes: int) -> Array:
+    """All axes but the last `axes` as one, also where an axis is empty."""
+    lead = x.ndim - axes
+    return namespace(x).reshape(x, (math.prod(x.shape[:lead]), *x.shape[lead:]))
+
+
 def _special(x: Array) -> Any:
     if is_torch(x):
         import torch

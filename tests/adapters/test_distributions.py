@@ -10,7 +10,7 @@ import torch
 from numpy.testing import assert_allclose
 
 import uqprism as up
-from uqprism.errors import ShapeError, UnsupportedError
+from uqprism.errors import ArgumentError, ShapeError, UnsupportedError
 from uqprism.families import families
 
 RNG = np.random.default_rng(3)
@@ -166,3 +166,86 @@ def test_other_distributions_are_refused_with_the_way_out() -> None:
     ):
         with pytest.raises(UnsupportedError, match=f"the distribution {called} has no family.*from_draws"):
             up.from_model(given)
+
+
+def tensor(x: object) -> torch.Tensor:
+    return torch.tensor(x, dtype=torch.float64)
+
+
+def transformed(base: torch.distributions.Distribution, *steps: object) -> torch.distributions.Distribution:
+    return torch.distributions.TransformedDistribution(base, list(steps))
+
+
+def test_transformed_distributions_of_torch_are_of_their_own_family() -> None:
+    """Shifted, scaled and mirrored ones, the exponential of a Gaussian, and PyTorch's way of writing a logistic one."""
+    dist, affine, loc, scale = torch.distributions, torch.distributions.AffineTransform, tensor(LOC), tensor(SCALE).clamp(max=3.0)
+    normal, exp = dist.Normal(loc, scale), dist.ExpTransform()
+    logit = dist.SigmoidTransform().inv
+    shift = affine(1.0, -2.0)
+    y = tensor(np.exp(Y))
+    for family, own in (
+        ("gaussian", transformed(normal, affine(loc, scale))),
+        ("gaussian", transformed(normal, shift)),
+        ("laplace", transformed(dist.Laplace(loc, scale), shift)),
+        ("student_t", transformed(dist.StudentT(tensor(DF), loc, scale), shift)),
+        ("lognormal", transformed(normal, exp, affine(0.0, 3.0))),
+        ("gamma", transformed(dist.Gamma(scale, scale), affine(0.0, 3.0))),
+        ("beta", transformed(dist.Beta(scale, scale), affine(-1.0, 20.0))),
+        ("beta", transformed(dist.Uniform(0.0 * loc, scale), affine(-1.0, 50.0 / scale))),
+        ("logistic", transformed(dist.Uniform(0.0 * loc, 0.0 * loc + 1.0), logit, affine(loc, scale))),
+        ("gamma", dist.Chi2(scale)),
+    ):
+        members = up.from_model(own).members
+        assert members.name == family
+        assert_allclose(members.log_density(y)[0], own.log_prob(y), rtol=1e-9, atol=1e-12)
+    for own in (transformed(normal, dist.TanhTransform()), transformed(normal, exp, affine(1.0, 1.0)), dist.Gumbel(loc, scale)):
+        with pytest.raises(UnsupportedError, match=r"the distribution \w+ has no family in this package \(.*\); pass draws"):
+            up.from_model(own)
+
+
+def test_counts_uniforms_and_marginals() -> None:
+    dist, p, k = torch.distributions, tensor([0.2, 0.5, 0.9]), tensor([0.0, 3.0, 1.0])
+    geometric = dist.Geometric(p)
+    assert_allclose(up.from_model(geometric).members.log_density(k)[0], geometric.log_prob(k), rtol=1e-9)
+    by_logit = dist.NegativeBinomial(3.0, logits=p)
+    assert_allclose(up.from_model(by_logit).members.log_density(k)[0], by_logit.log_prob(k), rtol=1e-9)
+    uniform = scipy.stats.uniform([-1.0, 2.0], [3.0, 4.0])
+    assert_allclose(up.from_model(uniform).members.variance[0], uniform.var())
+    joint = dist.MultivariateNormal(p, torch.diag(p) + 0.1)
+    assert_allclose(up.from_model(joint).members.variance[0], p + 0.1)
+    for classes in (dist.Categorical(p), dist.Bernoulli(p)):
+        with pytest.raises(UnsupportedError, match="a distribution of classes"):
+            up.from_model(classes)
+
+
+def test_mixtures_of_events_and_of_separate_components() -> None:
+    dist, rng = torch.distributions, np.random.default_rng(0)
+    logits, loc, scale = (tensor(x) for x in (rng.normal(size=(5, 3)), rng.normal(size=(5, 3)), rng.uniform(0.5, 2.0, (5, 3))))
+    plain = dist.MixtureSameFamily(dist.Categorical(logits=logits), dist.Normal(loc, scale))
+    events = dist.Independent(dist.Normal(loc[..., None], scale[..., None]), 1)
+    several = dist.MixtureSameFamily(dist.Categorical(logits=logits), events)
+    y = tensor(Y)
+    for own in (dist.Independent(plain, 1), several):
+        members = up.from_model(own).members
+        assert_allclose(np.ravel(members.log_density(y.reshape(members.batch_shape[1:]))), plain.log_prob(y), rtol=1e-9)
+    apart = scipy.stats.Mixture([scipy.stats.Normal(mu=LOC[i], sigma=SCALE[i]) for i in (0, 1)], weights=[0.3, 0.7])
+    assert_allclose(np.ravel(up.from_model(apart).members.log_density(Y[0])), apart.logpdf(Y[0]), rtol=1e-9)
+    with pytest.raises(UnsupportedError, match="components of Mixture must be of one family"):
+        up.from_model(scipy.stats.Mixture([scipy.stats.Normal(), scipy.stats.Uniform(a=0.0, b=1.0)], weights=[0.5, 0.5]))
+
+
+def test_lists_in_a_list_and_arrays_are_members_with_a_point_for_each_distribution() -> None:
+    rows = [[scipy.stats.norm(LOC[j] + i, SCALE[j]) for j in range(5)] for i in range(2)]
+    expected = up.from_model([scipy.stats.norm(LOC + i, SCALE) for i in range(2)])
+    for given in (rows, np.array(rows, dtype=object)):
+        ens = up.from_model(given)
+        assert (ens.n_members, ens.points_shape) == (2, (5,))
+        assert_allclose(up.decompose(ens).total, up.decompose(expected).total)
+
+
+def test_members_of_other_components_are_not_joined() -> None:
+    """Their arrays have the same names and shapes, and would be read as those of the first."""
+    dist, x = torch.distributions, torch.ones(5, 2)
+    mixtures = [dist.MixtureSameFamily(dist.Categorical(x), kind(x, x)) for kind in (dist.Normal, dist.Laplace)]
+    with pytest.raises(ArgumentError, match="members must have the same components, got gaussian and laplace"):
+        up.from_model(mixtures)

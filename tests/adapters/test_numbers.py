@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import BaggingRegressor, GradientBoostingRegressor, HistGradientBoostingRegressor, VotingRegressor
+from sklearn.ensemble import BaggingRegressor, GradientBoostingRegressor, HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -35,7 +35,6 @@ MODELS = {
     "search": GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=2),
     "search in a pipeline": make_pipeline(StandardScaler(), GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=2)),
     "transformed": TransformedTargetRegressor(LinearRegression(), func=np.sinh, inverse_func=np.arcsinh),
-    "vote": VotingRegressor([("a", LinearRegression()), ("b", Ridge())]),
 }
 
 
@@ -94,3 +93,15 @@ def test_bad_noise_is_refused(case: str) -> None:
     options, message = BAD[case]
     with pytest.raises(UqprismError, match=message):
         up.from_model(Column(), X, **options)
+
+
+def test_targets_of_validation_are_finite() -> None:
+    with pytest.raises(UqprismError, match="targets of validation must be finite"):
+        up.from_model(LinearRegression().fit(X, y), X, validation=(X_VALID, np.where(y_valid > 0, np.nan, y_valid)))
+
+
+def test_a_regressor_with_an_empty_list_of_classes_is_no_classifier() -> None:
+    """As CatBoost's regressors have."""
+    model = LinearRegression().fit(X, y)
+    model.classes_ = []
+    assert_allclose(up.from_model(model, X, variance=0.1).members.mean[0], model.predict(X))

@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import BaggingRegressor, GradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    BaggingRegressor,
+    GradientBoostingRegressor,
+    IsolationForest,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    VotingRegressor,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
@@ -121,3 +129,46 @@ def test_what_does_not_know_its_uncertainty_is_refused() -> None:
     for model in ([ridge], ridge, make_pipeline(StandardScaler(), ridge), GaussianProcessRegressor()):
         with pytest.raises(NotFittedError):
             up.from_model(model, X)
+
+
+def test_models_that_are_no_regressors_or_not_searched_yet_say_so() -> None:
+    """Whether fitted or not; a search that kept no model, or a vote that is not fitted, is no regressor of numbers."""
+    search = GridSearchCV(RandomForestRegressor(2), {"min_samples_leaf": [2]}, cv=2, refit=False)
+    for model, message in (
+        (RandomForestClassifier(2), "RandomForestClassifier is a classifier"),
+        (IsolationForest(n_estimators=2).fit(X), "IsolationForest does not predict a target"),
+        (search.fit(X, y), "keeps no best model with refit=False"),
+        ({"a": BayesianRidge().fit(X, y)}, r"got a dict\. Pass list\(models.values\(\)\)"),
+        ((ridge for ridge in [BayesianRidge().fit(X, y)]), r"got a generator\. Pass list\(models\)"),
+    ):
+        with pytest.raises(UqprismError, match=message):
+            up.from_model(model, X)
+    search.refit = True
+    for unfitted in (clone(search), TransformedTargetRegressor(BayesianRidge()), VotingRegressor([("a", BayesianRidge())])):
+        with pytest.raises(NotFittedError):
+            up.from_model(unfitted, X)
+
+
+def test_a_vote_is_an_ensemble_with_the_weights_of_its_models() -> None:
+    models = [("ridge", BayesianRidge()), ("none", "drop"), ("ard", ARDRegression())]
+    for weights in (None, [3, 7, 1]):
+        vote = VotingRegressor(models, weights=weights).fit(X, y)
+        ens = up.from_model(vote, X)
+        assert ens.n_members == 2
+        assert_allclose(ens.mixture.mean, vote.predict(X), rtol=1e-12)
+        assert_allclose(ens.members.scale[1], vote.estimators_[1].predict(X, return_std=True)[1])
+    assert_allclose(ens.weights, [0.75, 0.25])
+
+
+def test_arrays_of_models_are_lists() -> None:
+    models = [BayesianRidge().fit(X[i::2], y[i::2]) for i in range(2)]
+    assert_array_equal(up.from_model(np.array(models, dtype=object), X).members.mean, up.from_model(models, X).members.mean)
+
+
+def test_a_forest_in_a_list_is_one_gaussian_with_validation_rows() -> None:
+    forests = [RandomForestRegressor(5, random_state=i).fit(X[:40], y[:40]) for i in range(2)]
+    bag = BaggingRegressor(n_estimators=3, random_state=0).fit(X[:40], y[:40])
+    ens = up.from_model([*forests, bag], X, validation=(X[40:], y[40:]))
+    for i, model in enumerate([*forests, bag]):
+        assert_allclose(ens.members.mean[i], model.predict(X))
+        assert_allclose(ens.members.variance[i], np.mean((model.predict(X[40:]) - y[40:]) ** 2))

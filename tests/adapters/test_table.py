@@ -194,3 +194,12 @@ def test_a_damaged_header_of_an_arrow_table_is_an_error(header: bytes) -> None:
     with pytest.raises(UqprismError) as caught:
         up.from_arrow(table.replace_schema_metadata({FORMAT: header}))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("family", ["laplace", "logistic", "gamma", "weibull", "truncated_gaussian", "censored_gaussian"])
+def test_a_frame_of_members_whose_columns_are_those_of_two_families_is_read_back(family: str) -> None:
+    names = {"gamma": ("shape", "scale"), "weibull": ("shape", "scale")}.get(family, ("location", "scale"))
+    x = np.random.default_rng(0).uniform(0.6, 2.0, size=(2, 4))
+    members = up.from_frame(getattr(up.EnsemblePrediction, family)(**dict.fromkeys(names, x)).to_pandas()).members
+    assert members.name == family
+    assert_array_equal(getattr(members, names[0]), x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import pytest
@@ -220,7 +221,7 @@ BAD = {
     "own batches": (lambda: loaded(batch_sampler=[[0, 3], [1]]), "not be in the order of its data set"),
     "last rows": (lambda: loaded(batch_size=3, drop_last=True), "leaves out the last rows"),
     "triple": (lambda: loaded("triple"), "a pair of inputs and targets, got 3 parts"),
-    "dictionaries": (lambda: loaded("dictionary"), "a pair of inputs and targets, got dict"),
+    "dictionaries": (lambda: loaded("dictionary"), "does not take a batch that is a dictionary of x"),
     "rows of a loader": (lambda: up.from_torch(three("tuple"), [X], rows_at_once=3), "has a batch_size"),
     "no batch": (lambda: up.from_torch(three("tuple"), [], outputs="mean, variance"), "at least one batch"),
     "text": (lambda: up.from_torch([Returns("tuple")], 3.0), "inputs must be a torch tensor, a NumPy array or a DataLoader"),
@@ -310,3 +311,80 @@ def test_networks_that_predict_quantiles() -> None:
     ):
         with pytest.raises(up.UqprismError, match=message):
             up.from_torch([lambda x: x], X, **options)
+
+
+class Functional(nn.Module):
+    """A network that drops by a function, as many do, and knows whether it is trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+        self.rate = 0.5
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.dropout(self.layer(x), self.rate, training=self.training)
+
+
+def test_passes_switch_on_dropout_by_function_and_nothing_else() -> None:
+    """Spectral norm, which takes a step of its own in training, keeps its vectors."""
+    torch.manual_seed(0)
+    assert up.from_model(Functional().eval(), X, outputs="mean, log_variance", passes=20, seed=0).members.mean[:, 0].std() > 0.0
+    normed = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 8))
+    network = nn.Sequential(normed, nn.Dropout(0.5), nn.Linear(8, 2))
+    before = {name: x.clone() for name, x in network.state_dict().items()}
+    up.from_model(network, X, outputs="mean, log_variance", passes=3, seed=0)
+    assert all(torch.equal(x, before[name]) for name, x in network.state_dict().items())
+
+
+class Around(nn.Module):
+    """A network that returns what a function makes of its raw outputs."""
+
+    def __init__(self, function: object, outputs: int = 2) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.layer, self.function = nn.Linear(3, outputs), function
+
+    def forward(self, x: torch.Tensor) -> object:
+        return self.function(self.layer(x))
+
+
+@dataclass
+class Named:
+    mean: torch.Tensor
+    log_variance: torch.Tensor
+
+
+def test_networks_may_return_dataclasses_and_mixtures_of_any_family() -> None:
+    named = up.from_model(Around(lambda raw: Named(*raw.T)), X)
+    assert_close(named.members.variance[0], Around(None).layer(X)[:, 1].exp().detach())
+    dist = torch.distributions
+    for kind in (dist.Normal, dist.Laplace):
+        plain = Around(lambda raw, k=kind: dist.MixtureSameFamily(dist.Categorical(logits=raw[:, :3]), k(raw[:, 3:], 0.5)), 6)
+        events = Around(
+            lambda raw, k=kind: dist.MixtureSameFamily(
+                dist.Categorical(logits=raw[:, :3]), dist.Independent(k(raw[:, 3:, None], 0.5), 1)
+            ),
+            6,
+        )
+        for network in (plain, events):
+            members = up.from_model([network, network], X).members
+            assert tuple(members.batch_shape) == (2, 7)
+            assert_close(members.log_density(torch.zeros(7))[1], plain(X).log_prob(torch.zeros(7)).detach())
+
+
+def test_names_of_others_are_told_by_those_used_here() -> None:
+    for said, meant in (("mu, sigma", "mean, scale"), ("mean, logvar", "mean, log_variance"), ("mean, std", "mean, scale")):
+        with pytest.raises(up.UqprismError, match=f"say outputs='{meant}' if they are these"):
+            up.from_model(three("raw"), X, outputs=said)
+
+
+def test_batches_that_are_dictionaries() -> None:
+    """Networks that take dictionaries get them whole; for others the way out is said."""
+    loader = torch.utils.data.DataLoader([{"x": x, "y": x[0]} for x in X], batch_size=2)
+    networks = [Around(None), Around(None)]
+    for network in networks:
+        network.forward = lambda batch, layer=network.layer: layer(batch["x"])
+    ens = up.from_model(networks, loader, outputs="mean, log_variance")
+    assert_close(ens.members.mean[0], networks[0].layer(X)[:, 0].detach())
+    with pytest.raises(up.UqprismError, match=r"dictionary of x, y .*\(batch\['x'\] for batch in loader\)"):
+        up.from_model(three("raw"), loader, outputs="mean, log_variance")

@@ -135,7 +135,7 @@ def test_draws(dtype: torch.dtype, rng: np.random.Generator) -> None:
             assert ((table[name][::100].cpu() - here[name]).abs() <= 2.0 * here.exactness[name].tolerance * size).all(), name
 
 
-FAMILIES = ["laplace", "logistic", "student_t", "lognormal", "gamma", "weibull", "truncated_gaussian", "mixture"]
+FAMILIES = ["laplace", "logistic", "student_t", "lognormal", "gamma", "weibull", "truncated_gaussian", "beta", "mixture"]
 
 
 def moved(ensemble: up.EnsemblePrediction, dtype: torch.dtype = torch.float64) -> up.EnsemblePrediction:
@@ -191,6 +191,11 @@ def test_more_than_a_thousand_members(rng: np.random.Generator) -> None:
 
 
 SHAPED = {
+    "betas with poles": lambda z: up.EnsemblePrediction.beta(a=0.4 * np.exp(0.3 * z[0]), b=0.7 * np.exp(0.3 * z[1])),
+    "betas on another range": lambda z: up.EnsemblePrediction.beta(
+        a=2.0 * np.exp(0.3 * z[0]), b=3.0 * np.exp(0.3 * z[1]), low=-1.0, high=2.0
+    ),
+    "censored": lambda z: up.EnsemblePrediction.censored_gaussian(location=z[0], scale=np.exp(0.3 * z[1]), low=-1.0, high=3.0),
     "counts": lambda z: up.EnsemblePrediction.poisson(rate=10.0 * np.exp(0.3 * z[0])),
     "rare counts": lambda z: up.EnsemblePrediction.poisson(rate=0.2 * np.exp(z[0])),
     "large counts": lambda z: up.EnsemblePrediction.poisson(rate=1e5 * np.exp(0.01 * z[0])),

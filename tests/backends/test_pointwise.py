@@ -19,6 +19,8 @@ pytest.importorskip("numba")
 from uqprism.backends.numba.pointwise import PointwiseBackend
 
 MEMBERS, POINTS = 4, 12
+# A kernel is compiled for each set of rules: here for all of them.
+EACH_RULE = [f"{rule}.excess.members.members" for rule in ("crps", "quadratic", "log", "squared_error")]
 TOLERANCE = 1e-9  # a tenth of what is stated: near agreement two paths of eight digits meet
 BUILD: dict[str, Callable[[np.ndarray, float], up.EnsemblePrediction]] = {
     "laplace": lambda z, s: up.EnsemblePrediction.laplace(location=3.0 + s * z[0], scale=np.exp(0.3 * s * z[1])),
@@ -76,11 +78,10 @@ def test_equal_members(family: str, rng: np.random.Generator) -> None:
 def test_weights_and_estimators(family: str, rng: np.random.Generator) -> None:
     """Members may weigh nothing, and pairs with themselves be left out."""
     ensemble = BUILD[family](rng.normal(size=(3, MEMBERS, POINTS if family != "beta" else 1)), 0.5)
-    options = {"measures": "quadratic.*"} if family == "beta" else {}
+    options = {"measures": ["quadratic.*", *EACH_RULE]} if family == "beta" else {}
     for weights in ([0.2, 0.5, 0.0, 0.3], [1e-9, 0.5, 0.25, 0.25 - 1e-9]):
         assert both(up.EnsemblePrediction(ensemble.members, weights), **options) == {}
-    names = ["crps.excess.members.members", "quadratic.excess.members.members", "squared_error.excess.members.members"]
-    assert both(ensemble, measures=names, estimator="unbiased") == {}
+    assert both(ensemble, measures=EACH_RULE, estimator="unbiased") == {}
 
 
 @pytest.mark.parametrize("family", BUILD)
@@ -194,6 +195,6 @@ def test_a_density_without_mass_is_left_to_the_reference(rng: np.random.Generato
 def test_missing_variances_leave_members_and_mixture(rng: np.random.Generator) -> None:
     """Surrogates are formed only where a measure needs them."""
     ensemble = up.EnsemblePrediction.student_t(location=rng.normal(size=(3, 5)), scale=np.ones((3, 5)), df=np.full((3, 5), 1.5))
-    assert both(ensemble, measures=["crps.*.mixture", "log.excess.members.members", "quadratic.bayes.mixture"][1:]) == {}
+    assert both(ensemble, measures=[*EACH_RULE[:3], "quadratic.bayes.mixture"]) == {}
     with pytest.raises(ValueError, match="matched needs a positive, finite variance"):
         up.evaluate(ensemble, "log.excess.matched.mixture", backend="fused")

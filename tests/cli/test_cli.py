@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 import uqprism
 from tests.cli.command import run
 from tests.conftest import run_python
 from uqprism.cli import app
+from uqprism.cli.examples import EXAMPLES
 
 COMMANDS = [
     "demo",
@@ -67,6 +70,14 @@ def test_help_speaks_of_files_and_states_formats_exit_codes_and_default_measures
     if command in DEFAULTS:
         assert "'all' (144) or 'usual' (12: total, bayes and excess with members in both roles)" in text
         assert f"may be repeated or have commas. By default {DEFAULTS[command]}." in text
+
+
+@pytest.mark.parametrize(("command", "line"), [(name, line) for name in COMMANDS for line in EXAMPLES[name]])
+def test_help_ends_with_examples_whose_arguments_the_command_takes(command: str, line: str) -> None:
+    assert f"\n    {line}\n" in run(command, "--help").stdout
+    program, name, *words = shlex.split(line.partition(" > ")[0])
+    assert (program, name) == ("uqprism", command)
+    get_command(app).commands[command].make_context(command, words)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -102,13 +102,15 @@ def test_risks_are_sums_over_counts(name: str, level: float) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_rates_of_very_different_sizes(backend: str) -> None:
     """Panels of many counts: the mixture of a few and of a million."""
-    rate, names = np.array([3.0, 1e6]), ["crps.excess.mixture.members", "log.excess.mixture.members"]
+    rate, names = np.array([3.0, 1e6]), [f"{rule}.excess.mixture.members" for rule in ("crps", "log", "quadratic")]
     table = up.evaluate(MAKE.poisson(rate=rate[:, None]), names, backend=backend)
     # The two never coincide: their distribution functions differ by one between them, and a draw tells which it is from.
     own = up.rules.CRPS().entropy(Poisson(rate=rate))
     gap = 1e6 - 3.0
     assert_allclose(table["crps.excess.mixture.members"][0], 0.25 * gap - 0.25 * own.sum(), rtol=1e-8)
     assert_allclose(table["log.excess.mixture.members"][0], np.log(2.0), rtol=1e-8)
+    squares = -up.rules.Quadratic().entropy(Poisson(rate=rate))
+    assert_allclose(table["quadratic.excess.mixture.members"][0], 0.25 * squares.sum(), rtol=1e-8)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

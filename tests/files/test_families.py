@@ -39,8 +39,9 @@ ENSEMBLES: dict[str, Callable[[], up.EnsemblePrediction]] = {
     "beta": lambda: up.EnsemblePrediction.beta(a=3.0 + SCALE, b=2.0, low=-1.0, high=3.0)[:9],
     "truncated_gaussian": lambda: up.EnsemblePrediction.truncated_gaussian(location=PLACE, scale=SCALE, low=0.0),
     "censored_gaussian": lambda: up.EnsemblePrediction.censored_gaussian(location=PLACE, scale=SCALE, high=0.5),
-    "poisson": lambda: up.EnsemblePrediction.poisson(rate=3.0 * SCALE),
-    "negative_binomial": lambda: up.EnsemblePrediction.negative_binomial(rate=3.0 * SCALE, size=2.0, weights=[0.5, 0.2, 0.3]),
+    # Few rows of counts, for which no kernel is compiled.
+    "poisson": lambda: up.EnsemblePrediction.poisson(rate=3.0 * SCALE)[:15],
+    "negative_binomial": lambda: up.EnsemblePrediction.negative_binomial(rate=3 * SCALE, size=2.0, weights=[0.5, 0.2, 0.3])[:15],
     "draws of different numbers": lambda: up.EnsemblePrediction.samples([RNG.normal(size=(n, ROWS)) for n in (4, 7)]),
     "draws": lambda: up.EnsemblePrediction.samples(RNG.normal(size=(3, 7, ROWS))),
     "shared edges": lambda: up.EnsemblePrediction.histogram(edges=np.linspace(0, 1, 7), probabilities=MASS, outer="half_normal"),

@@ -106,6 +106,8 @@ REFUSED = {
     "durations": (pd.to_timedelta(np.arange(40), unit="s"), "durations.*total_seconds"),
     "free text": ([f"remark {i}" for i in range(40)], r"hardly repeats \(40 different values in 40 rows\).*astype\('category'\)"),
     "numbers as text": ([f"{i}.5" for i in range(40)], "numbers as text.*to_numeric"),
+    "dates as text": (pd.date_range("2020", periods=40).strftime("%Y-%m-%d"), "dates as text.*to_datetime"),
+    "few dates as text": (["24.12.2020", "31.12.2020"] * 20, "dates as text.*to_datetime"),
     "text and numbers": (["a", 1] * 20, "text and int objects"),
     "lists": ([[1, 2]] * 40, "list objects"),
     "nothing": ([None] * 40, "column 'c' is empty: drop it"),
@@ -118,6 +120,27 @@ def test_columns_that_cannot_be_used_are_named_with_the_way_out(case: str) -> No
     values, message = REFUSED[case]
     with pytest.raises(up.UqprismError, match=message):
         up.DeepEnsembleRegressor(**FAST).fit(pd.DataFrame({"fine": np.arange(40.0), "c": values}), np.arange(40.0))
+
+
+def test_dates_as_text_may_be_said_to_be_a_category() -> None:
+    days = pd.DataFrame({"day": ["2020-12-24", "2020-12-31"] * 20})
+    assert Columns.of(days.astype("category")).names == ("day=2020-12-24", "day=2020-12-31")
+    assert Columns.of(pd.DataFrame({"version": ["1.2", "1.3"] * 20})).names == ("version=1.2", "version=1.3")
+
+
+def test_categories_that_are_whole_numbers_are_found_where_one_is_missing() -> None:
+    """With a missing value, a column of whole numbers becomes one of floats: 2 and 2.0 are the same category."""
+    columns = Columns.of(pd.DataFrame({"grade": pd.Categorical([1, 2] * 10)}))
+    assert columns.names == ("grade=1", "grade=2")
+    found = columns.apply(pd.DataFrame({"grade": [2.0, np.nan, 1.0, 1.5]}))
+    assert_array_equal(found, [[0, 1], [0, 0], [1, 0], [0, 0]])
+
+
+def test_a_column_of_booleans_stays_one() -> None:
+    columns = Columns.of(pd.DataFrame({"paid": [True, False] * 10}))
+    assert_array_equal(columns.apply(pd.DataFrame({"paid": [1, 0]})), [[1], [0]])
+    with pytest.raises(up.UqprismError, match="'paid' held booleans in training, and holds 2 now"):
+        columns.apply(pd.DataFrame({"paid": [1, 2]}))
 
 
 def test_all_refused_columns_are_named_at_once() -> None:
@@ -180,6 +203,20 @@ def test_names_that_occur_twice_are_refused() -> None:
     frame = pd.DataFrame(np.zeros((4, 2)), columns=["a", "a"])
     with pytest.raises(up.UqprismError, match="more than one column 'a'"):
         Columns.of(frame)
+    with pytest.raises(up.UqprismError, match="more than one column 'a'"):  # before scikit-learn sees it
+        up.DeepEnsembleRegressor(**FAST).fit(frame, np.zeros(4))
+
+
+def test_a_table_without_rows_is_refused_as_such() -> None:
+    with pytest.raises(up.UqprismError, match="the table has no rows"):
+        up.DeepEnsembleRegressor(**FAST).fit(pd.DataFrame({"a": [], "b": []}), np.zeros(0))
+
+
+def test_an_array_in_place_of_a_table_with_categories_is_refused() -> None:
+    frame, y = houses()
+    model = up.DeepEnsembleRegressor(**FAST).fit(frame, y)
+    with pytest.raises(up.UqprismError, match="inputs must be a table like that of training, since"):
+        model.predict(frame.to_numpy())
 
 
 def test_a_table_whose_rows_are_not_there_yet_is_refused() -> None:

@@ -82,7 +82,8 @@ def test_predictions_are_those_of_the_ensemble(kind: type) -> None:
         assert_allclose(scale, ens.matched.scale, rtol=1e-9)
     assert r2_score(y, mean) > 0.6
     assert_array_equal(model.uncertainty(x), up.decompose(ens, rule="crps").excess)
-    table = model.uncertainty(x, measure=["log.bayes.members", "crps.total.mixture.members"])
+    # All three rules, so that no kernel is compiled for two of them alone.
+    table = model.uncertainty(x, measure=["log.bayes.members", "crps.total.mixture.members", "quadratic.bayes.members"])
     assert_array_equal(table["log.bayes.members"], model.uncertainty(x, measure="log.bayes.members"))
 
 
@@ -184,6 +185,12 @@ def test_errors_say_where_and_what() -> None:
     for kind in (str, object):  # text is refused even if it is numbers
         with pytest.raises(up.UqprismError, match="y must be numbers, got text"):
             quick(up.DeepEnsembleRegressor).fit(np.zeros((4, 2)), np.array(["1.5", "2.5", "3.5", "0.5"], dtype=kind))
+    with pytest.raises(up.UqprismError, match="got the text 'b' in column 1 of the array; give a data frame"):
+        quick(up.DeepEnsembleRegressor).fit(np.array([[1.0, "b"], [2.0, "c"]], dtype=object), y[:2])
+    with pytest.raises(up.UqprismError, match=r"rows \(X, y\) for early stopping, got float; .* validation_fraction"):
+        quick(up.DeepEnsembleRegressor).fit(x, y, validation=0.2)
+    with pytest.raises(up.UqprismError, match="y is None"):
+        quick(up.DeepEnsembleRegressor).fit(pd.DataFrame(x), None)
     x[7, 1] = np.nan
     with pytest.raises(ValueError, match="the first is row 7"):
         quick(up.DeepEnsembleRegressor).fit(x, y)

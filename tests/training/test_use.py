@@ -92,6 +92,30 @@ def test_score_is_the_crps_skill() -> None:
     assert_allclose(model.score(X, Y, sample_weight=w), 1.0 - w @ achieved / (0.5 * w @ distances @ w))
     assert_allclose(model.score(torch.tensor(X), torch.tensor(Y)), model.score(X, Y))
     assert model.score(X, np.zeros(len(Y))) == 0.0  # of which there is nothing to save
+    assert_allclose(model.score(X, Y[:, None]), model.score(X, Y))
+    with pytest.raises(up.UqprismError, match=r"y must be finite: 1 of 120 rows.*row 7"):
+        model.score(X, np.where(np.arange(len(Y)) == 7, np.nan, Y))
+    with pytest.raises(up.UqprismError, match="one number per row, got 5 for 120 rows"):
+        model.score(X, Y[:5])
+
+
+@pytest.mark.parametrize("head", ["natural", "mixture", "quantiles"])
+@pytest.mark.parametrize("transform", ["log", "yeo_johnson", "quantile_normal"])
+def test_score_of_transformed_targets(head: str, transform: str) -> None:
+    """It is that of the rule, which takes pairs of bars, from a kernel that takes each bar once."""
+    x, y = X[:20], np.exp(Y[:20])
+    model = quick(head=head, target_transform=transform, max_epochs=3).fit(X, np.exp(Y))
+    achieved = up.rules.CRPS().score(model.predict_ensemble(x).mixture, y).mean()
+    assert_allclose(model.score(x, y), 1.0 - achieved / (0.5 * np.abs(y[:, None] - y).mean()), rtol=1e-7)
+
+
+def test_what_is_predicted_for_no_rows_is_empty() -> None:
+    for settings in ({}, {"head": "quantiles"}, {"head": "natural", "target_transform": "yeo_johnson"}):
+        model = quick(**settings, max_epochs=2).fit(X, Y)
+        none = pd.DataFrame(X[:0])
+        mean, scale = model.predict(none, return_std=True)
+        assert mean.shape == scale.shape == model.uncertainty(none).shape == model.predict_interval(none)[0].shape == (0,)
+        assert model.predict_quantiles(none).shape == (0, 3)
 
 
 def flat(shape: tuple[int, ...], n_outputs: int) -> torch.nn.Module:

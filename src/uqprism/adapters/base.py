@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar
@@ -16,12 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from uqprism.adapters.levels import Level, together
-from uqprism.arrays import Array, namespace
+from uqprism.arrays import Array, is_array, namespace
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.origin import UNKNOWN_KIND, Origin
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError, UqprismError
-from uqprism.families import Family, Gaussian, families
+from uqprism.families import Draws, Family, Gaussian, families
 from uqprism.registry import Registry
+from uqprism.support.optional import require
 
 
 class Adapter(ABC):
@@ -135,7 +136,7 @@ def join(parts: Iterable[tuple[str, Any, Callable[[Array], Array]]], X: Array, o
             kinds.add(adapter.kind_of(model))
         known |= names
     check_options(options, known, model)
-    found = _stacked(members + (together(levels) if levels else []))
+    found = stacked(members + (together(levels) if levels else []))
     return found.made_by(Origin(kind=kinds.pop() if len(kinds) == 1 else UNKNOWN_KIND, n_members=found.n_members))
 
 
@@ -161,6 +162,18 @@ def is_a(model: Any, library: str, *classes: str) -> bool:
     """Whether the model's class, or one that it inherits from, is one of these classes of a library."""
     # By their names: `isinstance` would import libraries that the model is not from.
     return any(c.__name__ in classes and c.__module__.partition(".")[0] == library for c in type(model).__mro__)
+
+
+def has(model: Any, attribute: str) -> bool:
+    """Whether the model, or its class, has this attribute itself."""
+    # `hasattr` also finds what a model makes up for any name, as NGBoost's distributions and LightGBM's CVBooster do.
+    return inspect.getattr_static(model, attribute, None) is not None
+
+
+def not_fitted(model: Any) -> Exception:
+    """scikit-learn's error for a model that is not fitted yet, for libraries that fail later without saying why."""
+    kind: type[Exception] = require("sklearn.exceptions", extra="sklearn").NotFittedError
+    return kind(f"{name(model)} is not fitted yet; call fit first")
 
 
 def name(model: Any) -> str:
@@ -190,6 +203,8 @@ def option_names(function: Callable[..., Any]) -> set[str]:
 
 def _resolve(model: Any, rows: Array, options: dict[str, Any]) -> tuple[Adapter, Any, Array, dict[str, Any]]:
     """The adapter for the model inside all wrappers, that model, and the rows and options that it takes."""
+    if isinstance(model, np.ndarray) and model.dtype == object:  # of models
+        model = model.tolist()
     while True:
         adapter = find(model)
         # A list may be of either kind; what is in it is checked when its turn comes.
@@ -220,7 +235,21 @@ def find(model: Any) -> Adapter:
     for each in sorted((each for _, each in adapters.items()), key=lambda each: -each.priority):
         if (adapter := each()).matches(model):
             return adapter
-    raise UnsupportedError(
+    raise UnsupportedError(_refusal(model))
+
+
+def _refusal(model: Any) -> str:
+    """Why no adapter takes it, and what to do next."""
+    if hasattr(model, "columns") or hasattr(model, "column_names"):
+        return (
+            f"the {name(model)} has no columns of intervals such as AutoETS-lo-90 and AutoETS-hi-90, or of quantiles such as "
+            "TimeGPT-q-10. Name the columns of each member mean_0, variance_0 or q05_0, q50_0, q95_0 and pass the table to "
+            "up.from_frame, or arrays to EnsemblePrediction.quantiles(levels=, values=)"
+        )
+    if isinstance(model, Iterable | Mapping) and not isinstance(model, str) and not is_array(model):
+        values = ".values()" if isinstance(model, Mapping) else ""
+        return f"from_model takes one model or a list of them, got a {name(model)}. Pass list(models{values}) if it holds models"
+    return (
         f"no adapter knows {name(model)}, and it has none of the methods by which models are recognised: predict(X), predict(X, "
         "return_std=True), pred_dist(X), predict_ensemble(X). Pass what it predicts as arrays with the members first, to "
         "EnsemblePrediction.gaussian(mean=, variance=), .quantiles(levels=, values=) or up.from_draws(draws), or write an "
@@ -238,7 +267,7 @@ def _labelled(label: str) -> Iterator[None]:
         raise
 
 
-def _stacked(parts: list[EnsemblePrediction]) -> EnsemblePrediction:
+def stacked(parts: list[EnsemblePrediction]) -> EnsemblePrediction:
     """One prediction with the members of all, which are of one family."""
     kinds = sorted({part.members.name for part in parts})
     if len(kinds) > 1:
@@ -248,17 +277,36 @@ def _stacked(parts: list[EnsemblePrediction]) -> EnsemblePrediction:
         raise ShapeError(f"members must predict for the same points, got the shapes {', '.join(map(str, dict.fromkeys(shapes)))}")
     members = [part.members for part in parts]
     first = members[0]
-    xp, depth = namespace(first.centre), len(first.batch_shape)
     if isinstance(first, Gaussian):
+        xp = namespace(first.centre)
         return EnsemblePrediction(
             Gaussian(**{key: xp.concat([getattr(each, key) for each in members]) for key in _parameters(members)})
         )
-    arrays = [each.arrays() for each in members]
-    if len({tuple(tuple(x.shape[: x.ndim - depth]) for x in each) for each in arrays}) > 1:
+    if isinstance(first, Draws):
+        members = list(_of_one_length(members))
+    said = [each.options() for each in members]  # such as the levels of quantiles
+    if any(each != said[0] for each in said):
+        other = next(each for each in said if each != said[0])
+        raise ArgumentError(f"members must have the same {' and '.join(other)}, got {_listed(said[0])} and {_listed(other)}")
+    depth = len(first.batch_shape)
+    if len({tuple(tuple(x.shape[: x.ndim - depth]) for x in each.stored().values()) for each in members}) > 1:
         raise ShapeError(f"members given by {first.name} must all have as many of them")
-    # Axes before those of the batch, such as that of draws, stay where they are.
-    joined = iter([xp.concat(parts, axis=parts[0].ndim - depth) for parts in zip(*arrays, strict=True)])
-    return EnsemblePrediction(first.map(lambda _: next(joined)))
+    return EnsemblePrediction(type(first).joined(members, 0))
+
+
+def _listed(options: dict[str, Any]) -> str:
+    return ", ".join(str(value) for value in options.values())
+
+
+def _of_one_length(members: Sequence[Any]) -> Sequence[Draws]:
+    """The same with as many draws each, filled up with draws of no weight."""
+    most = max(len(each.draws) for each in members)
+
+    def filled(x: Array) -> Array:
+        xp = namespace(x)
+        return x if len(x) == most else xp.concat([x, xp.broadcast_to(0.0 * x[:1], (most - len(x), *x.shape[1:]))])
+
+    return [each.map(filled) for each in members]
 
 
 def _parameters(members: list[Family]) -> list[str]:

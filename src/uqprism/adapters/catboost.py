@@ -31,7 +31,15 @@ class CatBoost(Adapter):
         """One Gaussian per virtual ensemble: the sums of the first trees, up to so many in as many steps."""
         if n_members < 1:
             raise InvalidValueError(f"n_members must be at least 1, got {n_members}")
-        given = model.virtual_ensembles_predict(X, prediction_type="VirtEnsembles", virtual_ensembles_count=n_members)
+        try:
+            given = model.virtual_ensembles_predict(X, prediction_type="VirtEnsembles", virtual_ensembles_count=n_members)
+        except Exception as error:
+            if "Not enough trees" not in str(error):
+                raise
+            raise InvalidValueError(
+                f"{n_members} virtual ensembles need more than the {model.tree_count_} trees of this model; pass a smaller "
+                "n_members, or fit more iterations"
+            ) from None
         mean, variance = np.moveaxis(np.asarray(given, dtype=np.float64).reshape(-1, n_members, 2), 2, 0)
         return EnsemblePrediction.gaussian(mean=mean.T, variance=variance.T, member_axis=0)
 
@@ -58,6 +66,11 @@ class CatBoostQuantiles(PredictsQuantiles):
 
 def _loss(model: Any) -> tuple[str, dict[str, str]]:
     """The name of the loss and its options, written as `Name:option=value;option=value`."""
-    given = model.get_all_params().get("loss_function") if model.is_fitted() else model.get_param("loss_function")
+    try:
+        given = model.get_all_params().get("loss_function") if model.is_fitted() else model.get_param("loss_function")
+    except Exception as error:
+        if type(error).__name__ != "CatBoostError":
+            raise
+        return "", {}  # a sum of models knows no parameters
     loss, _, options = str(given).partition(":")
     return loss, dict(part.split("=", 1) for part in options.split(";") if "=" in part)

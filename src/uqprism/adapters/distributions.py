@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from uqprism.adapters.base import Adapter, adapters, is_a, name
+from uqprism.adapters.kinds import KINDS
+from uqprism.adapters.transformed import through
 from uqprism.arrays import Array, coerce, is_array, is_jax, namespace
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ShapeError, UnsupportedError
@@ -25,75 +25,9 @@ BASES = {  # what the distributions of each library inherit from
 }
 
 
-@dataclass(frozen=True)
-class Kind:
-    """How one kind of distribution is read.
-
-    Attributes:
-        family: the family of this package.
-        classes: what libraries call it: their classes, and the names of SciPy's distributions.
-        parameters: those of the family, from a function that gives the attribute which has one of some names. No library has two
-            of them.
-        at_zero: whether the family begins at zero, so that SciPy's distribution must not be moved.
-    """
-
-    family: str
-    classes: frozenset[str]
-    parameters: Callable[[Callable[..., Any]], dict[str, Any]]
-    at_zero: bool = False
-
-
-LOCATION, SCALE = ("loc", "mu"), ("scale", "sigma")
-
-
-def _located(of: Callable[..., Any]) -> dict[str, Any]:
-    return {"location": of(*LOCATION), "scale": of(*SCALE)}
-
-
-def _cut(of: Callable[..., Any]) -> dict[str, Any]:
-    return {"low": of("low", "l_trunc"), "high": of("high", "r_trunc")}
-
-
-def _cut_in_scales(of: Callable[..., Any]) -> dict[str, Any]:
-    """The bounds of SciPy's truncated Gaussian, which counts them in standard deviations from the location."""
-    return {bound: of("loc") + of("scale") * of(name) for bound, name in (("low", "a"), ("high", "b"))}
-
-
-def _odds(of: Callable[..., Any], count: str, probability: str, *, success: bool = False) -> dict[str, Any]:
-    """A negative binomial by the count of one outcome and the probability of the other, or of the same."""
-    p = of(probability)
-    return {"rate": of(count) * ((1.0 - p) / p if success else p / (1.0 - p)), "size": of(count)}
-
-
-KINDS = (
-    Kind("gaussian", frozenset({"Normal", "StandardNormal", "norm"}), lambda of: {"mean": of(*LOCATION), "scale": of(*SCALE)}),
-    Kind("laplace", frozenset({"Laplace", "laplace"}), _located),
-    Kind("logistic", frozenset({"Logistic", "logistic"}), _located),
-    Kind("student_t", frozenset({"StudentT", "TDistribution", "t"}), lambda of: {**_located(of), "df": of("df")}),
-    Kind("student_t", frozenset({"Cauchy", "cauchy"}), lambda of: {**_located(of), "df": 1.0}),
-    Kind("lognormal", frozenset({"LogNormal"}), lambda of: {"log_mean": of(*LOCATION), "log_scale": of(*SCALE)}),
-    Kind("lognormal", frozenset({"lognorm"}), lambda of: {"log_mean": _log(of("scale")), "log_scale": of("s")}, at_zero=True),
-    Kind("gamma", frozenset({"Gamma"}), lambda of: {"shape": of("concentration", "alpha"), "scale": 1.0 / of("rate", "beta")}),
-    Kind("gamma", frozenset({"gamma"}), lambda of: {"shape": of("a"), "scale": of("scale")}, at_zero=True),
-    Kind("gamma", frozenset({"Exponential"}), lambda of: {"shape": 1.0, "scale": 1.0 / of("rate")}),
-    Kind("gamma", frozenset({"expon"}), lambda of: {"shape": 1.0, "scale": of("scale")}, at_zero=True),
-    Kind("weibull", frozenset({"Weibull"}), lambda of: {"shape": of("concentration", "k"), "scale": of("scale")}),
-    Kind("weibull", frozenset({"weibull_min"}), lambda of: {"shape": of("c"), "scale": of("scale")}, at_zero=True),
-    Kind("beta", frozenset({"Beta"}), lambda of: {"a": of("concentration1", "alpha"), "b": of("concentration0", "beta")}),
-    Kind("beta", frozenset({"beta"}), lambda of: {"a": of("a"), "b": of("b"), "low": of("loc"), "high": of("loc") + of("scale")}),
-    Kind("truncated_gaussian", frozenset({"HalfNormal"}), lambda of: {"location": 0.0, "scale": of(*SCALE), "low": 0.0}),
-    Kind("truncated_gaussian", frozenset({"halfnorm"}), lambda of: {**_located(of), "low": of("loc")}),
-    Kind("truncated_gaussian", frozenset({"TruncatedNormal"}), lambda of: {**_located(of), **_cut(of)}),
-    Kind("truncated_gaussian", frozenset({"truncnorm"}), lambda of: {**_located(of), **_cut_in_scales(of)}),
-    Kind("poisson", frozenset({"Poisson", "poisson"}), lambda of: {"rate": of("rate", "mu")}, at_zero=True),
-    Kind(
-        "negative_binomial",
-        frozenset({"NegativeBinomial", "NegativeBinomialProbs"}),
-        lambda of: _odds(of, "total_count", "probs"),
-    ),
-    Kind("negative_binomial", frozenset({"NegativeBinomial2"}), lambda of: {"rate": of("mean"), "size": of("concentration")}),
-    Kind("negative_binomial", frozenset({"nbinom"}), lambda of: _odds(of, "n", "p", success=True), at_zero=True),
-)
+CLASSES = {"Bernoulli", "Categorical", "OneHotCategorical", "bernoulli"}  # of those that classify
+# NumPyro's distributions within bounds.
+CUT = ("LeftTruncatedDistribution", "RightTruncatedDistribution", "TwoSidedTruncatedDistribution")
 # Distributions around another one, and where they have it.
 AROUND = {"Independent": ("base_dist", "distribution"), "ExpandedDistribution": ("base_dist",)}
 
@@ -135,25 +69,49 @@ def member(distribution: Any) -> Family:
 
 def mixed(distribution: Any) -> tuple[Array, tuple[str, dict[str, Array]]] | None:
     """The weights (components, *points) and components of a mixture of one family; None if it is no mixture."""
-    if is_a(distribution, "skpro", "Mixture"):
-        parts = [read(each) for _, each in distribution.distributions]
-        if len({family for family, _ in parts}) > 1:
-            raise UnsupportedError(f"components of {name(distribution)} must be of one family; pass draws of it to from_draws")
-        stacked = {key: np.stack([values[key] for _, values in parts]) for key in parts[0][1]}
-        weights = np.full(len(parts), 1.0) if distribution.weights is None else np.asarray(distribution.weights, dtype=np.float64)
-        shape = (len(parts), *(1,) * (next(iter(stacked.values())).ndim - 1))
-        return (weights / weights.sum()).reshape(shape), (parts[0][0], stacked)
-    inner, names = distribution, ("mixture_distribution", "mixing_distribution")
+    inner = distribution
+    while (found := _inside(inner)) is not inner:
+        inner = found
+    if name(inner) in {"Mixture", "MixtureGeneral"}:
+        return _mixed_apart(inner)
     if not name(inner).startswith("MixtureSameFamily"):
         return None
-    mixing = next(getattr(inner, each) for each in names if hasattr(inner, each))
-    family, parameters = read(
-        next(x for each in ("component_distribution", "components_distribution") if (x := getattr(inner, each, None)) is not None)
-    )
-    xp = namespace(*parameters.values())
-    weights = mixing.probs if getattr(mixing, "probs", None) is not None else mixing.probs_parameter()
-    # The components are along the last axis of the batch.
-    return xp.moveaxis(weights, -1, 0), (family, {key: xp.moveaxis(x, -1, 0) for key, x in parameters.items()})
+    component = _first_of(inner, "component_distribution", "components_distribution")
+    weights, (family, parameters) = _mixing(inner), read(component)
+    xp, shape = namespace(*parameters.values()), tuple(component.batch_shape)
+    # The components are along the last axis of the batch; those of the event, if there are some, follow.
+    axis, depth = len(shape) - 1, next(iter(parameters.values())).ndim
+    weights = xp.moveaxis(weights, -1, 0)
+    missing, events = axis - (weights.ndim - 1), depth - len(shape)
+    weights = xp.reshape(weights, (weights.shape[0], *(1,) * missing, *weights.shape[1:], *(1,) * events))
+    return weights, (family, {key: xp.moveaxis(x, axis, 0) for key, x in parameters.items()})
+
+
+def _mixed_apart(mixture: Any) -> tuple[Array, tuple[str, dict[str, Array]]]:
+    """The same of a mixture that has a list of components, each a distribution or a pair of its name and it."""
+    held = _first_of(mixture, "distributions", "component_distributions", "components")
+    parts = [read(each[1] if isinstance(each, tuple) else each) for each in held]
+    if len({(family, *parameters) for family, parameters in parts}) > 1:
+        raise UnsupportedError(f"components of {name(mixture)} must be of one family; pass draws of it to from_draws")
+    xp = namespace(*parts[0][1].values())
+    stacked = {key: xp.stack([values[key] for _, values in parts]) for key in parts[0][1]}
+    depth = next(iter(stacked.values())).ndim
+    if is_a(mixture, "skpro", "Mixture") or is_a(mixture, "scipy", "Mixture"):
+        given = getattr(mixture, "weights", None)
+        weights = np.full(len(parts), 1.0) if given is None else np.asarray(given, dtype=np.float64)
+        return (weights / weights.sum()).reshape(len(parts), *(1,) * (depth - 1)), (parts[0][0], stacked)
+    weights = xp.moveaxis(_mixing(mixture), -1, 0)
+    return xp.reshape(weights, (*weights.shape, *(1,) * (depth - weights.ndim))), (parts[0][0], stacked)
+
+
+def _mixing(mixture: Any) -> Array:
+    """The weights of a mixture, (*points, components)."""
+    mixing = _first_of(mixture, "mixture_distribution", "mixing_distribution", "cat")
+    return mixing.probs if getattr(mixing, "probs", None) is not None else mixing.probs_parameter()
+
+
+def _first_of(x: Any, *names: str) -> Any:
+    return next(found for each in names if (found := getattr(x, each, None)) is not None)
 
 
 def _empirical(distribution: Any) -> Draws:
@@ -183,6 +141,12 @@ def read(distribution: Any) -> tuple[str, dict[str, Array]]:
         return family, {key: namespace(x).broadcast_to(x, shape or x.shape) for key, x in parameters.items()}
     called = distribution.dist.name if _is_frozen(distribution) else name(distribution)
     found = next((kind for kind in KINDS if called in kind.classes), None)
+    if called in CLASSES:
+        raise UnsupportedError(f"{called} is a distribution of classes, not of numbers; uqprism is for regression")
+    if found is None and called in CUT:
+        return _cut_off(distribution)
+    if found is None and any(each.__name__ == "TransformedDistribution" for each in type(distribution).__mro__):
+        return through(distribution, read(_first_of(distribution, "base_dist", "distribution")))
     if found is None or found.family not in families:
         known = sorted({each.family for each in KINDS if each.family in families})
         raise UnsupportedError(
@@ -191,7 +155,12 @@ def read(distribution: Any) -> tuple[str, dict[str, Array]]:
         )
     if found.at_zero and _is_frozen(distribution) and np.any(np.asarray(_attribute(distribution, ("loc",))) != 0.0):
         raise UnsupportedError(f"the distribution {called} must begin at zero, without loc; pass draws of it to from_draws")
-    given = found.parameters(lambda *names: _array(_attribute(distribution, names)))
+
+    def of(*names: str, optional: bool = False) -> Any:
+        x = _attribute(distribution, names, optional=optional)
+        return x if x is None else _array(x() if callable(x) else x)
+
+    given = found.parameters(of)
     if any(is_jax(x) for x in given.values()):  # NumPyro keeps numbers as NumPy arrays beside those of JAX
         xp = namespace(*(x for x in given.values() if is_jax(x)))
         given = {key: xp.asarray(x) for key, x in given.items()}
@@ -216,31 +185,43 @@ def _is_frozen(distribution: Any) -> bool:
     return is_a(distribution, "scipy", "rv_frozen")
 
 
-def _attribute(distribution: Any, names: tuple[str, ...]) -> Any:
-    """The parameter that has one of these names."""
+def _attribute(distribution: Any, names: tuple[str, ...], *, optional: bool = False) -> Any:
+    """The parameter that has one of these names; None if it may be missing and is."""
     if is_a(distribution, "skpro", "BaseDistribution"):
         given = distribution.get_params(deep=False)  # `.loc` is an indexer there, as that of pandas
-        return np.broadcast_to(_array(_found(distribution, given, names)), distribution.shape)
+        found = _found(distribution, given, names, optional=optional)
+        return found if found is None else np.broadcast_to(_array(found), distribution.shape)
     if not _is_frozen(distribution):
-        return _found(distribution, {each: x for each in names if (x := getattr(distribution, each, None)) is not None}, names)
+        given = {each: x for each in names if (x := getattr(distribution, each, None)) is not None}
+        return _found(distribution, given, names, optional=optional)
     shapes = [each.strip() for each in (distribution.dist.shapes or "").split(",") if each.strip()]
     given = dict(zip([*shapes, "loc", "scale"], distribution.args, strict=False)) | distribution.kwds
     given = {"loc": 0.0, "scale": 1.0} | given
-    return _found(distribution, given, names)
+    return _found(distribution, given, names, optional=optional)
 
 
-def _found(distribution: Any, given: dict[str, Any], names: tuple[str, ...]) -> Any:
+def _found(distribution: Any, given: dict[str, Any], names: tuple[str, ...], *, optional: bool = False) -> Any:
     """What is given under one of these names."""
     for each in names:
         if each in given:
             return given[each]
+    if optional:
+        return None
     raise UnsupportedError(
         f"{name(distribution)} must have {' or '.join(names)}; make it with these parameters, or pass draws of it to from_draws"
     )
 
 
-def _log(x: Array) -> Array:
-    return np.log(x)  # of SciPy's parameters
+def _cut_off(distribution: Any) -> tuple[str, dict[str, Array]]:
+    """A Gaussian within bounds."""
+    family, parameters = read(distribution.base_dist)
+    if family != "gaussian" or "scale" not in parameters:
+        raise UnsupportedError(f"{name(distribution)} of {family} has no family in this package; pass draws of it to from_draws")
+    like = parameters["mean"]
+    xp = namespace(like)
+    bounds = {key: x for key in ("low", "high") if (x := getattr(distribution, key, None)) is not None}
+    held = {key: xp.broadcast_to(xp.asarray(x), like.shape) for key, x in bounds.items()}
+    return "truncated_gaussian", {"location": like, "scale": parameters["scale"], **held}
 
 
 def _array(x: Any) -> Array:

@@ -28,13 +28,18 @@ class GluonTS(Adapter):
             return is_a(model, "gluonts", "Forecast")
         if len(model) < 2 or not all(is_a(each, "gluonts", "Forecast") for each in model):
             return False
-        items = [each.item_id for each in model]
-        if None in items:
+        items = [(each.item_id, str(each.start_date)) for each in model]
+        if any(item is None for item, _ in items):
             raise ArgumentError(
                 "forecasts without item_id may be of several series or of several models; give the series an item_id, or pass "
                 "the forecasts one by one and put them together with EnsemblePrediction.concatenate"
             )
-        return len(set(items)) == len(items)  # forecasts of one series are members
+        if len(set(items)) not in {1, len(items)}:
+            raise ArgumentError(
+                "some of the forecasts are of one series and start, others of another; pass a list for each model, with its "
+                "forecasts of all series"
+            )
+        return len(set(items)) == len(items)  # forecasts of one series and start are members
 
     def predict(self, model: Any, X: Array, *, tails: Tails = "exponential") -> EnsemblePrediction:
         """One member of samples, quantiles or the distribution's family."""
@@ -50,6 +55,8 @@ class GluonTS(Adapter):
             return EnsemblePrediction.samples(draws[None], member_axis=0)
         if hasattr(forecasts[0], "forecast_array"):
             keys = [key for key in forecasts[0].forecast_keys if key != "mean"]
+            if len(keys) < 2:
+                raise UnsupportedError("the forecast has fewer than two quantiles; predict several, such as 0.1, 0.5 and 0.9")
             if any([key for key in each.forecast_keys if key != "mean"] != keys for each in forecasts):
                 raise ShapeError("forecasts must have the same quantiles")
             rows = [[each.forecast_keys.index(key) for key in keys] for each in forecasts]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from uqprism.adapters.base import Adapter, adapters, name, one_member
+from uqprism.adapters.base import Adapter, adapters, has, not_fitted, one_member
 from uqprism.adapters.distributions import read
 from uqprism.arrays import Array
 from uqprism.ensemble import EnsemblePrediction
-from uqprism.support.optional import require
 
 
 @adapters.register("ngboost")
@@ -20,12 +19,11 @@ class NGBoost(Adapter):
 
     def matches(self, model: Any) -> bool:
         """Whether it predicts distributions as NGBoost does."""
-        return hasattr(model, "pred_dist")  # the method is all that is needed
+        return has(model, "pred_dist")  # the method is all that is needed
 
     def predict(self, model: Any, X: Array) -> EnsemblePrediction:
         """The distribution that the model predicts."""
         if getattr(model, "init_params", ()) is None:  # NGBoost itself fails on this later, without saying why
-            not_fitted = require("sklearn.exceptions", extra="sklearn").NotFittedError
-            raise not_fitted(f"{name(model)} is not fitted yet; call fit first")
+            raise not_fitted(model)
         family, parameters = read(model.pred_dist(X))
         return one_member(model, family, **parameters)

@@ -13,7 +13,7 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, UnsupportedError
 from uqprism.families.quantiles import Tails
 
-BOUND = re.compile(r"(.+)-(lo|hi)-(\d+(?:\.\d+)?)")
+BOUND = re.compile(r"(.+)-(lo|hi|q)-(\d+(?:\.\d+)?)")
 ROUNDING = 1e-4  # of the width of the interval; some models predict in single precision
 
 
@@ -59,6 +59,9 @@ def _quantiles(frame: Any, called: str) -> dict[float, Array]:
         if match is None or match[1] != called:
             continue
         share, values = float(match[3]) / 100.0, _column(frame, column)
+        if match[2] == "q":
+            found[round(share, 10)] = values
+            continue
         found[round(0.5 - 0.5 * share if match[2] == "lo" else 0.5 + 0.5 * share, 10)] = values
         other = f"{called}-{'hi' if match[2] == 'lo' else 'lo'}-{match[3]}"
         if other in frame.columns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from uqprism.adapters.base import Adapter, Wrapper, adapters, find, is_a, one_member
+from uqprism.adapters.base import Adapter, Wrapper, adapters, find, has, is_a, name, not_fitted, one_member
 from uqprism.adapters.numbers import PredictsNumbers
 from uqprism.arrays import Array
 from uqprism.ensemble import EnsemblePrediction
@@ -35,10 +35,15 @@ class Search(Wrapper):
 
     def matches(self, model: Any) -> bool:
         """Whether it has found a best model."""
-        return hasattr(model, "best_estimator_")  # the mark of a search that is finished, in any library
+        # The mark of a search that is finished, in any library; scikit-learn's are also known before.
+        return has(model, "best_estimator_") or is_a(model, "sklearn", "BaseSearchCV")
 
     def unwrap(self, model: Any, X: Array) -> tuple[Any, Array]:
         """The best model."""
+        if not has(model, "best_estimator_") and getattr(model, "refit", True) is False:
+            raise UnsupportedError(f"{name(model)} keeps no best model with refit=False; search with refit=True")
+        if not has(model, "best_estimator_"):
+            raise not_fitted(model)
         return model.best_estimator_, X
 
 
@@ -51,6 +56,8 @@ class ReturnsScale(Adapter):
 
     def matches(self, model: Any) -> bool:
         """Whether predict has the argument; a regressor of a transformed target is refused with a reason."""
+        if is_a(model, "sklearn", "TransformedTargetRegressor") and not has(model, "regressor_"):
+            raise not_fitted(model)
         if is_a(model, "sklearn", "TransformedTargetRegressor") and not isinstance(find(model.regressor_), PredictsNumbers):
             raise UnsupportedError(
                 "a TransformedTargetRegressor predicts a transformed target, whose variance is not that of the target; "

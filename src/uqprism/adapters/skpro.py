@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from uqprism.adapters.base import Adapter, adapters, is_a
+from uqprism.adapters.base import Adapter, adapters, is_a, not_fitted
 from uqprism.adapters.distributions import member
 from uqprism.ensemble import EnsemblePrediction
 
@@ -21,4 +21,6 @@ class Skpro(Adapter):
 
     def predict(self, model: Any, X: Any) -> EnsemblePrediction:
         """The distribution that it predicts."""
+        if not model.is_fitted:  # skpro fails on this later, without saying why
+            raise not_fitted(model)
         return EnsemblePrediction(member(model.predict_proba(X)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,8 @@ def from_torch(
     values = {key: torch.cat([part[key] for _, part in parts], dim=rows) for key in first}
     if passes is not None and passes > 1 and all(bool((x == x[:1]).all()) for x in values.values()):
         raise ArgumentError(
-            "all passes predict the same; passes= needs networks with layers such as torch.nn.Dropout, at a rate above zero"
+            "all passes predict the same; passes= needs networks with layers such as torch.nn.Dropout, at a rate above zero, or "
+            "with dropout(x, training=True)"
         )
     found = reader.ensemble(name, values)
     return found.made_by(Origin("from_torch", "networks" if passes is None else "dropout", found.n_members))
@@ -146,7 +148,14 @@ def batches(inputs: Any, networks: Any, rows_at_once: int | None) -> Iterator[An
         return
     if not isinstance(inputs, Iterable) or hasattr(inputs, "columns") or isinstance(inputs, dict):
         kind = type(inputs).__name__
-        raise ArrayTypeError(f"inputs must be a torch tensor, a NumPy array or a DataLoader, which the networks take, got {kind}")
+        way_out = (
+            "; pass its to_numpy()"
+            if hasattr(inputs, "columns")
+            else "; pass [inputs], a list of batches" * isinstance(inputs, dict)
+        )
+        raise ArrayTypeError(
+            f"inputs must be a torch tensor, a NumPy array or a DataLoader, which the networks take, got {kind}{way_out}"
+        )
     if rows_at_once is not None:
         raise ArgumentError("rows_at_once is for arrays; a DataLoader has a batch_size")
     if isinstance(inputs, torch.utils.data.DataLoader):
@@ -161,10 +170,13 @@ def batches(inputs: Any, networks: Any, rows_at_once: int | None) -> Iterator[An
                     "(batch[0] for batch in loader), or whatever of it the networks take"
                 )
             batch = given[0]
+        if isinstance(batch, Mapping):  # for networks that take a dictionary
+            yield {key: x if device is None or not hasattr(x, "to") else x.to(device) for key, x in batch.items()}
+            continue
         if not isinstance(batch, torch.Tensor):
             raise ArrayTypeError(
                 f"a batch must be a tensor or a pair of inputs and targets, got {type(batch).__name__}; pass "
-                "(batch['inputs'] for batch in loader), or whatever of it the networks take"
+                "(batch[0] for batch in loader), or whatever of it the networks take"
             )
         yield batch if device is None else batch.to(device)
 
@@ -217,7 +229,20 @@ def _runner(networks: Any, stacked: Stacked | None) -> Callable[[Any], list[Any]
     members = list(networks)
     if not members:
         raise ShapeError("networks must hold at least one module, got none")
-    return lambda x: [_alone(member(x)) for member in members]
+    return lambda x: [_alone(_given(member, x)) for member in members]
+
+
+def _given(member: Any, x: Any) -> Any:
+    """What a network returns for a batch; one that fails on a dictionary takes a part of it."""
+    if not isinstance(x, Mapping):
+        return member(x)
+    try:
+        return member(x)
+    except (TypeError, AttributeError) as error:
+        raise ArrayTypeError(
+            f"the network does not take a batch that is a dictionary of {', '.join(map(str, x))} ({error}). Pass a part of it, "
+            f"as in (batch[{next(iter(x), 'inputs')!r}] for batch in loader), or networks that take the dictionary"
+        ) from error
 
 
 def _repeated(run: Callable[[Any], list[Any]], passes: int) -> Callable[[Any], list[Any]]:
@@ -234,8 +259,13 @@ def _modules(networks: Any) -> list[Any]:
 
 def _draws(module: Any) -> bool:
     """Whether it drops at random in training mode, and does nothing else there: dropout, attention and recurrent layers."""
-    own = type(module).__module__.startswith("torch.nn.")
-    return is_a(module, "torch", "_DropoutNd") or (own and not is_a(module, "torch", "_NormBase"))
+    if is_a(module, "torch", "_DropoutNd"):
+        return True
+    if type(module).__module__.startswith("torch.nn.modules."):
+        return not is_a(module, "torch", "_NormBase")
+    # A module of one's own that calls dropout(x, training=self.training), read from the names in its code.
+    names = getattr(getattr(getattr(type(module), "forward", None), "__code__", None), "co_names", ())
+    return "training" in names and any("drop" in each for each in names)
 
 
 @contextmanager
@@ -270,6 +300,8 @@ def _alone(output: Any) -> Any:
         output = output._asdict()
     if isinstance(output, tuple | list):
         return tuple(part[None] for part in output)
+    if is_dataclass(output):
+        output = {each.name: getattr(output, each.name) for each in fields(output)}
     if isinstance(output, dict) or hasattr(output, "items"):
         return {name: part[None] for name, part in output.items()}
     return output[None] if hasattr(output, "ndim") else output

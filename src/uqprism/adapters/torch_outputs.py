@@ -9,12 +9,21 @@ from typing import Any
 from uqprism.adapters.distributions import is_distribution, mixed, read
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, ShapeError
-from uqprism.families import Gaussian, Mixture, families
+from uqprism.families import Mixture, families
 from uqprism.support.optional import require
 
 GAUSSIAN = ({"mean", "variance"}, {"mean", "scale"})
 EXAMPLES = "outputs='mean, variance', 'mean, log_variance', 'mean, scale', 'mean, log_scale' or 'eta1, eta2'"
 SHARES = {"shares", "logits"}  # of the components of a mixture
+MIXTURE = "mixture"  # of Gaussians, or of the family after a colon
+OTHERS = {  # what others call these outputs
+    **dict.fromkeys(("mu", "loc", "mean_prediction"), "mean"),
+    **dict.fromkeys(("std", "sigma", "sd", "stddev"), "scale"),
+    **dict.fromkeys(("var", "sigma2", "sigma_squared"), "variance"),
+    **dict.fromkeys(("logvar", "log_var", "log_sigma2"), "log_variance"),
+    **dict.fromkeys(("log_std", "logstd", "log_sigma", "logsigma"), "log_scale"),
+    **dict.fromkeys(("pi", "weights", "probs", "mixing"), "shares"),
+}
 Parameters = dict[str, Any]
 
 
@@ -93,8 +102,8 @@ class Outputs:
             return EnsemblePrediction.quantiles(
                 levels=self.levels, values=quantiles, member_axis=0, level_axis=quantiles.ndim - 1
             )
-        if family == "mixture":
-            return _mixture(values)
+        if family.startswith(MIXTURE):
+            return _mixture(values, family.partition(":")[2] or "gaussian")
         return EnsemblePrediction(families.get(family)(**values))
 
     def _one(self, output: Any) -> tuple[str, Parameters]:
@@ -107,7 +116,7 @@ class Outputs:
             if (mixture := mixed(output)) is None:
                 family, values = read(output)
             else:  # with its components along the last axis, as networks return them
-                family, values = "mixture", _with_components_last(output, *mixture)
+                family, values = f"{MIXTURE}:{mixture[1][0]}", _with_components_last(*mixture)
             return family, self._members({name: x[None] for name, x in values.items()})
         values = self._members(self._named(output))
         plain = {name.removeprefix("log_"): x.exp() if name.startswith("log_") else x for name, x in values.items()}
@@ -167,7 +176,7 @@ class Outputs:
         if names == {"quantiles"} and self.family in {None, "quantiles"}:
             return "quantiles"
         if len(shares := names & SHARES) == 1 and names - shares in GAUSSIAN and self.family in {None, "gaussian"}:
-            return "mixture"
+            return MIXTURE
         if self.family not in {None, "gaussian"}:
             if names != set(families.get(self.family).arguments()):
                 needs = ", ".join(families.get(self.family).arguments())
@@ -181,28 +190,31 @@ class Outputs:
             return "student_t"
         if names == {"location", "scale"} and self.family is None:
             raise ArgumentError("location and scale do not say the family; add family='laplace' or family='logistic'")
+        meant = ", ".join(OTHERS.get(each, each) for each in given)
+        if self.keys is not None and meant != ", ".join(given):
+            raise ArgumentError(f"{', '.join(given)} are not the parameters of a family; say outputs={meant!r} if they are these")
         raise ArgumentError(
             f"{', '.join(given)} are not the parameters of a family; name them with {EXAMPLES}, or map such names to the keys "
             "of a dictionary, as in outputs={'mean': 'loc', 'log_variance': 'logvar'}"
         )
 
 
-def _mixture(values: Parameters) -> EnsemblePrediction:
-    """Members that are mixtures of Gaussians, from parameters (members, rows, components)."""
+def _mixture(values: Parameters, family: str) -> EnsemblePrediction:
+    """Members that are mixtures of this family, from parameters (members, rows, components)."""
     values = {name: x[..., None] if x.ndim < 3 else x for name, x in values.items()}  # one component
     logits = values.pop("logits", None)
     shares = values.pop("shares") if logits is None else logits.softmax(-1)
-    components = Gaussian(**{name: x.movedim(-1, 0) for name, x in values.items()})
+    components = families.get(family)(**{name: x.movedim(-1, 0) for name, x in values.items()})
     return EnsemblePrediction(Mixture(components, shares.movedim(-1, 0)))
 
 
-def _with_components_last(output: Any, shares: Any, components: tuple[str, Parameters]) -> Parameters:
+def _with_components_last(shares: Any, components: tuple[str, Parameters]) -> Parameters:
     """The parameters of a mixture, each (rows, components)."""
-    family, values = components
-    if family != "gaussian":
-        raise ArgumentError(f"mixtures of networks must be of Gaussians, got {type(output).__name__} of {family} distributions")
-    wide = shares.expand_as(values["mean"])
-    return {name: x.movedim(0, -1) for name, x in {**values, "shares": wide}.items()}
+    values = components[1]
+    values = {**values, "shares": shares.expand_as(next(iter(values.values())))}
+    if all(x.ndim > 2 and x.shape[-1] == 1 for x in values.values()):  # events of one number each
+        values = {name: x[..., 0] for name, x in values.items()}
+    return {name: x.movedim(0, -1) for name, x in values.items()}
 
 
 def _wide(x: Any, like: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from uqprism.adapters.base import Adapter, adapters, is_a, name, one_member
+from uqprism.adapters.numbers import around_mean
 from uqprism.arrays import Array
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError
@@ -39,6 +40,10 @@ class Forest(Adapter):
             label = f"tree {i} of the {name(model)}"
             mean[i], variance[i] = leaf_moments(tree, leaves[:, i], min_samples=min_samples, label=label)
         return EnsemblePrediction.gaussian(mean=mean, variance=variance, member_axis=0)
+
+    def predict_member(self, model: Any, X: Array, *, validation: Any = None, variance: Array = None) -> EnsemblePrediction:
+        """One Gaussian around the mean of the forest."""
+        return around_mean(model, X, validation, variance)
 
 
 @adapters.register("tree")
@@ -90,6 +95,8 @@ def _training_draws(forest: Any, rows: Array, training: tuple[Array, Array]) -> 
     found = []
     for i, (tree, sample) in enumerate(zip(forest.estimators_, forest.estimators_samples_, strict=True)):
         _check_tree(tree, f"tree {i} of the {name(forest)}")
+        if len(sample) and sample.max() >= len(targets):
+            raise InvalidValueError(_other_rows(forest))
         drawn = trained[i][sample]
         order = np.argsort(drawn, kind="stable")
         first, last = (np.searchsorted(drawn[order], leaves[i], side=side) for side in ("left", "right"))
@@ -98,14 +105,18 @@ def _training_draws(forest: Any, rows: Array, training: tuple[Array, Array]) -> 
         values = np.where(kept, targets[sample[order[np.minimum(places, len(order) - 1)]]], 0.0)
         # Other rows than those of the fit, or weights of rows, would pass unnoticed.
         if not np.allclose(values.sum(axis=0), kept.sum(axis=0) * tree.tree_.value[leaves[i], 0, 0], rtol=1e-6, atol=1e-9):
-            raise InvalidValueError(
-                f"training must be the rows and targets that the {name(forest)} was fitted to, without sample_weight: the means "
-                "of its leaves are others"
-            )
+            raise InvalidValueError(_other_rows(forest))
         found.append((values, kept))
     most = max(len(kept) for _, kept in found)
     draws, kept = (np.stack([np.pad(x, ((0, most - len(x)), (0, 0))) for x in each], axis=1) for each in zip(*found, strict=True))
     return leaf_draws(draws, kept)
+
+
+def _other_rows(forest: Any) -> str:
+    return (
+        f"training must be the rows and targets that the {name(forest)} was fitted to, without sample_weight: the means "
+        "of its leaves are others"
+    )
 
 
 def node_variances(tree: Any, min_samples: int) -> Array | None:

@@ -25,9 +25,7 @@ class XGBoost(PredictsQuantiles):
         if is_a(model, "xgboost", "XGBModel"):
             if model.objective != OBJECTIVE:
                 return None
-            if (given := getattr(model, "quantile_alpha", None)) is not None:
-                return tuple(np.ravel(given).astype(float).tolist())
-            model = model.get_booster()  # of a model that was loaded
+            model = model.get_booster()  # its own parameters may have been set anew
         elif not is_a(model, "xgboost", "Booster"):
             return None
         objective = json.loads(model.save_config())["learner"]["objective"]

@@ -23,7 +23,7 @@ from uqprism.ensemble import EnsemblePrediction
 from uqprism.errors import ArgumentError, MissingExtraError, install_command, warn
 from uqprism.families.base import Family
 from uqprism.families.draws import Draws
-from uqprism.families.elementwise import PointwiseForm, stated_form
+from uqprism.families.elementwise import stated_form
 from uqprism.families.gaussian import Gaussian
 from uqprism.families.histogram import Histogram
 from uqprism.families.mixture import Mixture
@@ -167,15 +167,13 @@ def _obstacle(ensemble: EnsemblePrediction) -> str | None:
         return None
     if not is_torch(members.centre):
         return "these are JAX's"
-    return _torch_obstacle(members, weights, form)
+    return _torch_obstacle(members, weights)
 
 
-def _torch_obstacle(members: Family, weights: Array, form: PointwiseForm) -> str | None:
+def _torch_obstacle(members: Family, weights: Array) -> str | None:
     centre, device = members.centre, members.centre.device.type
     if str(centre.dtype) not in ("torch.float32", "torch.float64") or device not in ("cpu", "cuda"):
         return f"these are {centre.dtype} on {centre.device}"
-    if device == "cuda" and not form.on_devices:
-        return f"and that of {type(members).__name__} is for processors"
     return _obstacle_of_gradients(members, weights, on_device=device == "cuda")
 
 

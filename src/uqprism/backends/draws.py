@@ -26,6 +26,7 @@ from uqprism.arrays import (
     is_traced,
     is_transformed,
     is_wrapped,
+    merged,
     namespace,
     on_device,
     working,
@@ -216,7 +217,7 @@ class DrawsSums(CentredEnsemble):
 
     def _flat(self, x: Array) -> Array:
         """The draws of all members along one axis."""
-        return namespace(x).reshape(x, (-1, *x.shape[2:]))
+        return merged(x, x.ndim - 2)
 
     @cached_property
     def _walks(self) -> list[tuple[Array, Array]]:

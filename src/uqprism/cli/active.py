@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any, get_args
 
 import numpy as np
 import typer
 
-from uqprism.cli.application import Progress, Quiet, command, interruptible
+from uqprism.cli.application import Progress, Quiet, command, interruptible, shows_bar
 from uqprism.cli.output import Format, Output, Plot, check, draw, write
 from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
@@ -26,7 +25,7 @@ ACQUISITION = (
 FILE = "A Parquet, CSV or NPZ file of numbers, a row per point."
 FOLDER = "Keep finished rounds in this folder; the same command continues from them."
 MODEL = "A random forest, or an ensemble of ten networks."
-SCORES = "What softmax takes the scores as; the paper's are raw."
+SCORES = "How scores enter the softmax; the paper uses raw ones."
 File = Annotated[str, typer.Argument(metavar="FILE", help=FILE)]
 Target = Annotated[str, typer.Option(metavar="COLUMN", help="What to learn. By default all other columns of numbers are inputs.")]
 Inputs = Annotated[str | None, typer.Option(metavar="COLUMN,...", help="The inputs, if not all other columns.")]
@@ -88,7 +87,7 @@ def active(
             ),
             seeds=seeds,
             folder=folder,
-            progress=not quiet and (progress or sys.stderr.isatty()),  # no bar in a log file
+            progress=shows_bar(progress, quiet),
         )
         draw(result, plot)
     about = f"Means over {rounds} rounds and {seeds} repetition{'s' if seeds > 1 else ''}"

@@ -13,6 +13,8 @@ from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
+from uqprism.cli.examples import listed
+from uqprism.ensemble.columns import Columns
 from uqprism.errors import ArgumentError, ExitCode, UnknownNameError
 from uqprism.measures import select_measures
 from uqprism.support.versions import __version__
@@ -45,7 +47,8 @@ def command(place: int, summary: str, *, name: str | None = None, **how: Any) ->
             with ended_by_signals():
                 return function(*given, **named)
 
-        app.command(called, short_help=summary, **how)(guarded)
+        epilog = "\n\n".join(filter(None, [listed(called), how.pop("epilog", "")]))
+        app.command(called, short_help=summary, epilog=epilog, **how)(guarded)
         # Typer lists commands in the order of imports.
         app.registered_commands.sort(key=lambda each: (_PLACES[str(each.name)], str(each.name)))
         return function
@@ -72,6 +75,11 @@ def say(text: str) -> None:
     """Print a line on standard error, if that can be written to; results alone go to standard output."""
     with suppress(OSError):  # work does not fail for a lost line
         print(f"uqprism: {text}", file=sys.stderr)
+
+
+def shows_bar(progress: bool, quiet: bool) -> bool:
+    """Whether to draw a progress bar: on a terminal, and elsewhere, such as in a log file, only if it was asked for."""
+    return not quiet and (progress or sys.stderr.isatty())
 
 
 @contextmanager
@@ -117,6 +125,28 @@ def default_of(function: Callable[..., Any], argument: str) -> Any:
     return inspect.signature(function).parameters[argument].default  # so that shell and Python cannot differ
 
 
+def with_columns(function: Function) -> Function:
+    """Let a command that takes `columns`, an `ensemble.columns.Columns`, have the options of `COLUMNS` in its place."""
+    parameters = []
+    signature = inspect.signature(function, eval_str=True)
+    for each in signature.parameters.values():
+        named = [each.replace(name=name, annotation=kind, default=None) for name, kind in COLUMNS.items()]
+        parameters += named if each.name == "columns" else [each]
+
+    @wraps(function)
+    def called(**given: Any) -> Any:
+        others = {name: value for name, value in given.items() if name not in COLUMNS}
+        return function(**others, columns=columns_of(given))
+
+    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return called  # type: ignore[return-value]
+
+
+def columns_of(given: dict[str, Any]) -> Columns:
+    """Which columns hold the members, by the options of `COLUMNS`."""
+    return Columns(*(given[name] for name in COLUMNS))
+
+
 def measures_option(default: str, *, columns: bool = False) -> Any:
     """The option `--measures`, of type `list[str] | None`.
 
@@ -143,7 +173,7 @@ ON_BAD = "What to do with rows that lack a number or have bad members."
 ERROR = "Which error to compute from the target; nll and crps need members."
 
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing output.")]
-Progress = Annotated[bool, typer.Option("--progress", help="Draw a progress bar also where there is no terminal.")]
+Progress = Annotated[bool, typer.Option("--progress", help="Draw a progress bar even without a terminal.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no summary.")]
 File = Annotated[str, typer.Argument(metavar="FILE", help=FILE)]
 MeanColumns = Annotated[str | None, _columns("means", "mean")]
@@ -154,6 +184,7 @@ FAMILY = (
     "recognised by the columns."
 )
 Family = Annotated[str | None, typer.Option(metavar="NAME", help=FAMILY)]
+COLUMNS = {"mean_columns": MeanColumns, "variance_columns": VarianceColumns, "scale_columns": ScaleColumns, "family": Family}
 OnBad = Annotated[str, typer.Option(metavar="error|drop", help=ON_BAD)]
 Target = Annotated[str | None, typer.Option(metavar="COLUMN", help="The target, to compute errors from.")]
 Prediction = Annotated[str | None, typer.Option(metavar="COLUMN", help="What was predicted. By default the members' mean.")]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any
 
 import typer
 
 from uqprism.cli.active import File, Inputs, table_of
-from uqprism.cli.application import Progress, Quiet, Resamples, command, default_of, interruptible, say
+from uqprism.cli.application import Progress, Quiet, Resamples, command, default_of, interruptible, say, shows_bar
 from uqprism.cli.output import Format, Output, Plot, Top, check, check_place, draw, write
 from uqprism.errors import ArgumentError
 from uqprism.registry import unknown
@@ -23,9 +22,9 @@ PARTS_USUAL, REPEATS_USUAL, SHARE_USUAL = (default_of(run_audit, name) for name 
 MODELS = ("deep", "forest")
 MODEL = "Five networks on resampled rows, or a random forest."
 SAVE = "Write the whole result here, an .npz file that uqprism report --audit and Audit.load read."
-MEASURES = "Excess risks, the one that counts first; may be repeated. By default those between members under the paper's rules."
+MEASURES = "Excess risks, the most important first; may be repeated. By default those between members under the paper's rules."
 PARTS = "Into how many parts the rows are divided at first, a power of two."
-FOLDER = "Keep finished parts in this folder; the same command goes on from them."
+FOLDER = "Keep finished parts in this folder; the same command continues from them."
 Target = Annotated[str, typer.Option(metavar="COLUMN", help="What to learn. By default all other columns of numbers are inputs.")]
 Model = Annotated[str, typer.Option(metavar="|".join(MODELS), help=MODEL)]
 Measures = Annotated[list[str] | None, typer.Option("--measures", metavar="NAME", help=MEASURES)]
@@ -68,7 +67,7 @@ def audit(
         check_place("--save", save)
     fit = _model(model)
     rows, targets = table_of(file, target, inputs)
-    with interruptible("with --folder, the same command goes on from there"):
+    with interruptible("with --folder, the same command continues from there"):
         result = run_audit(
             fit,
             rows,
@@ -81,7 +80,7 @@ def audit(
             folder=folder,
             resamples=resamples,
             seed=seed,
-            progress=not quiet and (progress or sys.stderr.isatty()),  # no bar in a log file
+            progress=shows_bar(progress, quiet),
         )
         draw(result, plot)
         if save is not None:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from uqprism.cli.application import (
-    Family,
-    MeanColumns,
     Overwrite,
     Progress,
     Quiet,
-    ScaleColumns,
-    VarianceColumns,
     command,
     interruptible,
+    shows_bar,
+    with_columns,
 )
-from uqprism.cli.score import Inputs, KeepMembers, OnBad
+from uqprism.cli.score import Inputs, KeepMembers, OnBad, Weights, numbers
+from uqprism.ensemble.columns import Columns
 from uqprism.files.options import ScoreOptions
 from uqprism.tasks.flagging import SHARE
 
-MEASURE = "What to go by: a measure, or a column of numbers. By default the one that `uqprism recommend` names first."
+MEASURE = (
+    "The uncertainty to flag by: a measure, or a column of numbers. By default the one that `uqprism recommend` names first."
+)
 Output = Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="A .parquet or .csv file.")]
 Share = Annotated[float | None, typer.Option(metavar="SHARE", help=f"Flag this share of the rows. By default {SHARE}.")]
 Above = Annotated[float | None, typer.Option(metavar="T", help="Flag rows with this uncertainty or more.")]
@@ -32,6 +32,7 @@ Only = Annotated[bool, typer.Option("--only", help="Write the flagged rows alone
 
 
 @command(-34, "Flag the most uncertain rows of files, and say why they are.")
+@with_columns
 def flag(
     *,
     inputs: Inputs,
@@ -41,10 +42,8 @@ def flag(
     budget: Budget = None,
     measure: Name = None,
     only: Only = False,
-    mean_columns: MeanColumns = None,
-    variance_columns: VarianceColumns = None,
-    scale_columns: ScaleColumns = None,
-    family: Family = None,
+    columns: Columns,
+    weights: Weights = None,
     on_bad: OnBad = ScoreOptions.on_bad,
     keep_members: KeepMembers = False,
     overwrite: Overwrite = False,
@@ -63,14 +62,12 @@ def flag(
             budget=budget,
             measure=measure,
             only=only,
-            mean_columns=mean_columns,
-            variance_columns=variance_columns,
-            scale_columns=scale_columns,
-            family=family,
+            **columns.arguments,
+            weights=numbers(weights),
             on_bad=on_bad,  # type: ignore[arg-type]
             keep_members=keep_members,
             overwrite=overwrite,
-            progress=not quiet and (progress or sys.stderr.isatty()),
+            progress=shows_bar(progress, quiet),
         )
     if not quiet:
         print(report)

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from uqprism.cli.application import (
-    Family,
-    MeanColumns,
     Overwrite,
     Quiet,
-    ScaleColumns,
-    VarianceColumns,
     command,
     default_of,
     interruptible,
+    with_columns,
 )
 from uqprism.cli.output import check_place
+from uqprism.ensemble.columns import Columns
 from uqprism.tasks.conformal import Method, conformal_intervals
 from uqprism.tasks.recalibration import recalibrate as fit
 
@@ -28,6 +26,10 @@ if TYPE_CHECKING:
 
 RULE, SEED = (default_of(fit, name) for name in ("rule", "seed"))
 COVERAGE, METHOD, MEASURE = (default_of(conformal_intervals, name) for name in ("coverage", "method", "measure"))
+MAP = (
+    "Also fit a map of levels, for distributions of the wrong shape, and keep it if the test finds it better than the factors "
+    "alone. The members become quantiles then."
+)
 KNOWN = "A file of predictions with outcomes, for rows that the models were not trained on."
 HOW = "How intervals are made: in proportion to --measure, from quantiles, or all equally wide."
 Known = Annotated[str, typer.Argument(metavar="CAL", help=KNOWN)]
@@ -35,15 +37,20 @@ New = Annotated[str, typer.Argument(metavar="NEW", help="A file of new predictio
 Output = Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="A .parquet or .csv file.")]
 Target = Annotated[str, typer.Option(metavar="COLUMN", help="The outcomes, a column of CAL.")]
 Rule = Annotated[str, typer.Option(metavar="RULE", help="The scoring rule to minimise, such as crps or log.")]
-Save = Annotated[str | None, typer.Option(metavar="FILE.json", help="Also keep the factors, for `Recalibration.load`.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of the folds.")]
-Coverage = Annotated[float, typer.Option(metavar="SHARE", help="The share of outcomes to hold.")]
+Save = Annotated[
+    str | None,
+    typer.Option(metavar="FILE.json", help="Also write the factors to this file, for `uqprism watch --recalibration`."),
+]
+Map = Annotated[bool, typer.Option("--map", help=MAP)]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the folds.")]
+Coverage = Annotated[float, typer.Option(metavar="SHARE", help="The share of outcomes that the intervals should contain.")]
 How = Annotated[str, typer.Option("--method", metavar="|".join(get_args(Method)), help=HOW)]
-Measure = Annotated[str, typer.Option(metavar="NAME", help="For --method measure.")]
-Group = Annotated[str | None, typer.Option(metavar="COLUMN", help="Hold the share in each group that this column of both names.")]
+Measure = Annotated[str, typer.Option(metavar="NAME", help="The measure of --method measure.")]
+Group = Annotated[str | None, typer.Option(metavar="COLUMN", help="Reach the share within each group; a column of both files.")]
 
 
 @command(-33, "Correct noise and disagreement of new predictions by outcomes.")
+@with_columns
 def recalibrate(
     *,
     known: Known,
@@ -51,12 +58,10 @@ def recalibrate(
     target: Target,
     output: Output,
     rule: Rule = RULE,
+    level_map: Map = False,
     save: Save = None,
     seed: Seed = SEED,
-    mean_columns: MeanColumns = None,
-    variance_columns: VarianceColumns = None,
-    scale_columns: ScaleColumns = None,
-    family: Family = None,
+    columns: Columns,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -64,11 +69,12 @@ def recalibrate(
     from uqprism.files.deriving import outcomes, write_ensemble
 
     with interruptible("nothing was written"):
-        points = _points((known, new), mean_columns, variance_columns, scale_columns, family)
+        points = _points((known, new), columns)
         path = _checked(output, points, overwrite=overwrite)
         if save is not None:
             check_place("--save", save)
-        found = fit(points[0].ensemble(), outcomes(points[0], target), rule=rule, seed=seed, progress=False if quiet else None)
+        how: dict[str, Any] = {"rule": rule, "level_map": level_map, "seed": seed, "progress": False if quiet else None}
+        found = fit(points[0].ensemble(), outcomes(points[0], target), **how)
         write_ensemble(points[1], found.apply(points[1].ensemble()), path)
         if save is not None:
             found.save(save)
@@ -77,6 +83,7 @@ def recalibrate(
 
 
 @command(-32, "Add intervals that hold a stated share of outcomes.")
+@with_columns
 def intervals(
     *,
     known: Known,
@@ -87,10 +94,7 @@ def intervals(
     method: How = METHOD,
     measure: Measure = MEASURE,
     group: Group = None,
-    mean_columns: MeanColumns = None,
-    variance_columns: VarianceColumns = None,
-    scale_columns: ScaleColumns = None,
-    family: Family = None,
+    columns: Columns,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -98,7 +102,7 @@ def intervals(
     from uqprism.files.deriving import LOWER, UPPER, outcomes, write_beside
 
     with interruptible("nothing was written"):
-        points = _points((known, new), mean_columns, variance_columns, scale_columns, family)
+        points = _points((known, new), columns)
         path = _checked(output, points, overwrite=overwrite)
         groups = [None if group is None else each.column(group).to_pylist() for each in points]
         found = conformal_intervals(
@@ -124,8 +128,7 @@ def _checked(output: str, points: list[Points], *, overwrite: bool) -> Path:
     return check_output(output, *points, overwrite=overwrite)
 
 
-def _points(files: tuple[str, str], *columns: Any) -> list[Points]:
-    from uqprism.ensemble.columns import Columns
+def _points(files: tuple[str, str], columns: Columns) -> list[Points]:
     from uqprism.files.points import Points
 
-    return [Points.of(path, Columns(*columns)) for path in files]
+    return [Points.of(path, columns) for path in files]

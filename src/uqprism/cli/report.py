@@ -12,25 +12,23 @@ import typer
 from uqprism.cli.application import (
     ErrorColumn,
     ErrorKind,
-    Family,
     File,
-    MeanColumns,
     OnBad,
     Ood,
     Prediction,
     Quiet,
     Resamples,
-    ScaleColumns,
     Seed,
     Target,
-    VarianceColumns,
     command,
     default_of,
     interruptible,
     measures_option,
     say,
+    with_columns,
 )
 from uqprism.cli.output import check_place
+from uqprism.ensemble.columns import Columns
 from uqprism.ensemble.origin import KINDS
 from uqprism.errors import ArgumentError
 from uqprism.support.optional import require
@@ -43,13 +41,13 @@ Measures = Annotated[list[str] | None, measures_option("usual", columns=True)]
 Rule = Annotated[str, typer.Option(metavar="NAME", help="The rule to split the uncertainty by.")]
 UNIT = "The unit of the target, such as minutes or $. By default the one in its column's name, such as price ($)."
 Unit = Annotated[str | None, typer.Option(metavar="WORD", help=UNIT)]
-ID = "The column that rows are called by. By default one such as id, name or house_id, with another value in each row."
+ID = "The column that names the rows. By default one such as id, name or house_id whose values are all different."
 Id = Annotated[str | None, typer.Option(metavar="COLUMN", help=ID)]
 Title = Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page. By default the name of the file.")]
 SHOW = "Further columns to show beside rows, with commas between. By default the first four with no other use."
 Show = Annotated[str | None, typer.Option(metavar="COLUMN,...", help=SHOW)]
 AUDIT = "What uqprism audit --save wrote for such models on such data; the page then says what more data did there."
-MODELS = "What the members are, where the file does not say it, as CSV cannot; decides what the page says of more data."
+MODELS = "What the members are, where neither the file nor one beside it says so; decides what the page says of more data."
 Models = Annotated[str | None, typer.Option(metavar="|".join(list(KINDS)[1:]), help=MODELS)]
 AuditFile = Annotated[str | None, typer.Option("--audit", metavar="FILE", help=AUDIT)]
 CONTENTS = (
@@ -70,6 +68,7 @@ NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Print the address
 
 
 @command(-30, "Write a page on how uncertain predictions are, and why.", epilog=CONTENTS)
+@with_columns
 def report(
     *,
     file: File,
@@ -85,10 +84,7 @@ def report(
     show: Show = None,
     rule: Rule = "crps",
     measures: Measures = None,
-    mean_columns: MeanColumns = None,
-    variance_columns: VarianceColumns = None,
-    scale_columns: ScaleColumns = None,
-    family: Family = None,
+    columns: Columns,
     on_bad: OnBad = "error",
     audit: AuditFile = None,
     models: Models = None,
@@ -101,7 +97,6 @@ def report(
     if error_column and (target or prediction):
         raise ArgumentError("give --error-column, or --target (with --prediction), not both")
     # Here, because they import pyarrow, which other commands do without.
-    from uqprism.ensemble.columns import Columns
     from uqprism.files.points import Points
     from uqprism.report.page import write_page
     from uqprism.report.readers import read_subject
@@ -113,7 +108,7 @@ def report(
     with interruptible("nothing was written"):
         progress("reading")
         subject = read_subject(
-            Points.of(file, Columns(mean_columns, variance_columns, scale_columns, family), on_bad),
+            Points.of(file, columns, on_bad),
             target=target,
             prediction=prediction,
             error=error_column or (error if target else None),  # the kind has a default, also without a target

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import textwrap
 import traceback
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from uqprism.cli.application import Overwrite, Progress, Quiet, command, interruptible, say
+from uqprism.cli.application import Overwrite, Progress, Quiet, command, interruptible, say, shows_bar
 from uqprism.errors import ArgumentError, UnknownNameError, UqprismError
 from uqprism.support.storage import in_words
 
@@ -30,7 +29,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME|all", help="What to reproduce
 PRESET = "quick takes minutes at most, paper has the size of the paper; some experiments have others, see below."
 Preset = Annotated[str, typer.Option(metavar="quick|paper|...", help=PRESET)]
 FOLDER = "By default runs/NAME, or runs/PRESET/NAME for presets other than quick; with all, DIR/NAME for each."
-Folder = Annotated[str | None, typer.Option(metavar="DIR", help=FOLDER)]
+Folder = Annotated[str | None, typer.Option("--output", "-o", "--out", metavar="DIR", help=FOLDER)]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed of data and networks; by default the preset's.")]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Jobs to run at a time, each in a process of its own.")]
 Data = Annotated[str | None, typer.Option(metavar="ROOT", help="The folder of the data sets; by default $UQPRISM_DATA.")]
@@ -56,7 +55,7 @@ class Listing(TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the experiments under the options."""
-        self.epilog = self.epilog_text()
+        self.epilog = f"{self.epilog}\n\n{self.epilog_text()}"
         super().format_epilog(ctx, formatter)
 
 
@@ -79,7 +78,7 @@ def reproduce(
     from uqprism.paper.jobs import total
 
     settings: Any = {"preset": preset, "seed": seed, "jobs": jobs, "data": data}
-    running: Any = {"overwrite": overwrite, "progress": not quiet and (progress or sys.stderr.isatty())}
+    running: Any = {"overwrite": overwrite, "progress": shows_bar(progress, quiet)}
     several = name == "all"
     with interruptible("finished jobs stay, the same command continues from there"):
         folders = _folders(out, settings) if several else {name: out}

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from uqprism.cli.application import (
-    Family,
-    MeanColumns,
     Overwrite,
     Progress,
     Quiet,
-    ScaleColumns,
-    VarianceColumns,
     command,
     exit_codes,
     interruptible,
     measures_option,
     say,
+    shows_bar,
+    with_columns,
 )
+from uqprism.ensemble.columns import Columns
 from uqprism.errors import ArgumentError, BadFilesError, BadRowsError, ExitCode
 from uqprism.files.options import COMPRESSIONS, ScoreOptions, Tolerance
 from uqprism.support.logs import log_to
@@ -36,7 +34,7 @@ Weights = Annotated[
 ON_BAD = "What to do with rows where a member is null, NaN or infinite, or a variance or scale not above zero."
 OnBad = Annotated[str, typer.Option(metavar="error|null|drop", help=ON_BAD)]
 KeepMembers = Annotated[bool, typer.Option("--keep-members", help="Keep the member columns in the output.")]
-Compression = Annotated[str, typer.Option(metavar="CODEC", help=f"Of Parquet: {', '.join(COMPRESSIONS)}.")]
+Compression = Annotated[str, typer.Option(metavar="CODEC", help=f"Compression of Parquet: {', '.join(COMPRESSIONS)}.")]
 RESUME = (
     "Keep the parts that an earlier run made from inputs that have not changed since; score changed and new inputs; remove the "
     "parts of inputs that are gone."
@@ -60,15 +58,13 @@ EXIT_CODES = f"{exit_codes(ExitCode.ALARM)} No half-written file remains."
 
 
 @command(-40, "Add measures of uncertainty to every row of files.", epilog=EXIT_CODES)
+@with_columns
 def score(
     *,
     inputs: Inputs,
     output: Output,
     measures: Measures = None,
-    mean_columns: MeanColumns = None,
-    variance_columns: VarianceColumns = None,
-    scale_columns: ScaleColumns = None,
-    family: Family = None,
+    columns: Columns,
     weights: Weights = None,
     on_bad: OnBad = ScoreOptions.on_bad,
     on_bad_file: OnBadFile = Tolerance.on_bad_file,
@@ -104,17 +100,14 @@ def score(
                 inputs,
                 output,
                 measures=measures,
-                mean_columns=mean_columns,
-                variance_columns=variance_columns,
-                scale_columns=scale_columns,
-                family=family,
-                weights=_numbers(weights),
+                **columns.arguments,
+                weights=numbers(weights),
                 on_bad=on_bad,  # type: ignore[arg-type]
                 keep_members=keep_members,
                 compression=compression,
                 resume=resume,
                 overwrite=overwrite,
-                progress=not quiet and (progress or sys.stderr.isatty()),
+                progress=shows_bar(progress, quiet),
                 threads=threads,
                 part_rows=part_rows,
                 dask=dask,
@@ -130,26 +123,19 @@ def score(
         say(bad_files_text(report))
 
 
-@command(-35, "Say what files of predictions hold, as all commands read them.")
-def inspect(
-    *,
-    inputs: Inputs,
-    mean_columns: MeanColumns = None,
-    variance_columns: VarianceColumns = None,
-    scale_columns: ScaleColumns = None,
-    family: Family = None,
-) -> None:
-    """Say what files of predictions hold, as all other commands read them."""
-    from uqprism.ensemble.columns import Columns
+@command(-35, "Print what files of predictions contain.")
+@with_columns
+def inspect(*, inputs: Inputs, columns: Columns) -> None:
+    """Print what files of predictions contain, as all other commands read them."""
     from uqprism.files.inspection import inspected
     from uqprism.files.paths import find_files
 
-    columns = Columns(mean_columns, variance_columns, scale_columns, family)
     with interruptible(""):
         print("\n\n".join(str(inspected(span, columns)) for span in find_files(inputs)))
 
 
-def _numbers(text: str | None) -> list[float] | None:
+def numbers(text: str | None) -> list[float] | None:
+    """The weights that the option `--weights` gives."""
     try:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError:

@@ -10,20 +10,18 @@ import numpy as np
 import typer
 
 from uqprism.cli.application import (
+    COLUMNS,
     OOD,
     ErrorColumn,
     ErrorKind,
-    Family,
     File,
-    MeanColumns,
     OnBad,
     Ood,
     Prediction,
     Resamples,
-    ScaleColumns,
     Seed,
     Target,
-    VarianceColumns,
+    columns_of,
     command,
     default_of,
     interruptible,
@@ -45,10 +43,7 @@ REQUIRED = inspect.Parameter.empty
 READS: dict[Kind, dict[str, Parameter]] = {
     "table": {
         "file": (File, REQUIRED),
-        "mean_columns": (MeanColumns, None),
-        "variance_columns": (VarianceColumns, None),
-        "scale_columns": (ScaleColumns, None),
-        "family": (Family, None),
+        **{name: (kind, None) for name, kind in COLUMNS.items()},
         "on_bad": (OnBad, "error"),
     },
     "tables": {"ood": (Annotated[list[str], typer.Argument(metavar="OOD", help=OOD)], REQUIRED)},
@@ -141,11 +136,9 @@ def _note(result: Any) -> str:
 
 
 def _points(path: str, given: dict[str, Any]) -> Any:
-    from uqprism.ensemble.columns import Columns
     from uqprism.files.points import Points
 
-    columns = Columns(given["mean_columns"], given["variance_columns"], given["scale_columns"], given["family"])
-    return Points.of(path, columns, given["on_bad"])
+    return Points.of(path, columns_of(given), given["on_bad"])
 
 
 def _table(given: dict[str, Any]) -> Any:

@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from uqprism.cli.application import (
-    Family,
-    MeanColumns,
     Progress,
     Quiet,
-    ScaleColumns,
-    VarianceColumns,
     command,
     default_of,
     exit_codes,
     interruptible,
     say,
+    shows_bar,
+    with_columns,
 )
 from uqprism.cli.output import check_place
+from uqprism.ensemble.columns import Columns
 from uqprism.errors import ExitCode
 from uqprism.support.storage import PAGES, check_ending
 from uqprism.tasks.watch import Watch
 
 WINDOW = 1_000
 RULE, LEVEL = (default_of(Watch.__init__, name) for name in ("rule", "level"))
-KNOWN = "Predictions or measures for rows as usual, that the models were not trained on: a file, a folder or a pattern."
-STATE = "A folder for the state. The next run with it reads what is new since, and goes on also where a run was killed."
+KNOWN = "Predictions or measures of usual rows that the models were not trained on: a file, a folder or a pattern."
+STATE = "A folder for the state. The next run reads only what is new, also after a run that was killed."
 TARGET = "The column of the outcomes, empty where not known yet; penalty and calibration are then watched too."
-OUTCOMES = "Rows that were seen before, whose outcomes have come since; may be repeated. With --target."
+OUTCOMES = "Files of rows that were seen before and whose outcomes are known now; may be repeated. With --target."
 Reference = Annotated[str, typer.Argument(metavar="REFERENCE", help=KNOWN)]
 New = Annotated[list[str], typer.Argument(metavar="NEW", help="New rows: files, folders or patterns, read in this order.")]
 State = Annotated[str | None, typer.Option(metavar="DIR", help=STATE)]
 Rule = Annotated[str, typer.Option(metavar="RULE", help="The scoring rule for noise and disagreement.")]
 Level = Annotated[float, typer.Option(metavar="SHARE", help="The probability of any alarm, ever, if nothing changes.")]
-Window = Annotated[int, typer.Option(min=1, help="Rows of a window.")]
+Window = Annotated[int, typer.Option(min=1, help="Rows in a window.")]
 Group = Annotated[str | None, typer.Option(metavar="COLUMN", help="Also test each group of rows by itself.")]
 Target = Annotated[str | None, typer.Option(metavar="COLUMN", help=TARGET)]
 Outcomes = Annotated[list[str] | None, typer.Option(metavar="FILE", help=OUTCOMES)]
-Factors = Annotated[str | None, typer.Option(metavar="FILE.json", help="Apply what `uqprism recalibrate --save` wrote first.")]
+Factors = Annotated[
+    str | None, typer.Option(metavar="FILE.json", help="First apply the factors that `uqprism recalibrate --save` wrote.")
+]
 Page = Annotated[str | None, typer.Option("--output", "-o", metavar="FILE.html", help="Write a page with alarms and history.")]
 Json = Annotated[str | None, typer.Option("--json", metavar="FILE.jsonl", help="Append a line of JSON for each window.")]
 Prometheus = Annotated[str | None, typer.Option(metavar="FILE.prom", help="Write evidence and alarms for Prometheus.")]
@@ -49,6 +49,7 @@ Prometheus = Annotated[str | None, typer.Option(metavar="FILE.prom", help="Write
 @command(
     -31, "Watch new predictions for changes, without outcomes.", epilog=exit_codes(ExitCode.BAD_ROWS, done="done, and no alarm")
 )
+@with_columns
 def watch(
     *,
     reference: Reference,
@@ -61,10 +62,7 @@ def watch(
     target: Target = None,
     outcomes: Outcomes = None,
     recalibration: Factors = None,
-    mean_columns: MeanColumns = None,
-    variance_columns: VarianceColumns = None,
-    scale_columns: ScaleColumns = None,
-    family: Family = None,
+    columns: Columns,
     output: Page = None,
     json: Json = None,
     prometheus: Prometheus = None,
@@ -72,13 +70,12 @@ def watch(
     quiet: Quiet = False,
 ) -> None:
     """Watch new predictions for changes: "the world got noisier" and "inputs are unfamiliar" are different alarms."""
-    from uqprism.ensemble.columns import Columns
     from uqprism.files import watch as run
 
     if output is not None:
         check_ending(output, PAGES, "--output")
         check_place("--output", output)
-    with interruptible("the same command goes on from the state" if state else "nothing was kept; --state DIR keeps a state"):
+    with interruptible("the same command continues from the state" if state else "nothing was kept; --state DIR keeps a state"):
         report = run(
             reference,
             new,
@@ -90,10 +87,10 @@ def watch(
             target=target,
             outcomes=outcomes,
             recalibration=recalibration,
-            columns=Columns(mean_columns, variance_columns, scale_columns, family),
+            columns=columns,
             log=json,
             prometheus=prometheus,
-            progress=not quiet and (progress or sys.stderr.isatty()),
+            progress=shows_bar(progress, quiet),
         )
         if output is not None:
             report.watch.report(output)

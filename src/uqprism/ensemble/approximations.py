@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from uqprism.arrays import Array, constant, expand, is_traced, namespace, working
+from uqprism.arrays import Array, constant, expand, is_traced, merged, namespace, working
 from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family
 from uqprism.families.centring import Centring, standardise
@@ -73,7 +73,9 @@ class CentredEnsemble:
 
     def __init__(self, members: Family, weights: Array) -> None:
         self.weights = working(weights)
-        self.members, self.centring = standardise(members, self.weights)
+        # As they came: what two members have in common is rounded when it is centred, and so is a small difference.
+        self._given = members.widened()
+        self.members, self.centring = standardise(self._given, self.weights)
         if isinstance(self.members, Gaussian):
             self.members.deviation = self._deviations(self.members)
         self._candidates: dict[str, Candidates] = {}
@@ -158,11 +160,9 @@ class CentredEnsemble:
     def mixture(self) -> Family:
         """The average of the distributions; samples are simply put together."""
         if isinstance(self.members, Draws):
-            xp = namespace(self.weights)
             # Each draw keeps its weight within its member, times that of the member.
             draws, weights = self.members.draws, self.members.weights * self.weights
-            shape = (-1, *draws.shape[2:])
-            return Draws(xp.reshape(draws, shape), xp.reshape(weights, shape), check=False)
+            return Draws(*(merged(x, draws.ndim - 2) for x in (draws, weights)), check=False)
         return Mixture._of(self.members, self.weights).flattened()
 
     @cached_property
@@ -209,9 +209,7 @@ class CentredEnsemble:
         return Surrogate(mean=self._mean, variance=self.mean_variance, deviation=zero, missing=self.variance_of_means)
 
     def stretched(self, factor: Array) -> CentredEnsemble:
-        """The ensemble with the members' differences from the first multiplied by a factor (*points)."""
-        other = object.__new__(CentredEnsemble)
-        other.weights, other.centring, other._candidates = self.weights, self.centring, {}
+        """The ensemble with the members' differences from the first multiplied by a factor (*points), in the same coordinates."""
         depth = len(self.members.batch_shape)
 
         def stretch(x: Array) -> Array:
@@ -221,14 +219,22 @@ class CentredEnsemble:
             step = namespace(x).where(same, zero, x) - namespace(x).where(same, zero, first + zero)
             return first + factor * step
 
-        other.members = self.members.map(stretch)
-        return other
+        given = self._given.map(stretch)
+        return self._with(given, given.relative_to(self.centring.centre, self.centring.unit), self.weights)
 
     def at(self, points: Array) -> CentredEnsemble:
         """The ensemble at some of its points, given by their positions along one axis."""
+        given, members = (family.map(lambda x: x[..., points]) for family in (self._given, self.members))
+        other = self._with(given, members, self.weights[:, points])
+        whole = self.centring
+        other.centring = Centring(whole.centre[points], whole.unit[points], whole.log_unit[points])
+        return other
+
+    def _with(self, given: Family, members: Family, weights: Array) -> CentredEnsemble:
+        """Other members in the same coordinates."""
         other = object.__new__(CentredEnsemble)
-        other.weights, other.centring, other._candidates = self.weights[:, points], self.centring, {}
-        other.members = self.members.map(lambda x: x[..., points])
+        other._given, other.members, other.weights = given, members, weights
+        other.centring, other._candidates = self.centring, {}
         return other
 
     def candidates(self, name: str) -> Candidates:

@@ -47,6 +47,12 @@ class Columns:
         if self.variance is not None and self.scale is not None:
             raise ArgumentError("give one of variance_columns and scale_columns (--variance-columns, --scale-columns), not both")
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The same as the arguments of functions that read files."""
+        columns = {"mean_columns": self.mean, "variance_columns": self.variance, "scale_columns": self.scale}
+        return {**columns, "family": self.family}
+
 
 def checked_header(header: Any, where: object) -> dict[str, Any]:
     """What a table or file says of its members; refuses what describes none, because any program can write one."""

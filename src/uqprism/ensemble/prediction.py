@@ -377,11 +377,12 @@ class EnsemblePrediction(Constructors):
         """A `pandas.DataFrame` with a column per parameter and member (`mean_0`, `scale_0`, ...) and a row per point.
 
         `uqprism.from_frame` reads it back. The frame does not hold the weights; pass them to `from_frame`. Of members given by
-        draws, bars, quantiles or components a cell holds a list, and the frame has what describes them as `attrs`.
+        draws, bars, quantiles or components a cell holds a list. The frame of other than Gaussian members has what describes
+        them as `attrs`.
         """
         columns, shared = columns_of(_storable(self.flat().members))
         frame = data_frame({name: x if x.ndim == 1 else _in_cells(x) for name, x in columns.items()}, index)
-        if self.members.in_lists or self.members.components is not None or self.origin.is_known:
+        if self.members.name != "gaussian" or self.origin.is_known:  # the columns of others may be those of several families
             frame.attrs[FORMAT] = {**self._header(), **shared}
         return frame
 

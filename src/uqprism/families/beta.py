@@ -52,8 +52,9 @@ def _logarithms(  # noqa: PLR0917
     height: Array,  # noqa: ARG001
 ) -> tuple[Array, Array]:
     """Of the distances from the bounds, relative to those of a place between them."""
-    inside, step = (y > low) & (y < high), y - place
-    up, down = step * per_low, -step * per_high
+    inside = (y > low) & (y < high)
+    up = (y - place) * per_low
+    down = (place - y) * per_high
     first = up - log_gap(up, where(inside, (y - low) * per_low, 1.0))
     return first, down - log_gap(down, where(inside, (high - y) * per_high, 1.0))
 
@@ -83,9 +84,7 @@ class Beta(Family):
     """
 
     name = "beta"
-    form = PointwiseForm(
-        _numbers, _log_density_of_distances, on_devices=False, shared=Shared(_logarithms, _own_log_density, alike=(0, 1, 2, 3, 4))
-    )
+    form = PointwiseForm(_numbers, _log_density_of_distances, shared=Shared(_logarithms, _own_log_density, alike=(0, 1, 2, 3, 4)))
     parameters: ClassVar[dict[str, str]] = {"a": "shape", "b": "shape", "low": "location", "high": "location"}
     a: Array
     b: Array

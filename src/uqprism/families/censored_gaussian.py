@@ -35,7 +35,7 @@ class CensoredGaussian(Bounded):
     """
 
     name = "censored_gaussian"
-    form = PointwiseForm(_numbers, log_density_between, on_devices=False)
+    form = PointwiseForm(_numbers, log_density_between)
     given: ClassVar[dict[str, str]] = dict(Bounded.parameters)
     # A probability counts as a density over one unit of y, whatever the unit in which y is expressed.
     parameters: ClassVar[dict[str, str]] = {**Bounded.parameters, "atom": "scale"}

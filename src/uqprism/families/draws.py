@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from uqprism.arrays import SQRT_2, SQRT_PI, Array, coerce, expand, namespace, normal_cdf
+from uqprism.arrays import SQRT_2, SQRT_PI, Array, coerce, expand, merged, namespace, normal_cdf
 from uqprism.errors import ShapeError
 from uqprism.families.base import Family, families, mixing_weights, no_density, prepare
 from uqprism.families.functionals import absolute_gap, closed_form, cramer_distance, smooth
@@ -143,7 +143,7 @@ class Draws(Family):
         order = xp.argsort(self.draws, axis=0)
         draws, share = take_along(self.draws, order), xp.cumulative_sum(take_along(self.weights, order), axis=0)
         level = level + 0.0 * draws[0]
-        flat = xp.reshape(level, (-1, *self.batch_shape))
+        flat = merged(level, len(self.batch_shape))
         # Ten times 0.1 sums to less than 1 in floating point.
         at = xp.clip(search(share, flat - 1e-12, below=True), 0, draws.shape[0] - 1)
         return xp.reshape(take_along(draws, at), level.shape)

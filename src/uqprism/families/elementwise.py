@@ -77,7 +77,6 @@ class PointwiseForm:
         probability: (y, side, *numbers), of values below y for a side of 1, above y for -1, with all digits on both sides; None
             if that takes longer than integrating the density.
         mixed: whether members are mixtures, of which each component has this log density and these numbers.
-        on_devices: whether the kernels of devices can integrate it, too.
         shared: what is the same for all members at one value, and so need be computed only once there; None for nothing.
     """
 
@@ -85,7 +84,6 @@ class PointwiseForm:
     log_density: Callable[..., Any]
     probability: Callable[..., Any] | None = None
     mixed: bool = False
-    on_devices: bool = True
     shared: Shared | None = None
 
     def at(self, family: Family, y: Array) -> Array:

@@ -35,7 +35,8 @@ def _numbers(d: Gamma) -> tuple[Array, ...]:
 
 def _log_density(y: Array, low: Array, mean: Array, inverse: Array, power: Array, at_mean: Array) -> Array:  # noqa: PLR0917
     # Relative to the mean, or large terms would cancel for large shapes.
-    inside, step = y > low, (y - mean) * inverse
+    inside = y > low
+    step = (y - mean) * inverse
     return where(inside, at_mean - power * log_gap(step, where(inside, (y - low) * inverse, 1.0)) - step, NOWHERE)
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from uqprism.arrays import Array, coerce, expand, is_torch, is_traced, namespace, to_numpy
+from uqprism.arrays import Array, coerce, expand, is_torch, is_traced, merged, namespace, to_numpy
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError, UnsupportedError
 from uqprism.families.base import Family, check_values, families
 from uqprism.families.panels import Landmarks
@@ -265,7 +265,7 @@ class Histogram(Family):
         """The value that Y stays below with probability `level`."""
         xp = namespace(self.edges)
         level = level + 0.0 * self.mass[0]
-        flat = xp.reshape(level, (-1, *self.batch_shape))
+        flat = merged(level, len(self.batch_shape))
         bar = xp.clip(search(self.below[1:], flat, below=True), 0, self.mass.shape[0] - 1)
         low, width, mass = (take_along(x, bar) for x in (self.edges[:-1], self.widths, self.mass))
         value = low + width * xp.clip((flat - take_along(self.below, bar)) / or_one(mass), 0.0, 1.0)
@@ -310,7 +310,7 @@ class _Place:
         xp = namespace(bars.edges)
         self.bars, self.y = bars, y + 0.0 * bars.mass[0]
         self.shape, self.count = self.y.shape, bars.mass.shape[0]
-        self.y = xp.reshape(self.y, (-1, *self.shape[self.y.ndim - len(bars.batch_shape) :]))
+        self.y = merged(self.y, len(bars.batch_shape))
         passed = search(bars.ends, self.y)
         # Without tails, what lies outside belongs to the outermost bars.
         self.bar = passed if bars.outer is not None else xp.clip(passed - 1, 0, self.count - 1)

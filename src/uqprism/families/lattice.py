@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from uqprism.arrays import merged
+
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 PER_PANEL = 12  # nodes
@@ -41,5 +43,4 @@ def counted(edges: Floats, first: Floats, step: Floats) -> tuple[Floats, Floats]
     numbers = np.diff(bounds, axis=0)
     unique, where = np.unique(numbers, return_inverse=True)
     nodes, weights = (np.moveaxis(x[where.reshape(numbers.shape)], -1, 1) for x in gauss_sum(unique))
-    shape = (-1, *edges.shape[1:])
-    return (bounds[:-1, None] + nodes).reshape(shape), weights.reshape(shape)
+    return merged(bounds[:-1, None] + nodes, edges.ndim - 1), merged(weights, edges.ndim - 1)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from uqprism.arrays import Array, constant, expand, log_sum_exp, namespace
+from uqprism.arrays import Array, constant, expand, log_sum_exp, merged, namespace
 from uqprism.errors import ArgumentError, ShapeError
 from uqprism.families.base import Family, bisect, families, mixing_weights
 from uqprism.families.elementwise import PointwiseForm, stated_form
@@ -61,7 +61,7 @@ class Mixture(Family):
         inner = stated_form(self.components)
         if inner is None or inner.mixed:
             return None
-        return PointwiseForm(_numbers_of_components, inner.log_density, mixed=True, on_devices=inner.on_devices)
+        return PointwiseForm(_numbers_of_components, inner.log_density, mixed=True)
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
@@ -100,7 +100,8 @@ class Mixture(Family):
 
         def joined(x: Array) -> Array:
             lead = x.ndim - depth
-            return namespace(x).reshape(x, (*x.shape[:lead], -1, *x.shape[lead + 2 :]))
+            both = math.prod(x.shape[lead : lead + 2])
+            return namespace(x).reshape(x, (*x.shape[:lead], both, *x.shape[lead + 2 :]))
 
         return self._of(inner.components.map(joined), joined(inner.weights * self.weights))
 
@@ -229,17 +230,16 @@ class Mixture(Family):
         """Those of all components."""
         marks = self.components.landmarks()
         below = marks.reach if marks.reach_below is None else marks.reach_below
-        xp = namespace(marks.location)
         rows = (marks.location, marks.width, marks.reach, below)
-        location, width, reach, below = (xp.reshape(x, (-1, *self.batch_shape)) for x in rows)
+        location, width, reach, below = (merged(x, len(self.batch_shape)) for x in rows)
         return Landmarks(location, width, reach, tuple(s for s in marks.sharp for _ in range(self.weights.shape[0])), below)
 
     def places(self, *, graded: bool = True) -> Places:
         """Those of all components."""
         places, count = self.components.places(graded=graded), self.weights.shape[0]
         rows = (places.location, places.width, places.low, places.high)
-        location, width, low, high = (x.reshape(-1, *self.batch_shape) for x in rows)
-        power = None if places.power is None else places.power.reshape(location.shape)
+        location, width, low, high = (merged(x, len(self.batch_shape)) for x in rows)
+        power = None if places.power is None else merged(places.power, len(self.batch_shape))
         return Places(location, width, low, high, tuple(s for s in places.sharp for _ in range(count)), places.heavy, power)
 
     @property

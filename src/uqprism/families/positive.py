@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
@@ -51,13 +52,13 @@ class Positive(Family):
         return True
 
     @property
+    @abstractmethod
     def size(self) -> Array:
         """The unit of distances from the bound."""
-        raise NotImplementedError
 
+    @abstractmethod
     def marks(self) -> tuple[list[tuple[Array, Array]], Array]:
         """Distances from the bound, each with the length over which the density is smooth there, and how far it counts."""
-        raise NotImplementedError
 
     @property
     def power_at_bound(self) -> Array | None:

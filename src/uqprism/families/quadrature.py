@@ -17,7 +17,7 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
-from uqprism.arrays import Array, constant, from_numpy, is_jax, is_traced, namespace, plain, to_numpy, unplain
+from uqprism.arrays import Array, constant, from_numpy, is_jax, is_traced, merged, namespace, plain, to_numpy, unplain
 from uqprism.errors import UnsupportedError
 from uqprism.families.lattice import PER_PANEL, counted
 from uqprism.families.panels import Floats, Places, plan, zones
@@ -89,11 +89,10 @@ class Grid:
     def __init__(self, edges: Array, *, pivot: Array = None, bounded: bool = False, whole: bool = False) -> None:
         xp = namespace(edges)
         left, length = edges[:-1], edges[1:] - edges[:-1]
-        shape = (-1, *edges.shape[1:])
         spread = (1, PER_PANEL, *(1,) * (edges.ndim - 1))
         nodes, weights = (xp.reshape(from_numpy(x, edges), spread) for x in gauss_legendre(PER_PANEL))
-        self.nodes = xp.reshape(left[:, None] + length[:, None] * nodes, shape)
-        self.weights = xp.reshape(length[:, None] * weights, shape)
+        self.nodes = merged(left[:, None] + length[:, None] * nodes, edges.ndim - 1)
+        self.weights = merged(length[:, None] * weights, edges.ndim - 1)
         self.low, self.high, self.pivot, self.bounded, self.whole = edges[0], edges[-1], pivot, bounded, whole
         # Weak references: the distributions know the grid, and a cycle would hold all values until the garbage collector runs.
         self._kept: dict[tuple[int, str], tuple[ReferenceType[Family], Array]] = {}
@@ -242,7 +241,7 @@ def grid_over(*distributions: Family, between: tuple[Array, Array] | None = None
 
     def edges(*values: Array) -> Floats:
         flat, places, ends = read(*[np.asarray(v, dtype=np.float64) for v in values])
-        return plan(flat, places, *ends).reshape(-1, *shape)
+        return _over(plan(flat, places, *ends), shape)
 
     like = next((a for a in arrays if is_traced(a)), arrays[0])
     lattice = next((d.lattice for d in distributions if d.lattice is not None), None)
@@ -265,7 +264,7 @@ def grid_over(*distributions: Family, between: tuple[Array, Array] | None = None
     flat, places, ends = read(*[plain(a) for a in arrays])
     if zoned and not bounds and bool(places.narrow.any()):
         return ZonedGrid(_zones(flat, places, shape, like, options["pivot"]), **options)
-    return Grid(unplain(_padded(plan(flat, places, *ends).reshape(-1, *shape), like), like), **options, whole=not bounds)
+    return Grid(unplain(_padded(_over(plan(flat, places, *ends), shape), like), like), **options, whole=not bounds)
 
 
 def _zones(flat: list[Family], places: Places, shape: tuple[int, ...], like: Array, pivot: Array) -> list[tuple[Array, Grid]]:
@@ -275,7 +274,7 @@ def _zones(flat: list[Family], places: Places, shape: tuple[int, ...], like: Arr
         seen = [d.relative_to(origin, 1.0) for d in flat]
         edges = plan(seen, Places.join([d.places() for d in seen]), low, high)
         start = unplain(origin.reshape(shape), like)
-        grid = Grid(unplain(_padded(edges.reshape(-1, *shape), like), like), pivot=None if pivot is None else pivot - start)
+        grid = Grid(unplain(_padded(_over(edges, shape), like), like), pivot=None if pivot is None else pivot - start)
         found.append((start, grid))
     return found
 
@@ -338,6 +337,11 @@ def _fit(edges: Floats, panels: int) -> Floats:
     index = np.where(needed > panels, np.round(rank * (needed / panels)), np.minimum(rank, needed)).astype(int)
     fitted = np.where(needed > 4 * panels, np.nan, np.take_along_axis(flat, index, axis=0))
     return fitted.reshape(-1, *edges.shape[1:])
+
+
+def _over(edges: Floats, shape: tuple[int, ...]) -> Floats:
+    """Edges (n, points) as (n, *shape)."""
+    return edges.reshape(len(edges), *shape)
 
 
 def _flatten(x: Floats, batch: tuple[int, ...], shape: tuple[int, ...]) -> Floats:

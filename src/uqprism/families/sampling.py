@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from uqprism.arrays import Array, expand, from_numpy
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 
-Seed = int | np.random.Generator | None
+Seed: TypeAlias = "int | np.random.Generator | None"  # a text, since looking up `np.random` loads it
 Quantile = Callable[[Any, Array], Array]
 
 

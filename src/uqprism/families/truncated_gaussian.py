@@ -100,6 +100,14 @@ def log_narrow(half: Array, centre: Array) -> Array:
     return xp.log(xp.where(half > 0.0, 2.0 * half, xp.ones_like(half))) + xp.log(total)
 
 
+def in_scales(distance: Array, scale: Array) -> Array:
+    """A distance that may be infinite, which is far then, over a scale."""
+    xp = namespace(distance, scale)
+    infinite = xp.isinf(distance)
+    near = xp.where(infinite, xp.zeros_like(distance), distance)  # an infinite one would give the scale a gradient of NaN
+    return xp.where(infinite, FAR * xp.sign(distance), xp.clip(near / scale, -FAR, FAR))
+
+
 class Moments(NamedTuple):
     """Of a standard Gaussian between two bounds, relative to the place where its density is largest."""
 
@@ -165,7 +173,7 @@ class Bounded(Family):
 
     def _z(self, y: Array) -> Array:
         """y in scales from the location; what is infinite is only far."""
-        return namespace(self.scale).clip((y - self.location) / self.scale, -FAR, FAR)
+        return in_scales(y - self.location, self.scale)
 
     def _between(self, y: Array) -> Array:
         """y, or the bound beyond which it lies, in scales."""
@@ -192,9 +200,8 @@ class Bounded(Family):
     @cached_property
     def from_top(self) -> tuple[Array, Array]:
         """The bounds as seen from there, in scales."""
-        xp, top = namespace(self.scale), self.top
-        low, high = (xp.clip((bound - top) / self.scale, -FAR, FAR) for bound in (self.low, self.high))
-        return low, high
+        top = self.top
+        return in_scales(self.low - top, self.scale), in_scales(self.high - top, self.scale)
 
     def recalibrated(self, weights: Array, *, noise: float, disagreement: float) -> Self:
         """The same of the Gaussians before they meet the bounds, which stay."""
@@ -276,7 +283,7 @@ class TruncatedGaussian(Bounded):
     def _from_top(self, y: Array) -> Array:
         xp = namespace(self.scale)
         inside = xp.minimum(xp.maximum(y + 0.0 * self.scale, self.low), self.high)
-        return xp.clip((inside - self.top) / self.scale, -FAR, FAR)
+        return in_scales(inside - self.top, self.scale)
 
     def _share(self, low: Array, high: Array) -> Array:
         low, high = low + 0.0 * high, high + 0.0 * low
@@ -301,6 +308,6 @@ def _overlap(p: TruncatedGaussian, q: TruncatedGaussian) -> Array:
     t = (p.location - q.location) / joint
     share, unit = p.scale / joint, p.scale * (q.scale / joint)
     middle = p.location + (q.location - p.location) * share * share
-    ends = [xp.clip((bound - middle) / unit, -FAR, FAR) for bound in (p.low, p.high)]
+    ends = [in_scales(bound - middle, unit) for bound in (p.low, p.high)]
     value = log_mass(*ends) - 0.5 * (t * t + LOG_2PI) - xp.log(joint) - p.log_share - q.log_share
     return one_bound(overlap, p, q, xp.exp(value))

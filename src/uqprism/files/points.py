@@ -14,7 +14,7 @@ import numpy as np
 
 from uqprism.ensemble.columns import Columns, NoMembersError
 from uqprism.ensemble.layout import LARGEST, Layout
-from uqprism.ensemble.origin import Origin
+from uqprism.ensemble.origin import Origin, common
 from uqprism.ensemble.prediction import EnsemblePrediction
 from uqprism.errors import ArgumentError, BadFileError, InvalidValueError, UnknownNameError
 from uqprism.evaluation import evaluate
@@ -81,9 +81,12 @@ class Points:
 
     @cached_property
     def origin(self) -> Origin:
-        """Where the members came from, if the first file says it."""
-        with self._opened(self.paths[0]) as file:
-            return Origin.from_dict((file.header or {}).get("origin"))
+        """Where the members came from, if all files say the same."""
+        found = []
+        for path in self.paths:
+            with self._opened(path) as file:
+                found.append(Origin.from_dict((file.header or {}).get("origin")))
+        return common(found)
 
     @property
     def names(self) -> list[str]:

@@ -10,12 +10,14 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
-from zipfile import ZipFile, ZipInfo
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from uqprism.errors import BadFileError, ClusterError, FileError, MissingExtraError, UqprismError
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile, ZipInfo
 
 PathLike = str | os.PathLike[str]
 LONGEST = 300  # characters of a reason
@@ -125,6 +127,8 @@ def npz_arrays(path: PathLike, names: Sequence[str] | None = None) -> dict[str, 
     Unlike `numpy.load`, it compares the size of each array with that of its entry before it takes memory, reads each entry to its
     end, where the checksum is compared, and evaluates no Python. Call it inside `reading`.
     """
+    from zipfile import ZipFile  # as `import uqprism` must be quick
+
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         _check_directory(path, file, size)

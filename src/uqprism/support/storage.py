@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
-from zipfile import ZipFile
 
 import numpy as np
 
@@ -219,6 +218,8 @@ def write_npz(path: str | os.PathLike[str], kind: str, header: dict[str, Any], a
 
 def save_arrays(file: IO[bytes], arrays: dict[str, Any]) -> None:
     """Write arrays as .npz. Unlike with `numpy.savez`, any name will do: also `file`."""
+    from zipfile import ZipFile  # as `import uqprism` must be quick
+
     with ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:

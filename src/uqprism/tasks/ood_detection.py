@@ -115,7 +115,7 @@ METRICS: dict[str, DetectionMetric] = {
 def ood_detection(
     table_in: Any, table_out: Any, *, metric: str = "auroc", resamples: int = RESAMPLES, seed: int = 0
 ) -> TaskResult:
-    """How well each measure separates out-of-distribution (OOD) points from known ones.
+    """Compare how well measures separate out-of-distribution (OOD) points from known ones.
 
     The metrics:
 

@@ -201,7 +201,7 @@ class RankCorrelation:
 
 
 def rank_correlation(table: Any) -> RankCorrelation:
-    """Kendall's tau-b between all measures of a table, exact: pairs of points are counted, ties and all.
+    """Compare how measures rank the points: Kendall's tau-b between all pairs of measures, exact, also with ties.
 
     Args:
         table: a `MeasureTable`, a mapping of names to arrays, or a data frame, without NaN. It takes some seconds for

@@ -102,7 +102,7 @@ def select_measure(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> ChosenMeasure:
-    """The simplest measure that is not significantly worse than the best on your own validation data.
+    """Find the simplest measure that is not significantly worse than the best on your own validation data.
 
     All measures are ranked by the task, with shared resamples. A measure is a candidate unless another beats it by more than
     the luck of being the best of many explains; of candidates that rank the points alike one is kept. The simplest of those is

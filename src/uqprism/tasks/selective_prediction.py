@@ -36,7 +36,7 @@ def selective_prediction(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> TaskResult:
-    """How well each measure finds the points with large errors.
+    """Compare how well measures find the points with large errors.
 
     The metrics:
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import numbers
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
 from uqprism.errors import ArrayTypeError, InvalidValueError, ShapeError
 from uqprism.support.optional import require
+from uqprism.training.kinds import Kind, kind_of, refusal
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-Kind = Literal["number", "boolean", "category"]
 
-MOST = 32  # categories of a column that have a column of their own; each is a learnt vector, the weights of the first layer
+MOST = 32  # categories of a column that have a number of their own; each is a learnt vector, the weights of the first layer
 FEWEST = 5  # rows of a category that has one: of fewer rows nothing can be learnt
-REPEATED = 0.5  # text is a category if at most this share of the values are different
 OTHER, MISSING = "(other)", "(missing)"
 
 
@@ -67,10 +65,13 @@ class Column:
     @classmethod
     def of(cls, name: str, values: Any) -> Column:
         """Learn from a `pandas.Series`."""
-        kind = _kind(values)
+        kind = kind_of(values)
         gaps = bool(values.isna().any())
         if kind == "category":
-            counts = {str(value): int(count) for value, count in values.dropna().value_counts().items() if count > 0}
+            counts: dict[str, int] = {}
+            for value, count in values.dropna().value_counts().items():
+                if count > 0:
+                    counts[_text(value)] = counts.get(_text(value), 0) + int(count)
             ranked = sorted(counts, key=lambda value: (-counts[value], value))  # ties by name, so that the order of rows is free
             kept = tuple(sorted(value for value in ranked[:MOST] if counts[value] >= FEWEST or len(ranked) == 2))
             return cls(name, kind, gaps=gaps, kept=kept, counts=None if len(kept) == len(counts) else counts)
@@ -102,7 +103,7 @@ class Column:
             return np.stack([filled, missing.astype(np.float64)], axis=1) if self.gaps else filled[:, None]
         pandas = require("pandas", extra="pandas")
         codes, different = pandas.factorize(values)  # once for each category, not for each row
-        known = [str(value) for value in different]
+        known = [_text(value) for value in different]
         width = len(self.kept)
         places = pandas.Index(self.kept).get_indexer(known)
         if self.counts is not None:
@@ -132,8 +133,10 @@ class Columns:
     def of(cls, frame: Any) -> Self:
         """Learn from training rows; columns that cannot be used are refused together, each with the way out."""
         series, found, refused = _series(frame), [], []
+        if not len(frame):
+            raise InvalidValueError("the table has no rows")
         for name, values in series.items():
-            if (why := _refusal(name, values)) is not None:
+            if (why := refusal(name, values)) is not None:
                 refused.append(why)
             else:
                 found.append(Column.of(name, values))
@@ -156,11 +159,6 @@ class Columns:
         """Which of these numbers are zero or one."""
         return tuple(switch for column in self.columns for switch in column.switches)
 
-    @property
-    def all_numbers(self) -> bool:
-        """Whether an array can take the place of the table."""
-        return all(column.kind != "category" for column in self.columns)
-
     def apply(self, frame: Any) -> Floats:
         """The numbers of each row, (rows, numbers), of a table with the same columns, or of an array if all are numbers."""
         series = _series(frame) if is_frame(frame) else self._positions(frame)
@@ -171,25 +169,33 @@ class Columns:
         parts = [column.apply(series[column.name]) for column in self.columns]
         return np.concatenate(parts, axis=1) if parts else np.zeros((len(frame), 0))
 
+    def check_array(self) -> None:
+        """Refuse an array in place of a table with categories."""
+        if odd := [column.name for column in self.columns if column.kind == "category"]:
+            raise ShapeError(f"inputs must be a table like that of training, since {_listed(odd)} held categories; got an array")
+
     def _positions(self, array: Any) -> dict[str, Any]:
         """The columns of an array, by position."""
         pandas = require("pandas", extra="pandas")
+        self.check_array()
         values = np.asarray(array)
-        if not self.all_numbers:
-            odd = [column.name for column in self.columns if column.kind == "category"]
-            raise ShapeError(f"inputs must be a table like that of training, since {_listed(odd)} held categories; got an array")
         if values.ndim != 2 or values.shape[1] != len(self.columns):
             raise ShapeError(f"inputs must be (rows, {len(self.columns)}), got shape {values.shape}")
         return {column.name: pandas.Series(values[:, i]) for i, column in enumerate(self.columns)}
 
     def _check(self, column: Column, values: Any) -> None:
         """Refuse a column that holds something else than in training."""
-        if (why := _refusal(column.name, values, training=False)) is not None:
+        if (why := refusal(column.name, values, training=False)) is not None:
             raise InvalidValueError(why)
         kind = "category" if column.kind == "category" else "number"
-        now = "category" if _kind(values) == "category" else "number"
+        now = "category" if kind_of(values) == "category" else "number"
         if kind == "number" and now == "category" and not values.isna().all():
-            raise InvalidValueError(f"column {column.name!r} held numbers in training, and holds text now; convert it")
+            raise InvalidValueError(
+                f"column {column.name!r} held {column.kind}s in training, and holds text now; convert it, as with "
+                f"pandas.to_numeric(frame[{column.name!r}])"
+            )
+        if column.kind == "boolean" and (odd := set(values.dropna().unique()) - {0, 1}):
+            raise InvalidValueError(f"column {column.name!r} held booleans in training, and holds {min(odd)} now; convert it")
 
     def to_dict(self) -> list[dict[str, Any]]:
         """The columns as plain data."""
@@ -201,83 +207,25 @@ class Columns:
         return cls(tuple(Column(**{**each, "kept": tuple(each["kept"])}) for each in data))
 
 
+def names_of(frame: Any) -> list[Any]:
+    """The names of the columns, all different as text."""
+    names = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+    counts = Counter(map(str, names))
+    if twice := sorted(name for name, count in counts.items() if count > 1):
+        raise InvalidValueError(f"the table has more than one column {_listed(twice)}; rename them")
+    return names
+
+
 def _series(frame: Any) -> dict[str, Any]:
     """Each column as a `pandas.Series`, by name."""
     pandas = require("pandas", extra="pandas")
-    names = list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+    names = names_of(frame)
     texts = [str(name) for name in names]
-    if twice := sorted({name for name in texts if texts.count(name) > 1}):
-        raise InvalidValueError(f"the table has more than one column {_listed(twice)}; rename them")
     if hasattr(frame, "iloc"):
         return {text: frame[name] for text, name in zip(texts, names, strict=True)}
     if hasattr(frame, "column_names"):  # Arrow
         return {name: frame.column(name).to_pandas() for name in names}
     return {name: pandas.Series(frame[name].to_numpy()) for name in names}
-
-
-def _kind(values: Any) -> Kind:
-    types = require("pandas", extra="pandas").api.types
-    if _is_categorical(values):
-        return "category"
-    if types.is_bool_dtype(values.dtype):
-        return "boolean"
-    if types.is_numeric_dtype(values.dtype):
-        return "number"
-    there = values.dropna()
-    if len(there) and all(isinstance(value, bool | np.bool_) for value in there):
-        return "boolean"
-    return (
-        "number" if len(there) and all(isinstance(value, numbers.Number) or _is_decimal(value) for value in there) else "category"
-    )
-
-
-def _refusal(name: str, values: Any, *, training: bool = True) -> str | None:
-    """Why this column cannot be used, and the way out; None if it can."""
-    there = values.dropna()
-    if (why := _refused_type(name, values.dtype, there)) is not None:
-        return why
-    if not len(there):
-        return f"column {name!r} is empty: drop it" if training else None
-    if _kind(values) != "category" or _is_categorical(values):
-        return None
-    return _refused_text(name, there, training)
-
-
-def _refused_type(name: str, dtype: Any, there: Any) -> str | None:
-    """Why a column of this type cannot be used: dates, durations and others that are neither numbers nor categories."""
-    types = require("pandas", extra="pandas").api.types
-    first = there.iloc[0] if len(there) else None
-    if types.is_datetime64_any_dtype(dtype) or isinstance(first, datetime.date):
-        return (
-            f"column {name!r} holds dates, of which it is open what matters: replace it by numbers such as "
-            f"frame[{name!r}].dt.month, .dt.dayofweek, .dt.hour, or the days since a date"
-        )
-    if types.is_timedelta64_dtype(dtype) or isinstance(first, datetime.timedelta):
-        return f"column {name!r} holds durations: replace it by frame[{name!r}].dt.total_seconds()"
-    if isinstance(dtype, types.PeriodDtype | types.IntervalDtype) or types.is_complex_dtype(dtype):
-        return f"column {name!r} holds {dtype}: replace it by numbers, or drop it"
-    return None
-
-
-def _refused_text(name: str, there: Any, training: bool) -> str | None:
-    """Why a column of objects cannot be used: things that are no text, and text that is no category."""
-    odd = [value for value in there if not isinstance(value, str | bytes)]
-    if odd and len(odd) < len(there):
-        return (
-            f"column {name!r} holds text and {type(odd[0]).__name__} objects: make all of it numbers with pandas.to_numeric, or "
-            f"categories with .astype(str).astype('category')"
-        )
-    if odd:
-        return f"column {name!r} holds {type(odd[0]).__name__} objects: replace it by numbers, or drop it"
-    different = there.nunique()
-    if not training or different <= max(REPEATED * len(there), MOST):
-        return None
-    if _reads_as_numbers(there):
-        return f"column {name!r} holds numbers as text: replace it by pandas.to_numeric(frame[{name!r}])"
-    return (
-        f"column {name!r} holds text that hardly repeats ({different:,} different values in {len(there):,} rows): drop it, "
-        f"replace it by numbers that describe it, or say that it is a category with frame[{name!r}].astype('category')"
-    )
 
 
 def _numbers(name: str, values: Any) -> Floats:
@@ -293,20 +241,9 @@ def _numbers(name: str, values: Any) -> Floats:
     return array
 
 
-def _is_categorical(values: Any) -> bool:
-    return isinstance(values.dtype, require("pandas", extra="pandas").CategoricalDtype)
-
-
-def _is_decimal(value: Any) -> bool:
-    return type(value).__name__ == "Decimal"
-
-
-def _reads_as_numbers(values: Any) -> bool:
-    try:
-        values.astype(float)
-    except (TypeError, ValueError):
-        return False
-    return True
+def _text(value: Any) -> str:
+    """A category as text; 1 and 1.0, which a column of whole numbers becomes where one is missing, are the same."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _listed(names: list[str]) -> str:

@@ -1,10 +1,11 @@
 """Where training runs: the device, the precision of its matrix products, and the number of threads of a CPU.
 
 Two threads that work on small matrices wait for each other every few microseconds. If another process takes a core, a wait is
-a time slice long: a step of 3 ms was seen to take 200 ms with two threads and 4 ms with one. `Threads` therefore measures both
-now and then, for MLPs: their numbers do not depend on it, since no sum is split between threads (a test trains with both). The
-gradients of convolutions are sums that are split, so that their last digits depend on the number of threads: other networks
-keep the number of the process, or two runs would differ by how busy the machine was.
+a time slice long: a step of 3 ms was seen to take 200 ms with two threads and 4 ms with one. Recorded steps give each thread
+members of its own instead. For other steps of MLPs, `Threads` measures both numbers now and then: their results do not depend
+on it, since no sum is split between threads (a test trains with both). The gradients of convolutions are sums that are split,
+so that their last digits depend on the number of threads: other networks keep the number of the process, or two runs would
+differ by how busy the machine was.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 from uqprism.errors import ArgumentError
 from uqprism.support.optional import require
+from uqprism.support.parallel import threads
 
 torch = require("torch", extra="deep")
 
@@ -84,9 +86,13 @@ class Threads:
         self._queue: list[int] = []
         self._try()
 
-    def __call__(self, step: Callable[[Any], None], rows: Any) -> None:
-        """Run one step, with the number of threads on trial or the chosen one."""
+    def __call__(self, step: Callable[[Any], None], rows: Any, limit: int | None = None) -> None:
+        """Run one step, with the number of threads on trial or the chosen one, or with one if the limit is lower than they."""
         if self._fixed:
+            step(rows)
+            return
+        if limit is not None and limit < self.most:
+            torch.set_num_threads(1)
             step(rows)
             return
         count = self._queue.pop() if (trial := bool(self._queue)) else self.chosen
@@ -122,3 +128,23 @@ def torch_threads(count: int | None = None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+_trainings = [0]  # that run in this process now
+
+
+@contextmanager
+def share_of_cores() -> Iterator[Callable[[], int]]:
+    """Within the block, give a function that says how many threads this training may use now.
+
+    Those that PyTorch may use here, which joblib limits in its processes, or that `uqprism.support.parallel` allows, divided
+    by the number of trainings in this process: a search may run several, on threads of its own.
+    """
+    own = min(threads(), torch.get_num_threads())
+    with _lock:
+        _trainings[0] += 1
+    try:
+        yield lambda: max(1, own // _trainings[0])
+    finally:
+        with _lock:
+            _trainings[0] -= 1

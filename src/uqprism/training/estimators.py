@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from uqprism.arrays import to_numpy
 from uqprism.ensemble import EnsemblePrediction
 from uqprism.ensemble.evidential import EvidentialPrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
@@ -21,11 +20,12 @@ from uqprism.support.optional import require
 from uqprism.support.reading import reading
 from uqprism.training import networks
 from uqprism.training.checkpoints import read_tensors, write_tensors
-from uqprism.training.columns import is_frame, take_rows
+from uqprism.training.columns import is_frame, names_of
 from uqprism.training.deep_ensemble import KIND, DeepEnsemble
 from uqprism.training.exporting import Exported, export_networks
 from uqprism.training.exporting.program import Precision, Wanted
 from uqprism.training.fit import train, train_many
+from uqprism.training.given import check_validation, is_text, refuse_text, weighted
 from uqprism.training.heads import Head
 from uqprism.training.heads.evidential import Evidential
 from uqprism.training.networks import Factory, resolve
@@ -105,6 +105,7 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
             sample_weight: of each row in the loss; rows of weight zero are left out.
             validation: (X, y) for early stopping, in place of the rows that each member keeps.
         """
+        check_validation(validation)
         start = self.ensemble_ if self.warm_start and hasattr(self, "ensemble_") else None
         return self._train(*self._checked_pair(X, y, reset=start is None), sample_weight, validation, start)
 
@@ -136,7 +137,7 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         self, inputs: Any, targets: Any, weights: Any, validation: Any, start: DeepEnsemble | None, **settings: Any
     ) -> Self:
         given = {**self._settings(), "validation": validation, "seed": self._seed()}
-        inputs, targets, given["weights"] = _weighted(inputs, targets, weights)
+        inputs, targets, given["weights"] = weighted(inputs, targets, weights)
         return self._fitted_with(train(inputs, targets, start=start, **{**given, **settings}))
 
     def _settings(self) -> dict[str, Any]:
@@ -268,7 +269,11 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         if isinstance(X, torch.Tensor):
             return X
         if is_frame(X):  # the names and their order; what the columns hold is checked by `Columns`
+            names_of(X)
             return validate_data(self, X, reset=False, skip_check_array=True)
+        if self.ensemble_.columns is not None:
+            self.ensemble_.columns.check_array()
+        refuse_text(X)
         return validate_data(self, X, reset=False, allow_nd=True, ensure_all_finite=False)
 
     def _checked_pair(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Any]:
@@ -278,13 +283,17 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
             self.__dict__.pop("feature_names_in_", None)  # left by an earlier fit to a table
             return X, y
         y = y.detach().cpu().numpy() if isinstance(y, torch.Tensor) else y
-        if _is_text(y):  # scikit-learn would convert it to numbers
+        if is_text(y):  # scikit-learn would convert it to numbers
             raise InvalidValueError("y must be numbers, got text; convert it, as with y.astype(float)")
         if is_frame(X):
+            names_of(X)
+            if y is None:
+                raise ArgumentError("y is None: give one target per row")
             validate_data(self, X, reset=reset, skip_check_array=True)
             if self.n_features_in_ == 0:
                 raise ShapeError("the table has no columns; give at least one")
             return X, column_or_1d(y, warn=True)
+        refuse_text(X)
         fitting = {"y_numeric": True, "allow_nd": True, "ensure_min_samples": 2, "ensure_all_finite": False}
         return validate_data(self, X, y, reset=reset, **fitting)
 
@@ -404,21 +413,3 @@ def _with_dropout(network: Factory, input_shape: tuple[int, ...], n_outputs: int
     if not any(isinstance(part, DROPOUT) for part in module.modules()):
         raise ArgumentError("MC dropout needs a network with dropout layers, but the given network has none")
     return module
-
-
-def _weighted(inputs: Any, targets: Any, weights: Any) -> tuple[Any, Any, Any]:
-    """The rows that count, with their weights: a weight of zero is the same as no row."""
-    if weights is None:
-        return inputs, targets, None
-    found = to_numpy(weights)
-    if found.ndim != 1 or len(found) != len(targets):
-        raise ShapeError(f"sample_weight must be one number per row, ({len(targets)},), got shape {found.shape}")
-    there = np.flatnonzero(found)
-    if len(there) == len(found) or not len(there):
-        return inputs, targets, found
-    return take_rows(inputs, there), take_rows(targets, there), found[there]
-
-
-def _is_text(values: Any) -> bool:
-    array = np.asarray(values)
-    return array.dtype.kind in "UST" or (array.dtype == object and any(isinstance(each, str) for each in array.flat))

@@ -19,6 +19,7 @@ torch = require("torch", extra="deep")
 adam = require("torch.optim.adam", extra="deep").adam
 
 Tensor = Any
+VALIDATED = 2048  # rows of all members at a time
 WARM_UP = 3  # steps before a graph is recorded, in which libraries allocate memory and choose kernels
 
 
@@ -143,6 +144,9 @@ class Stepper:
             rates = self._options.learning_rate * 0.5 * (1.0 + torch.cos(math.pi * done))
             self._coming = list(rates.to(self._rate).flip(0))
 
+    def settle(self, *, moments: bool = False) -> None:
+        """Write parameters that a subclass keeps of its own to the stack's rows, and moments if that is asked."""
+
     def __call__(self, rows: Tensor) -> None:
         """Make one step on row numbers (members, batch)."""
         batch = rows.shape[1]
@@ -249,7 +253,7 @@ def backward(
 
 
 def validation_losses(
-    stack: Stack, members: Tensor, data: TrainingData, head: Head, rows_at_once: int = 2048
+    stack: Stack, members: Tensor, data: TrainingData, head: Head, rows_at_once: int = VALIDATED
 ) -> list[float] | None:
     """Each member's mean loss on its validation rows; None without validation rows."""
     if data.validation is None:

@@ -20,6 +20,7 @@ from uqprism.errors import ArgumentError, ShapeError
 from uqprism.registry import unknown
 from uqprism.support.optional import require
 from uqprism.training.chain import Chain
+from uqprism.training.device import torch_threads
 from uqprism.training.randomness import DropoutMasks, keep_generators, seed_generator
 
 torch = require("torch", extra="deep")
@@ -87,7 +88,7 @@ def _agrees(name: str, template: Any, example: Tensor, parameters: Tensors, buff
             few = {key: value[:2].detach().clone().requires_grad_() for key, value in parameters.items()}
             state = {key: value[:2].clone() for key, value in buffers.items()}
             inputs = example.expand(len(next(iter(few.values()))), *example.shape)
-            with keep_generators(example.device), torch.enable_grad():
+            with keep_generators(example.device), torch.enable_grad(), torch_threads(1):  # two members are not work for more
                 template.train()  # with dropout the numbers differ; this finds operations that fail
                 forward(few, state, inputs, None).sum().backward()
                 template.eval()

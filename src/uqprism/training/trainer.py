@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +12,13 @@ from uqprism.errors import TrainingError
 from uqprism.support.optional import require
 from uqprism.training.checkpoints import Checkpoints, State
 from uqprism.training.data import TrainingData
-from uqprism.training.device import Threads, torch_threads
+from uqprism.training.device import Threads, share_of_cores, torch_threads
 from uqprism.training.heads import Head
 from uqprism.training.history import Event, History
 from uqprism.training.networks import Factory
 from uqprism.training.options import TrainingOptions
 from uqprism.training.randomness import ORDER, fresh_seed, hashed, orders, seed_generator
+from uqprism.training.recorded import RecordedStepper
 from uqprism.training.stack import Stack, buffers_of, initialised, observers, row_of
 from uqprism.training.step import Moments, Stepper, validation_losses
 
@@ -55,13 +57,16 @@ class Trainer:
     def __post_init__(self) -> None:
         self._template, self.threads = self.stack, Threads(self.stack.technique)
         self._passed = self.data.encode(self.stack)
+        # A single network may have several threads for each of its operations instead.
+        self._recorded = len(self.stack) > 1 and RecordedStepper.suits(self.stack, self._passed, self.head, self.options)
         self._pack()
 
     def run(self, show: Callable[[State], None]) -> tuple[Stack, History]:
         """Train until every member has stopped; Ctrl-C keeps the best epochs so far."""
         state = self.state
         try:
-            with torch_threads():  # `Threads` changes their number, which belongs to the process
+            # The number of PyTorch's threads, which changes in here, belongs to the process.
+            with torch_threads(), share_of_cores() as self._cores, ThreadPoolExecutor(initializer=_single) as self._pool:
                 while any(state.learning):
                     self._epoch()
                     show(state)
@@ -95,8 +100,12 @@ class Trainer:
     def _save(self) -> None:
         """Write a checkpoint if one is due, and at the end."""
         if self.checkpoints.due(self.state.epoch) or not any(self.state.learning):
-            self.state.keep(self.stack, self.moments)  # the state is not updated at every step, only where it is needed
+            self._keep()  # the state is not updated at every step, only where it is needed
             self.checkpoints.save(self.state)
+
+    def _keep(self) -> None:
+        self.stepper.settle(moments=True)
+        self.state.keep(self.stack, self.moments)
 
     def _pack(self) -> None:
         """Put the running members into a stack of their own."""
@@ -105,9 +114,11 @@ class Trainer:
         buffers = {name: value[at] for name, value in state.buffers.items()}
         self.stack = self._template.with_rows(state.rows[at], buffers)
         self.moments: Moments = state.moments.take(at)
+        # After a restart members have made different numbers of steps.
+        recorded = self._recorded and bool((self.moments.steps == self.moments.steps[0]).all())
         self.members = at
         self.seeds = torch.tensor([state.seeds[i] for i in state.running], device=at.device)
-        self.stepper = Stepper(
+        self.stepper = (RecordedStepper if recorded else Stepper)(
             self.stack, self.moments, members=at, seeds=self.seeds, data=self._passed, head=self.head, options=self.options
         )
 
@@ -122,14 +133,31 @@ class Trainer:
         # Of nearly equal size: a small last batch would have a noisy gradient.
         batches = order.tensor_split(-(-rows.shape[1] // self.options.batch_size), dim=1)
         self.stepper.begin(ages, len(batches))
-        for batch in batches:
-            self.threads(self.stepper, batch)
+        self._steps(batches)
         training = (self.stepper.losses / rows.shape[1]).tolist()
-        validation = validation_losses(self.stack, self.members, self._passed, self.head)
+        validation = self._validation()
+        self.stepper.settle()
         # The loss was computed before the step, which may have ruined the weights.
-        finite = torch.isfinite(self.stack.rows).all(1).tolist()
+        finite = torch.isfinite(self.stack.rows.sum(1)).tolist()
         state.epoch += 1
         self._judge(training, validation, finite)
+
+    def _steps(self, batches: Sequence[Tensor]) -> None:
+        """Make a step on each batch, with as many threads as this training may use now."""
+        threads = self._cores()
+        if isinstance(self.stepper, RecordedStepper):
+            torch.set_num_threads(1)
+            self.stepper.together(batches, threads, self._pool)
+        else:
+            for batch in batches:
+                self.threads(self.stepper, batch, threads)
+
+    def _validation(self) -> list[float] | None:
+        """Each member's mean loss on its validation rows; None without validation rows."""
+        if not isinstance(self.stepper, RecordedStepper) or self.data.validation is None:
+            return validation_losses(self.stack, self.members, self._passed, self.head)
+        kept = self.data.validation.expand(len(self.data.training), -1)[self.members]
+        return self.stepper.validated(kept, self._cores(), self._pool)
 
     def _judge(self, training: list[float], validation: list[float] | None, finite: list[bool]) -> None:
         """Note which members improved, stopped or diverged."""
@@ -181,7 +209,7 @@ class Trainer:
         still = [member for member in state.running if state.learning[member]]
         # Not for every member that stops: a new stack costs copies, and on a GPU new graphs.
         if diverged or (still and len(still) <= REPACK * len(state.running)):
-            state.keep(self.stack, self.moments)
+            self._keep()
             for member in diverged:
                 self._restart(member)
             state.running = still
@@ -215,3 +243,8 @@ class Trainer:
             raise KeyboardInterrupt from None
         message = f"training was interrupted after {state.epoch} epochs: each member keeps its best epoch so far"
         state.events.append(Event("interrupted", None, state.epoch, message).warn())
+
+
+def _single() -> None:
+    """In a thread that works beside others, let PyTorch use no more."""
+    torch.set_num_threads(1)

@@ -12,7 +12,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 import uqprism as up
-from uqprism.errors import ArgumentError, UnsupportedError
+from uqprism.errors import ArgumentError, InvalidValueError, UnsupportedError
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries, and of quantiles that cross
 
@@ -116,3 +116,63 @@ def test_lss_models_are_of_their_own_family() -> None:
         assert_allclose(members.log_density(y.numpy())[0], own, rtol=1e-12)
     with pytest.raises(UnsupportedError, match=r"not those of one distribution\. Pass draws"):
         up.from_model(XGBoostLSS(torch.distributions.Normal, param_1=location, param_2=scale), X)
+
+
+@pytest.mark.libraries
+def test_regressors_of_catboost_that_predict_numbers(page: Callable) -> None:
+    """They have an attribute of classes, too, which is empty; classifiers are refused."""
+    from catboost import CatBoost, CatBoostClassifier, CatBoostRegressor, sum_models
+
+    names = page("catboost")
+    X, y, quiet = names["X"], names["y"], {**names["quiet"], "iterations": 9}
+    models = [CatBoostRegressor(**{**quiet, "random_seed": i}).fit(X[:150], y[:150]) for i in range(2)]
+    ens = up.from_model(models, X, validation=(X[150:], y[150:]))
+    assert_allclose(ens.members.mean[1], models[1].predict(X))
+    with pytest.raises(UnsupportedError, match="CatBoostRegressor predicts numbers without noise"):
+        up.from_model(models[0], X)
+    assert_allclose(up.from_model(sum_models(models), X, variance=0.1).members.mean[0], sum(m.predict(X) for m in models))
+    labels = (y > 0).astype(int)
+    for model in (CatBoostClassifier(**quiet), CatBoost({**quiet, "loss_function": "Logloss"})):
+        with pytest.raises(UnsupportedError, match="is a classifier"):
+            up.from_model(model.fit(X, labels), X)
+    few = CatBoostRegressor(loss_function="RMSEWithUncertainty", **quiet).fit(X, y)
+    with pytest.raises(InvalidValueError, match="10 virtual ensembles need more than the 9 trees"):
+        up.from_model(few, X)
+
+
+@pytest.mark.libraries
+def test_models_of_different_levels_are_not_joined(page: Callable) -> None:
+    """The values of one would be read at the levels of the other."""
+    import xgboost
+
+    names = page("xgboost")
+    options = {"objective": "reg:quantileerror", "n_estimators": 3}
+    X, y, levels = names["X"], names["y"], ([0.1, 0.5, 0.9], [0.05, 0.5, 0.95])
+    models = [xgboost.XGBRegressor(quantile_alpha=each, **options).fit(X, y) for each in levels]
+    with pytest.raises(
+        ArgumentError, match=r"must have the same levels and tails, got \[0.1, 0.5, 0.9\], exponential and \[0.05"
+    ):
+        up.from_model(models, X)
+
+
+def test_the_folds_of_a_cross_validation_by_lightgbm_are_members(page: Callable) -> None:
+    import lightgbm
+
+    names = page("lightgbm")
+    X, y = names["X"], names["y"]
+    data = lightgbm.Dataset(X, y, free_raw_data=False)
+    found = lightgbm.cv({"verbose": -1, "num_threads": 1}, data, 5, nfold=3, stratified=False, return_cvbooster=True)
+    folds = found["cvbooster"]
+    members = up.from_model(folds, X, variance=0.1).members
+    assert_array_equal(members.mean, folds.predict(X))
+    with pytest.raises(UnsupportedError, match="fold 0: Booster predicts numbers without noise"):
+        up.from_model(folds, X)
+
+
+def test_the_level_is_that_of_the_fit(page: Callable) -> None:
+    """Not that which a parameter was set to afterwards."""
+    names = page("lightgbm")
+    models = names["models"][:3]
+    models[0].set_params(alpha=0.3)
+    assert up.from_model(models, names["X_new"]).members.levels == (0.1, 0.5, 0.9)
+    models[0].set_params(alpha=0.1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 import uqprism as up
@@ -60,13 +61,74 @@ def test_forecasts_of_darts_by_quantiles_samples_and_parameters(page: Callable) 
     assert_array_equal(members.draws[:, 0].T, drawn.all_values()[:, 0])
     assert_allclose(members.mean[0], drawn.mean().values()[:, 0], rtol=1e-12)
     table = pd.DataFrame({"a_mu": [0.0, 1.0], "b_mu": [2.0, 3.0], "a_sigma": [1.0, 2.0], "b_sigma": [3.0, 4.0]})
-    gaussian = up.from_model(TimeSeries.from_dataframe(table)).members
+    gaussian = up.from_model(TimeSeries.from_dataframe(table), family="gaussian").members
     assert_array_equal(gaussian.mean[0], [[0.0, 2.0], [1.0, 3.0]])
     assert_array_equal(gaussian.scale[0], [[1.0, 3.0], [2.0, 4.0]])
     with pytest.raises(
         UnsupportedError, match=r"one sample and the components 0, which are no distribution\. Predict with num_samples"
     ):
         up.from_model(names["series"])
+
+
+@pytest.mark.libraries
+def test_parameters_of_darts_name_their_family() -> None:
+    """Gaussian and lognormal likelihoods call theirs the same; those of others tell the family."""
+    from darts import TimeSeries
+    from darts.utils.likelihood_models import torch as likelihoods
+
+    def series(**columns: list[float]) -> Any:
+        return TimeSeries.from_dataframe(pd.DataFrame({f"a_{name}": x for name, x in columns.items()}))
+
+    given = {"mu": [0.1, 1.0], "sigma": [0.5, 0.7]}
+    assert (
+        likelihoods.LogNormalLikelihood().parameter_names == likelihoods.GaussianLikelihood().parameter_names == ["mu", "sigma"]
+    )
+    for family in ("gaussian", "lognormal"):
+        assert up.from_model(series(**given), family=family).members.name == family
+    with pytest.raises(ArgumentError, match=r"a_mu, a_sigma may be those of gaussian or lognormal .*family='gaussian'"):
+        up.from_model(series(**given))
+    r, p = np.array([3.0, 4.0]), np.array([0.2, 0.5])
+    counts = up.from_model(series(r=r, p=p)).members
+    own = torch.distributions.NegativeBinomial(torch.tensor(r), torch.tensor(p))
+    assert_allclose(
+        counts.log_density(np.array([1.0, 3.0]))[0], own.log_prob(torch.tensor([1.0, 3.0], dtype=torch.float64)), rtol=1e-9
+    )
+    weibull = up.from_model(series(**{"lambda": [1.0, 2.0], "k": [1.5, 3.0]})).members
+    assert_allclose(
+        weibull.mean[0], torch.distributions.Weibull(torch.tensor([1.0, 2.0]), torch.tensor([1.5, 3.0])).mean, rtol=1e-6
+    )
+    assert_allclose(up.from_model(series(**{"lambda": [2.0, 4.0]}), family="exponential").members.mean[0], [0.5, 0.25])
+
+
+@pytest.mark.libraries
+def test_forecasts_of_other_times_are_no_members(page: Callable) -> None:
+    """Such as those of a backtest, which would be joined step by step."""
+    from darts import TimeSeries
+    from gluonts.model.forecast import SampleForecast
+
+    first, later = (TimeSeries.from_values(np.zeros((3, 1, 5))).shift(n) for n in (0, 1))
+    with pytest.raises(ShapeError, match="forecasts of the same steps"):
+        up.from_model([first, later])
+    starts, samples = (
+        [pd.Period(day, freq="D") for day in ("2026-01-01", "2026-01-08")],
+        np.random.default_rng(0).normal(size=(50, 4)),
+    )
+    windows = [SampleForecast(samples + i, start, item_id="a") for i, start in enumerate(starts)]
+    assert (up.from_model(windows).n_members, up.from_model(windows).points_shape) == (1, (2, 4))
+    with pytest.raises(ArgumentError, match="pass a list for each model"):
+        up.from_model([*windows, windows[0]])
+    with pytest.raises(UnsupportedError, match="NPTSPredictor has yet to forecast"):
+        up.from_model(page("gluonts")["models"][0], samples)
+
+
+@pytest.mark.libraries
+def test_draws_may_differ_in_number() -> None:
+    from gluonts.model.forecast import SampleForecast
+
+    start, samples = pd.Period("2026-01-01", freq="D"), np.random.default_rng(0).normal(size=(50, 4))
+    ens = up.from_model([SampleForecast(samples[:n], start, item_id="a") for n in (50, 20)])
+    expected = up.EnsemblePrediction.samples([samples, samples[:20]])
+    assert_allclose(up.decompose(ens).excess, up.decompose(expected).excess, rtol=1e-12)
 
 
 @pytest.mark.libraries
@@ -96,6 +158,23 @@ def test_a_point_forecast_that_may_be_a_mean_is_left_out() -> None:
     assert up.from_model(skewed).members.levels == (0.1, 0.9)
     skewed["A-median"] = [0.2, 0.3]
     assert_array_equal(up.from_model(skewed).members.values[1, 0], [0.2, 0.3])
+
+
+def test_columns_of_quantiles_as_timegpt_has_them() -> None:
+    members = up.from_model(
+        table(**{"TimeGPT": [1.0], "TimeGPT_q_10": [0.0], "TimeGPT_q_50": [0.9], "TimeGPT_q_90": [2.5]})
+    ).members
+    assert members.levels == (0.1, 0.5, 0.9)
+    assert_array_equal(members.values[:, 0, 0], [0.0, 0.9, 2.5])
+
+
+def test_a_table_without_such_columns_is_refused_with_the_way_out() -> None:
+    """As Prophet's, whose bounds do not say their level."""
+    for frame in (table(yhat=[1.0], yhat_lower=[0.0], yhat_upper=[2.0]), table(A=[1.0])):
+        with pytest.raises(
+            UnsupportedError, match=r"no columns of intervals such as AutoETS-lo-90.*pass the table to up.from_frame"
+        ):
+            up.from_model(frame)
 
 
 def test_tables_whose_models_do_not_fit_together_are_refused() -> None:

@@ -141,3 +141,76 @@ def test_mixtures_of_torch() -> None:
     y = torch.linspace(-1.0, 3.0, 4).double()
     torch.testing.assert_close(ens.members.log_density(y)[1], mixed.log_prob(y))
     assert_allclose(up.decompose(ens, rule="log").excess, 0.0, atol=1e-30)
+
+
+def test_predicted_distributions_of_ngboost(page: Callable) -> None:
+    """They answer to any attribute, but not as models do; those of classifiers are refused."""
+    import ngboost
+
+    names = page("ngboost")
+    model, X_new = names["models"][0], names["X_new"]
+    for given in (model.pred_dist(X_new), model.staged_pred_dist(X_new)[-1]):
+        assert_allclose(up.from_model(given).members.mean[0], model.predict(X_new))
+    classifier = ngboost.NGBClassifier(n_estimators=2, verbose=False).fit(names["X"], (names["y"] > 0).astype(int))
+    with pytest.raises(UnsupportedError, match="a distribution of classes"):
+        up.from_model(classifier, X_new)
+
+
+def test_mixtures_counts_and_unfitted_models_of_skpro(page: Callable) -> None:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.linear_model import LinearRegression
+    from skpro import distributions
+    from skpro.regression.ensemble import BaggingRegressor
+    from skpro.regression.residual import ResidualDouble
+
+    names = page("skpro")
+    with pytest.raises(NotFittedError, match="ResidualDouble is not fitted yet"):
+        up.from_model(ResidualDouble(LinearRegression()), names["new"])
+    bag = BaggingRegressor(ResidualDouble(LinearRegression()), n_estimators=3, random_state=0).fit(
+        names["train"], names["target"]
+    )
+    own, member = bag.predict_proba(names["new"]), up.from_model(bag, names["new"]).members
+    assert_allclose(member.mean[0], own.mean().to_numpy()[:, 0], rtol=1e-9)
+    assert_allclose(member.variance[0], own.var().to_numpy()[:, 0], rtol=1e-9)
+    column = {"columns": ["y"]}
+    for own in (
+        distributions.NegativeBinomial(mu=[[1.0], [3.0]], alpha=2.0, **column),
+        distributions.Uniform(lower=-1.0, upper=[[1.0], [3.0]], **column),
+        distributions.ChiSquared(dof=[[1.0], [3.0]], **column),
+        distributions.Erlang(rate=[[1.0], [3.0]], k=2, **column),
+    ):
+        member = up.from_model(own).members
+        assert_allclose(member.mean[0], own.mean().to_numpy()[:, 0], rtol=1e-9)
+        assert_allclose(member.variance[0], own.var().to_numpy()[:, 0], rtol=1e-9)
+
+
+@pytest.mark.libraries
+def test_more_distributions_of_numpyro_and_tensorflow_probability() -> None:
+    """Within bounds, transformed, by logits or logarithms, and mixtures of separate components."""
+    import numpyro.distributions as dist
+    from numpyro.distributions import transforms
+    from tensorflow_probability.substrates import numpy as tfp
+
+    tfd, at, count = tfp.distributions, Y[:4], np.arange(4.0)
+    loc, scale, half = np.linspace(-1.0, 1.0, 4), np.linspace(0.5, 1.5, 4), np.full((4, 2), 0.5)
+    normals = [dist.Normal(loc, scale), dist.Normal(loc + 1.0, scale)]
+    for own, y in (
+        (dist.TruncatedNormal(loc, scale, low=0.0), at),
+        (dist.TruncatedNormal(loc, scale, low=0.0, high=3.0), at),
+        (dist.TruncatedNormal(loc, scale, high=3.0), at),
+        (dist.TransformedDistribution(normals[0], transforms.AffineTransform(1.0, 2.0)), at),
+        (dist.TransformedDistribution(normals[0], transforms.ExpTransform()), at),
+        (dist.MixtureGeneral(dist.Categorical(probs=half), normals), at),
+        (dist.NegativeBinomialLogits(3.0, loc), count),
+        (dist.GammaPoisson(scale, scale), count),
+        (dist.Geometric(scale / 2.0), count),
+        (tfd.TransformedDistribution(tfd.Normal(loc, scale), tfp.bijectors.Shift(1.0)(tfp.bijectors.Scale(np.float64(2.0)))), at),
+        (tfd.TransformedDistribution(tfd.Normal(loc, scale), tfp.bijectors.Exp()), at),
+        (tfd.Mixture(tfd.Categorical(probs=half), [tfd.Normal(loc, scale), tfd.Normal(loc + 1.0, scale)]), at),
+        (tfd.NegativeBinomial(np.float64(3.0), logits=loc), count),
+        (tfd.Poisson(log_rate=loc), count),
+        (tfd.Gamma(scale, log_rate=loc), at),
+    ):
+        assert_allclose(up.from_model(own).members.log_density(y)[0], own.log_prob(y), rtol=1e-5, atol=1e-5)
+    joint = tfd.MultivariateNormalDiag(loc, scale)
+    assert_allclose(up.from_model(joint).members.variance[0], joint.variance())

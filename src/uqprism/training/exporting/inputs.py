@@ -10,7 +10,8 @@ import numpy as np
 
 from uqprism.errors import InvalidValueError, ShapeError
 from uqprism.support.optional import require
-from uqprism.training.columns import Column, Columns, Kind, is_frame
+from uqprism.training.columns import Column, Columns, is_frame
+from uqprism.training.kinds import Kind
 
 torch = require("torch", extra="deep")
 

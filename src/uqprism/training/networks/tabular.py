@@ -165,6 +165,7 @@ class ByColumn(nn.Module):  # type: ignore[name-defined]
 
     def __init__(self, columns: int, pieces: int, width: int) -> None:
         super().__init__()
+        self.columns = columns
         bound = 1.0 / math.sqrt(pieces)  # as in `torch.nn.Linear`
         self.weight = nn.Parameter(torch.empty(columns, pieces, width).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(columns, 1, width).uniform_(-bound, bound))
@@ -194,11 +195,11 @@ class ByColumn(nn.Module):  # type: ignore[name-defined]
 
     def _parts(self, x: Tensor) -> Tensor:
         """(members, rows, columns * n) to (members * columns, rows, n), also without members."""
-        return x.unflatten(-1, (len(self.bias), -1)).transpose(-2, -3).flatten(0, -3)
+        return x.unflatten(-1, (self.columns, -1)).transpose(-2, -3).flatten(0, -3)
 
     def _together(self, parts: Tensor, shape: tuple[int, ...]) -> Tensor:
         """The way back: (members * columns, rows, n) to (members, rows, columns * n)."""
-        return parts.view(*shape[:-1], len(self.bias), *parts.shape[1:]).transpose(-2, -3).flatten(-2)
+        return parts.view(*shape[:-1], self.columns, *parts.shape[1:]).transpose(-2, -3).flatten(-2)
 
 
 EMBEDDINGS: dict[str, Any] = {"piecewise": Pieces, "periodic": Waves}
