@@ -7,6 +7,8 @@
 
 Each audit is kept in benchmarks/audit.json when it is done; the same command goes on from there. Networks of all audits of sets
 with as many inputs are trained in one stack, which a GPU trains as fast as those of one audit; AUDIT_SETS=sine,waves takes some.
+Networks on resampled rows, on known and fresh sets, were measured by benchmarks/audit_jobs.py, where each audit has test rows of
+its own; a few audits of the sets in view, and the mixture's log score, are from `known`.
 """
 
 from __future__ import annotations

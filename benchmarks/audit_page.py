@@ -96,7 +96,8 @@ def closely(measure: str, *, fresh: bool) -> list[str]:
     lines = [
         f"### {'Fresh sets' if fresh else 'Sets'} of known truth, `{measure}`",
         "",
-        "Nobody looked at these sets before the rule and its constants were settled. Columns as above."
+        "These sets are newer than the rule of the factor and its constants. How far the interval reaches upwards follows from "
+        "`steps`, and was settled when the results of these sets were known. Columns as above."
         if fresh
         else f"{CLOSELY[0].upper()}{CLOSELY[1:]}: audits of n = {N:,} rows, sizes n/8 to n. *Sets* counts the audits, and the "
         "other sets of the same truth. *Happened* is the mean over these, trained on n, 2n and 4n rows, ± its standard error. "

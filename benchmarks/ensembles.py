@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 CELLS, REPORT = HERE / "ensembles.jsonl", HERE / "RESULTS-ensembles.md"
 TABLES = ("airfoil", "abalone", "wine_white", "ccpp", "casp", "california", "bike", "taxis")
 SMALL = ("mpg", "diabetes", "insurance", "airfoil", "friedman")
-TEST, ALL = 1000, 10**6  # rows
+TEST = 1000  # rows
 EXCESS, TOTAL = "crps.excess.members.members", "crps.total.members.members"
 NARROW: dict[str, Any] = {"hidden": (16, 16), "embedding": None, "head": "mean_variance"}
 LOG = ("mixture", {"rule": "log"})
@@ -37,7 +37,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "bootstrapped rows": {"bootstrap": True},
     "refit": {"refit": True},
     "log score": {"head": LOG},
-    "300 epochs": {"max_epochs": 300},  # in place of 99
     "trained, 2 x 16": NARROW,
     "posterior, 2 x 16": {**NARROW, "posterior_samples": 10},
     "posterior of mixtures, 2 x 16": {**NARROW, "head": "mixture", "posterior_samples": 10},
@@ -54,7 +53,6 @@ SNAPSHOTS = {
     "snapshots, 5 x 2": (5, 2, 1.0, 0.5),
     "snapshots, 10 x 3": (10, 3, 1.0, 0.2),
 }
-WHOLE, PUBLISHED = "ccpp", 2.60  # the best published NLL of one Gaussian
 TIMED = "Snapshots of fewer networks, by seconds of training"
 SECTIONS = (
     (
@@ -87,12 +85,6 @@ Last, the same with the default head, mixtures.""",
 The cycles are a fifth of a whole training each (1 x 10), a half (2 x 5), a whole one and a half (5 x 2), a whole one and
 two fifths (10 x 3). Those that take longer than fifteen members are compared with fifteen. On a busy machine.""",
     ),
-    (
-        "All rows of ccpp",
-        (WHOLE + ", all rows",),
-        ("independent", "refit", "log score", "300 epochs"),
-        f"""90 % of the 9,568 rows. The best published NLL of one Gaussian is {PUBLISHED:.2f}, in MW.""",
-    ),
 )
 
 
@@ -121,8 +113,7 @@ def measure(table: str, option: str, number: int, most: int, prepared: Path | No
 
     torch.set_num_threads(1)  # so that processor seconds are those of the work
     warnings.simplefilter("ignore")
-    name, _, all_rows = table.partition(", all")
-    x, y, x_test, targets = tabular.Sizes(ALL if all_rows else most, TEST, prepared).rows(name, number)
+    x, y, x_test, targets = tabular.Sizes(most, TEST, prepared).rows(table, number)
     start = time.process_time()
     model = fitted(option, number, x, y)
     seconds = time.process_time() - start
@@ -142,7 +133,6 @@ def measure(table: str, option: str, number: int, most: int, prepared: Path | No
         "nll_gaussian": float(np.mean(log.score(ens.matched, targets)) - np.log(scale)),
         "ood": float(up.ood_detection(*tables)[EXCESS]),
         "prr": float(up.selective_prediction(tables[0], error=up.prediction_error(ens, targets))[TOTAL]),
-        "nll_gaussian_in_units": float(np.mean(log.score(ens.matched, targets))),
         "seconds": seconds,
         "r_hat": None if model.posterior is None else model.posterior.r_hat,
         "machine": tabular.machine(),
@@ -214,15 +204,6 @@ def each(cells: list[dict[str, Any]], tables: tuple[str, ...], options: tuple[st
     return lines
 
 
-def units(cells: list[dict[str, Any]], tables: tuple[str, ...], options: tuple[str, ...]) -> list[str]:
-    """The NLL of one Gaussian by option."""
-    found = {
-        option: [cell["nll_gaussian_in_units"] for cell in cells if (cell["table"], cell["option"]) == (tables[0], option)]
-        for option in options
-    }
-    return [f"- {option}: {', '.join(f'{value:.3f}' for value in values)}" for option, values in found.items() if values]
-
-
 def by_seconds(cells: list[dict[str, Any]], options: tuple[str, ...]) -> list[str]:
     """The CRPS of snapshots as a share of that of independent members which train as many seconds, by interpolation."""
     counts = [option for option in options if option.startswith("independent")]
@@ -248,9 +229,6 @@ def write(path: Path) -> None:
     for title, tables, options, text in SECTIONS:
         own = [cell for cell in cells if cell["option"] in options]
         lines += [f"## {title}", "", *text.splitlines(), "", *summary(own, tables, options), ""]
-        if len(tables) == 1:
-            lines += ["NLL of one Gaussian in the units of the target, by split:", "", *units(own, tables, options), ""]
-            continue
         if title == TIMED:
             lines += [
                 "CRPS as a share of that of independent members that train as many seconds:",

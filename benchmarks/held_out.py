@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 import uqprism as up
 from uqprism.support.storage import atomic
@@ -49,6 +48,8 @@ def names(root: Path) -> list[str]:
 
 def read(root: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Inputs and target of a table: categories as columns of zeros and ones, or codes if there are many; gaps as medians."""
+    import pandas as pd  # here, because reading what was kept needs none
+
     path = root / f"{name}.parquet" if (root / f"{name}.parquet").exists() else root / "tables" / f"{name}.parquet"
     frame = pd.read_parquet(path).drop(columns=list(SERIES), errors="ignore").drop_duplicates()
     target = TARGETS.get(name, frame.columns[-1])

@@ -7,7 +7,7 @@ numbers as the median with a column that says so. Rows that are exact copies of 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -133,8 +133,20 @@ MADE: dict[str, Callable[[], tuple[Array, Array]]] = {
 
 
 def load(name: str) -> tuple[Array, Array]:
-    """A table by its name."""
-    return MADE[name]() if name in MADE else read((FILES | SMALL)[name])
+    """A table by its name; its arrays where `save` has written them, on a machine without pandas."""
+    if name in MADE:
+        return MADE[name]()
+    if (folder() / f"{name}.npz").exists():
+        with np.load(folder() / f"{name}.npz") as arrays:
+            return arrays["x"], arrays["y"]
+    return read((FILES | SMALL)[name])
+
+
+def save(names: Iterable[str], to: Path) -> None:
+    """Write the arrays of tables."""
+    for name in names:
+        x, y = load(name)
+        np.savez_compressed(to / f"{name}.npz", x=x, y=y)
 
 
 def split(y: Array, number: int, most_training: int, most_test: int) -> tuple[Array, Array]:

@@ -1,7 +1,7 @@
-"""Recalibration and 90 % intervals on real tables, beside plain conformal prediction and MAPIE: RESULTS-recalibration.md.
+"""Recalibration and 90 % intervals on real tables, beside plain conformal prediction: RESULTS-recalibration.md.
 
-Run `held_out.py FOLDER` first, then this with the same folder, where MAPIE is installed. Finished tables are kept in the
-folder, so that an interrupted run continues.
+Run `held_out.py FOLDER` first, then this with the same folder. Finished tables are kept in the folder, so that an interrupted run
+continues. `conformal_peers.py` compares with MAPIE and crepes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,7 @@ from typing import Any
 import numpy as np
 import results
 from held_out import HeldOut, held_out
-from mapie.conformity_scores import ResidualNormalisedScore
-from mapie.regression import SplitConformalRegressor
 from scipy.stats import betabinom
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 import uqprism as up
 
@@ -34,44 +28,9 @@ INTERVALS = {
     "by CRPS": "width in proportion to the total risk of the CRPS",
     "quantiles": "conformalised quantiles of the ensemble",
     "recalibrated": "the same of the recalibrated ensemble; half of the rows for the factors, half for the margin",
-    "MAPIE": "MAPIE's residual-normalised score around the same means, with a random forest for the size of the residuals",
     "own": "quantiles of the ensemble as it is, without any outcomes",
     "own, recalibrated": "quantiles of the recalibrated ensemble, without a margin",
 }
-
-
-class Stored(RegressorMixin, BaseEstimator):
-    """A fitted model for MAPIE, which looks up the mean of each row by the last column of its inputs."""
-
-    is_fitted = True  # which MAPIE looks for
-
-    def __init__(self, means: Any = None) -> None:
-        self.means = means
-
-    def fit(self, inputs: Any, target: Any) -> Stored:
-        """Do nothing."""
-        return self
-
-    def predict(self, inputs: Any) -> Any:
-        """The stored means."""
-        return np.asarray(self.means)[inputs[:, -1].astype(int)]
-
-
-def mapie(given: HeldOut, known: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Intervals by MAPIE with its residual-normalised score."""
-    means = given.ensemble.mixture.mean
-    inputs = np.column_stack([given.inputs, np.arange(len(means))])
-    # A forest: with the default, a linear model of the logarithm, single rows of most tables have intervals of any length.
-    sizes = make_pipeline(FunctionTransformer(_without_last), RandomForestRegressor(100, min_samples_leaf=5, random_state=0))
-    score = ResidualNormalisedScore(residual_estimator=sizes, random_state=0)
-    model = SplitConformalRegressor(Stored(means), confidence_level=COVERAGE, conformity_score=score, prefit=True)
-    model.conformalize(inputs[known], given.target[known])
-    found = model.predict_interval(inputs[new])[1]
-    return found[:, 0, 0], found[:, 1, 0]
-
-
-def _without_last(inputs: Any) -> Any:
-    return inputs[:, :-1]
 
 
 def own(ensemble: up.EnsemblePrediction) -> tuple[np.ndarray, np.ndarray]:
@@ -100,7 +59,6 @@ def one_split(given: HeldOut, seed: int) -> dict[str, Any]:
         "recalibrated": lambda: up.conformal_intervals(
             halves.apply(ens[second]), y[second], halves.apply(ens[new]), COVERAGE, method="quantiles"
         ),
-        "MAPIE": lambda: mapie(given, known, new),
         "own": lambda: own(ens[new]),
         "own, recalibrated": lambda: own(factors.apply(ens[new])),
     }
@@ -236,7 +194,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="of the predictions that held_out.py keeps")
     given = parser.parse_args()
     for section in report(measure(given.folder)):
-        results.write(results.RECALIBRATION, section, results.processor(), ("uqprism", "numpy", "scikit-learn", "torch", "mapie"))
+        results.write(results.RECALIBRATION, section, results.processor(), ("uqprism", "numpy", "scikit-learn", "torch"))
         print("\n".join(["", *section]))
 
 

@@ -28,6 +28,10 @@ def ensembles() -> dict[str, tuple[up.EnsemblePrediction, list[str]]]:
         "gamma, shapes about 4": (make.gamma(shape=4.0 * shape[0], scale=scale), ALL),
         "beta, shapes about 3 and 5": (make.beta(a=3.0 * shape[0], b=5.0 * shape[1]), ALL),
         "beta with poles, shapes about 0.3 and 0.7": (make.beta(a=0.3 * shape[0], b=0.7 * shape[1]), ALL),
+        "beta with bounds of their own, shapes about 3 and 5": (
+            make.beta(a=3.0 * shape[0], b=5.0 * shape[1], low=0.1 * z[0], high=1.0 + 0.1 * z[1]),
+            ALL,
+        ),
         "truncated Gaussian": (make.truncated_gaussian(location=z[0], scale=scale, low=-1.0, high=3.0), ALL),
         "censored Gaussian": (make.censored_gaussian(location=z[0], scale=scale, low=-1.0, high=3.0), OF_CENSORED),
     }

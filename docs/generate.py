@@ -32,6 +32,10 @@ EXAMPLES = DOCS.parent / "examples"
 
 FLOORS = ("<!-- floors: written by docs/generate.py -->", "<!-- end of the floors -->")
 EVIDENCE = ("<!-- evidence: written by docs/generate.py -->", "<!-- end of the evidence -->")
+# A table of a section of a file of results: MEASURED[2] and [3] are the file and the heading of the section.
+MEASURED = re.compile(
+    r"(<!-- (RESULTS-\w+\.md), (.+?): written by docs/generate\.py -->\n).*?(<!-- end of the table -->)", re.DOTALL
+)
 STORED = ("<!-- stored: written by docs/generate.py -->", "<!-- end of what is stored -->")
 STORED_IN = sorted(path.parent for path in DOCS.glob("results/*/result.json"))
 
@@ -118,13 +122,24 @@ def _means(tables: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     return [row for row in found if {"measure", "ours"} <= row.keys()]
 
 
+def with_tables(text: str) -> str:
+    """A page with the first table of each section of results that its marks name."""
+
+    def copied(mark: re.Match[str]) -> str:
+        section = (DOCS.parent / "benchmarks" / mark[2]).read_text().split(f"\n## {mark[3]}\n", 1)[1].split("\n## ", 1)[0]
+        table = re.search(r"(?:^\|.*\n)+", f"{section}\n", re.MULTILINE)
+        return f"{mark[1]}\n{table[0] if table else ''}\n{mark[4]}"
+
+    return MEASURED.sub(copied, text)
+
+
 def choose_page() -> str:
     """The page as it stands, with the evidence between its two marks written anew."""
     page = (DOCS / "choose.md").read_text()
     before, rest = page.split(f"{EVIDENCE[0]}\n", 1)
     _, after = rest.split(f"{EVIDENCE[1]}\n", 1)
     tables = "\n".join(_evidence(task) for task in all_tasks() if task.advice)
-    return f"{before}{EVIDENCE[0]}\n\n{tables}\n{EVIDENCE[1]}\n{after}"
+    return with_tables(f"{before}{EVIDENCE[0]}\n\n{tables}\n{EVIDENCE[1]}\n{after}")
 
 
 def _evidence(task: Task) -> str:
@@ -336,6 +351,7 @@ PAGES = {
     "choose.md": choose_page,
     "command_line.md": command_line_page,
     "gallery.md": gallery_page,
+    "intervals.md": lambda: with_tables((DOCS / "intervals.md").read_text()),
     "results/README.md": results_page,
     **{f"results/{folder.name}.md": partial(result_page, folder) for folder in STORED_IN},
 }

@@ -183,7 +183,7 @@ def test_the_precision_of_the_columns_is_kept(given: str, wanted: str) -> None:
 DAMAGED = [b"{}", b"[]", b"x", b"\xff", b"[" * 100_000]
 SAID = {"members": 2, "points_shape": [3], "family": "gaussian", "weights": None}
 DAMAGED += [
-    json.dumps({**SAID, name: value}).encode() for name, value in [("members", "a"), ("members", 9), ("points_shape", [4])]
+    json.dumps({**SAID, name: value}).encode() for name, value in [("members", "a"), ("members", 9), ("points_shape", ["a"])]
 ]
 DAMAGED += [json.dumps({**SAID, name: value}).encode() for name, value in [("family", "x"), ("family", []), ("weights", "x")]]
 
@@ -194,6 +194,11 @@ def test_a_damaged_header_of_an_arrow_table_is_an_error(header: bytes) -> None:
     with pytest.raises(UqprismError) as caught:
         up.from_arrow(table.replace_schema_metadata({FORMAT: header}))
     assert "\n" not in str(caught.value)
+
+
+def test_a_part_of_an_arrow_table_has_the_points_that_are_left() -> None:
+    table = up.EnsemblePrediction.gaussian(mean=np.arange(8.0).reshape(2, 2, 2), scale=1.0).to_arrow()
+    assert_array_equal(up.from_arrow(table.slice(1)).members.mean, [[1.0, 2.0, 3.0], [5.0, 6.0, 7.0]])
 
 
 @pytest.mark.parametrize("family", ["laplace", "logistic", "gamma", "weibull", "truncated_gaussian", "censored_gaussian"])

@@ -12,6 +12,7 @@ import uqprism as up
 from tests.cli.command import run
 from tests.tasks.test_recalibration import in_lists, truth
 from uqprism.adapters import from_arrow
+from uqprism.files.points import Points
 
 
 @pytest.fixture
@@ -71,6 +72,23 @@ def test_members_in_lists_are_recalibrated_too(tmp_path, monkeypatch) -> None:
     found = from_arrow(pq.read_table("out.parquet"))
     assert found.members.options() == ens.members.options()
     assert up.calibration(found, y).verdict() == "about right"
+
+
+def test_a_map_of_levels_is_written_to_csv_read_again_and_saved(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    mean, y = 0.1 * rng.normal(size=(3, 600)), rng.exponential(size=600) - 1.0
+    ens = up.EnsemblePrediction.gaussian(mean=mean, scale=np.ones((3, 600)), weights=[0.2, 0.3, 0.5])
+    pq.write_table(ens[:500].to_arrow().append_column("y", [y[:500]]), "cal.parquet")
+    pq.write_table(ens[500:].to_arrow(), "new.parquet")
+    done = run("recalibrate", "cal.parquet", "new.parquet", "--target", "y", "-o", "out.csv", "--map", "--save", "map.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "A map of levels was kept" in done.stdout
+    found, wanted = Points.of("out.csv").ensemble(), up.Recalibration.load("map.json").apply(ens[500:])
+    np.testing.assert_allclose(found.members.values, wanted.members.values, rtol=1e-12)
+    np.testing.assert_allclose(found.members.levels, wanted.members.levels, rtol=1e-15)
+    np.testing.assert_array_equal(found.weights, ens.weights)
+    assert up.calibration(found, y[500:]).verdict() == "about right"
 
 
 def test_intervals_are_added_and_hold_their_share_in_each_group(given) -> None:

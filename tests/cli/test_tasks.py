@@ -19,7 +19,7 @@ import uqprism as up
 from tests.cli.command import printed, run
 from tests.tasks.problems import ensemble
 from uqprism import tasks
-from uqprism.errors import UqprismError
+from uqprism.errors import UqprismError, UqprismWarning
 
 FEW = ["crps.total.members.members", "log.excess.members.members", "crps.bayes.members"]
 
@@ -227,3 +227,25 @@ def test_bad_usage_is_one_clear_line(files, arguments: str, message: str) -> Non
     command, file, *options = arguments.split()
     with pytest.raises(UqprismError, match=message):
         printed(command, files[file], *options)
+
+
+@pytest.mark.parametrize("family", ["poisson", "censored_gaussian", "samples"])
+def test_tasks_leave_out_measures_that_members_do_not_have(family: str, tmp_path: Path) -> None:
+    """As `evaluate` does; a measure that is named is an error."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(1.0, 4.0, size=(2, 30))
+    made = {
+        "poisson": {"rate": x},
+        "censored_gaussian": {"location": x, "scale": 1.0, "low": 0.0, "high": 3.0},
+        "samples": {"draws": rng.normal(size=(2, 9, 30))},
+    }[family]
+    table = getattr(up.EnsemblePrediction, family)(**made).to_arrow()
+    path = tmp_path / "members.parquet"
+    pq.write_table(table.append_column("y", pa.array(np.round(x[0]))), path)
+    with pytest.warns(UqprismWarning, match="measures are left out"):
+        ranked = run("selective", path, "--target", "y")
+    assert ranked.returncode == 0
+    assert "crps." in ranked.stdout
+    assert "log.excess.members.matched" not in ranked.stdout
+    asked = run("selective", path, "--target", "y", "--measures", "log.excess.members.matched")
+    assert asked.returncode == 1

@@ -390,3 +390,30 @@ def test_without_named_measures_those_that_the_members_have_are_written(tmp_path
     pq.write_table(pa.table(quantile_columns()), tmp_path / "cut.parquet")
     with pytest.warns(UserWarning, match="quantiles members have no density"):
         score(tmp_path / "cut.parquet", tmp_path / "cut-out.parquet", family="quantiles:tails=none")
+
+
+def test_whole_numbers_are_members(tmp_path: Path) -> None:
+    """Columns of integers alone, such as the rates of counts."""
+    path, out = tmp_path / "counts.parquet", tmp_path / "scored.parquet"
+    rates = np.arange(1, 9).reshape(2, 4)
+    pq.write_table(pa.table({f"rate_{i}": rates[i] for i in range(2)}), path)
+    score(path, out, measures="crps.bayes.members")
+    expected = up.decompose(up.EnsemblePrediction.poisson(rate=rates.astype(float)), rule="crps").bayes
+    np.testing.assert_allclose(pq.read_table(out)["crps.bayes.members"], expected)
+
+
+@pytest.mark.parametrize(
+    "names", [["q05", "q50", "q95"], ["0.1", "0.5"], ["p10_0", "p50_0"], ["quantile_0.1_0", "quantile_0.9_0"]]
+)
+def test_columns_that_seem_to_be_quantiles_are_told_how_to_be_named(names: list[str]) -> None:
+    with pytest.raises(
+        InvalidValueError, match=rf"if '{names[0]}' and others are quantiles, name them .* q05_0, q50_0 and q95_0"
+    ):
+        up.from_frame({name: [0.0] for name in names})
+
+
+def test_lists_of_text_are_no_members(tmp_path: Path) -> None:
+    path = tmp_path / "text.parquet"
+    pq.write_table(pa.table({"draws_0": [["a", "b"]], "draws_1": [["a", "b"]]}), path)
+    with pytest.raises(InvalidValueError, match=r"'draws_0' must hold lists of numbers, its type is list<element: string>"):
+        score(path, tmp_path / "scored.parquet")

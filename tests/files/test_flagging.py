@@ -65,8 +65,55 @@ def test_rows_without_a_measure_are_not_flagged_and_counted(tmp_path: Path) -> N
     given.to_parquet(tmp_path / "in.parquet")
     report = files.flag(tmp_path / "in.parquet", tmp_path / "out.parquet", share=1.0, on_bad="null")
     assert (report.rows, report.flagged, report.missing) == (40, 39, 1)
-    assert f"1 rows have no {TOTAL} and are not flagged" in str(report)
+    assert f"not flagged, without {TOTAL}: 1 row" in str(report)
     assert pq.read_table(tmp_path / "out.parquet")["flagged"].to_pylist()[3] is False
+
+
+def test_the_report_counts_ties_and_rows_that_were_left_out(tmp_path: Path) -> None:
+    given = table(40).to_pandas()
+    given.loc[[3, 5], "variance_0"] = -1.0
+    given.to_parquet(tmp_path / "in.parquet")
+    report = files.flag(tmp_path / "in.parquet", tmp_path / "out.parquet", budget=5, on_bad="drop")
+    assert (report.rows, report.flagged, report.dropped, report.asked) == (38, 5, 2, None)
+    assert "left out, with bad members: 2 rows" in str(report)
+    pq.write_table(pa.table({TOTAL: [2.0, 2.0, 2.0, 1.0]}), tmp_path / "ties.parquet")
+    report = files.flag(tmp_path / "ties.parquet", tmp_path / "two.parquet", share=0.5)
+    assert (report.flagged, report.asked) == (3, 2)
+    assert "2 rows were asked for; those that equal the last one are flagged too" in str(report)
+    assert "asked for" not in str(files.flag(tmp_path / "ties.parquet", tmp_path / "three.parquet", share=0.75))
+
+
+def test_errors_name_the_files_that_were_given_and_no_temporary_ones(tmp_path: Path) -> None:
+    pq.write_table(table(20).slice(0, 0), tmp_path / "empty.parquet")
+    with pytest.raises(BadFileError, match=r"empty\.parquet: has no rows"):
+        files.flag(tmp_path / "empty.parquet", tmp_path / "out.csv")
+    draws = up.EnsemblePrediction.samples(np.random.default_rng(0).normal(size=(2, 3, 4)))
+    pq.write_table(draws.to_arrow(), tmp_path / "draws.parquet")
+    with pytest.raises(ArgumentError, match=r"output .*out\.csv: column 'draws_0' is nested") as caught:
+        files.flag(tmp_path / "draws.parquet", tmp_path / "out.csv", keep_members=True)
+    assert "scored.parquet" not in str(caught.value)
+
+
+def test_weights_decide_which_rows_are_flagged(tmp_path: Path) -> None:
+    """Two members, one of which is noisy in the first row, the other in the second."""
+    columns = {"mean_0": [0.0, 0.0], "mean_1": [0.0, 0.0], "scale_0": [9.0, 1.0], "scale_1": [1.0, 8.0]}
+    pq.write_table(pa.table(columns), tmp_path / "in.parquet")
+    for weights, row in ((None, [True, False]), ((0.1, 0.9), [False, True])):
+        files.flag(tmp_path / "in.parquet", tmp_path / "out.parquet", budget=1, weights=weights, overwrite=True)
+        assert pq.read_table(tmp_path / "out.parquet")["flagged"].to_pylist() == row
+
+
+@pytest.mark.parametrize(
+    ("measure", "never"), [(NOISE, "disagreement"), (DISAGREEMENT, "noise"), ("log.excess.members.members", "noise")]
+)
+def test_rows_flagged_by_one_part_have_that_part_as_the_reason(measure: str, never: str, tmp_path: Path) -> None:
+    given = table(200)
+    pq.write_table(given, tmp_path / "in.parquet")
+    report = files.flag(tmp_path / "in.parquet", tmp_path / "out.parquet", measure=measure, share=0.5)
+    assert report.reasons[never] == 0
+    assert sum(report.reasons.values()) == 100
+    scores = up.evaluate(ensemble(given), [measure, NOISE, DISAGREEMENT])
+    assert up.flag(scores, 0.5, measure=measure).counts == dict(report.reasons)
 
 
 def test_what_cannot_be_flagged_is_told_and_leaves_nothing(tmp_path: Path) -> None:
@@ -92,3 +139,11 @@ def test_what_cannot_be_flagged_is_told_and_leaves_nothing(tmp_path: Path) -> No
         with pytest.raises(error, match=message):
             files.flag(tmp_path / f"{source}.parquet", tmp_path / out, **how)
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_file_without_rows_is_named(tmp_path: Path) -> None:
+    """Not the file that is written on the way."""
+    path = tmp_path / "none.parquet"
+    pq.write_table(pa.table({name: pa.array([], pa.float64()) for name in ("mean_0", "scale_0", "mean_1", "scale_1")}), path)
+    with pytest.raises(BadFileError, match=r"none.parquet: has no rows"):
+        files.flag(path, tmp_path / "flagged.parquet")

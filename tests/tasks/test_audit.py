@@ -269,6 +269,20 @@ def test_what_the_report_quotes_and_the_page_shows_was_measured(measured: Any) -
     assert [line for line in measured.for_docs() if line not in page] == []
 
 
+def test_factors_of_networks_on_resampled_rows_hold_on_most_sets_in_view_and_fewer_fresh_ones(measured: Any) -> None:
+    """How many mean factors are within a fifth of what twice and four times the rows removed on other sets."""
+    for measure, sets, count, least in (
+        (measured.MAIN, measured.KNOWN, 11, (7, 7)),
+        (measured.LOG, measured.KNOWN, 11, (8, 9)),
+        (measured.MAIN, measured.FRESH, 7, (3, 3)),
+        (measured.LOG, measured.FRESH, 7, (5, 5)),
+    ):
+        every = measured.judged(measured.CLOSELY, measure, sets)
+        assert len(every) == count
+        ratios = np.array([factors[..., 0].mean(axis=0) / truth for factors, truth, _, _ in every.values()])
+        assert ((np.abs(ratios - 1.0) <= 0.2).sum(axis=0) >= least).all()
+
+
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [

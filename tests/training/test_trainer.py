@@ -284,6 +284,15 @@ def test_threads_are_chosen_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> Non
         torch.set_num_threads(1)
 
 
+def test_steps_take_one_thread_while_other_trainings_have_the_cores() -> None:
+    used: list[int] = []
+    with torch_threads(2):
+        threads = Threads("matmul")
+        for _ in range(30):
+            threads(lambda _: used.append(torch.get_num_threads()), None, 1)
+    assert set(used) == {1}
+
+
 def test_threads_are_not_chosen_where_numbers_depend_on_them() -> None:
     """Convolutions keep their number of threads, or two runs would differ."""
     used: list[int] = []
@@ -349,13 +358,16 @@ def test_members_that_still_improve_at_the_cap_are_told() -> None:
 
 
 def test_options_follow_from_the_number_of_rows_unless_they_are_given() -> None:
-    found = {rows: TrainingOptions().settled(rows) for rows in (10, 300, 3000, 100_000)}
-    assert [one.batch_size for one in found.values()] == [32, 32, 64, 256]
+    found = {rows: TrainingOptions().settled(rows) for rows in (10, 300, 2000, 5000, 20_000, 40_000, 1_000_000)}
+    assert [one.batch_size for one in found.values()] == [32, 32, 64, 64, 64, 128, 256]
     steps = {rows: one.max_epochs * -(-int(0.9 * rows) // one.batch_size) for rows, one in found.items()}
     assert all(one.max_epochs * max(rows, 1) >= 600 for rows, one in found.items())
     assert 5_000 < steps[300] < 7_000
-    assert 6_000 <= steps[3000] < 6_100
-    assert found[100_000].max_epochs == 40
+    assert 6_000 <= steps[2000] < 6_100
+    assert 12_000 <= steps[5000] < 12_100
+    assert 24_000 <= steps[20_000] < 24_300
+    assert 24_000 <= steps[40_000] < 24_300
+    assert found[1_000_000].max_epochs == 40
     given = TrainingOptions(max_epochs=10, batch_size=7, patience=None).settled(500)
     assert (given.max_epochs, given.batch_size, given.patience) == (10, 7, None)
     with pytest.raises(up.UqprismError, match="max_epochs must be a positive integer, got 'automatic'"):

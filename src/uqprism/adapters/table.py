@@ -97,8 +97,12 @@ def from_arrow(table: Any) -> EnsemblePrediction:
 
 def _described(table: Any, header: dict[str, Any]) -> EnsemblePrediction:
     layout = described(Columns(), table.column_names, FRAME, header)
+    if header["members"] != layout.n_members:
+        raise InvalidValueError(f"the header of the table is of {header['members']} members, its columns of {layout.n_members}")
     arrays = layout.arrays(lambda name: _numbers(table, name))
-    shape = (header["members"], *header["points_shape"])
+    shape = (layout.n_members, *header["points_shape"])
+    if np.prod(shape[1:], dtype=np.int64) != len(table):  # rows were taken, or joined
+        shape = (layout.n_members, len(table))
     members = layout.members(arrays).map(lambda x: x.reshape(*x.shape[: x.ndim - 2], *shape))
     return EnsemblePrediction(members, header["weights"]).made_by(Origin.from_dict(header.get("origin")))
 

@@ -176,8 +176,20 @@ class Rows:
             record(AT_BOUNDS)
         each = [factor * self._values[ROW[row]] for row, factor in parts.items()]
         value = sum(each, start=0.0)
+        if name == "log" and primitive[0] == "excess" and primitive[2] in SURROGATES:
+            value = self._with_bounds(value, each=primitive[1] == "members")
         if primitive[0] == "bayes" and len(each) > 1:  # to squares without an integral no disagreement adds
             value = namespace(value).where(each[0] == -math.inf, each[0], value)
+        return value
+
+    def _with_bounds(self, value: Array, *, each: bool) -> Array:
+        """Infinite where Gaussians reach beyond the bounds of all members, or of `each`."""
+        for bound in self._members.support:
+            if bound is not None:
+                xp = namespace(value)
+                bounded = xp.isfinite(bound + 0.0 * self._members.centre)
+                beyond = xp.any(bounded, axis=0) if each else xp.all(bounded, axis=0)
+                value = xp.where(beyond, xp.full_like(value, math.inf), value)
         return value
 
     def _makes_no_sense(self, rule: str | None, primitive: Primitive) -> bool:

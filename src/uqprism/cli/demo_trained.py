@@ -124,9 +124,11 @@ def _files(folder: Path, sizes: Sizes, progress: Callable[[str], None]) -> tuple
 
 
 def _write(path: Path, x: Any, prediction: EnsemblePrediction, y: Any) -> None:
-    """Write the columns x, mean_0 ..., variance_0 ..., y: what a user of any model would have."""
+    """Write the columns x, mean_0 ..., variance_0 ..., y, as a user of any model would have, and what the members are."""
     import pyarrow as pa
     from pyarrow import csv
+
+    from uqprism.files.described import describe
 
     members = prediction.members
     columns = {"x": x}
@@ -134,3 +136,4 @@ def _write(path: Path, x: Any, prediction: EnsemblePrediction, y: Any) -> None:
         columns |= {f"{kind}_{i}": row for i, row in enumerate(getattr(members, kind))}
     with atomic(path) as file:
         csv.write_csv(pa.table({**columns, "y": y}), file)
+    describe(path, prediction.to_arrow().schema)

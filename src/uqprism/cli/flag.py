@@ -15,7 +15,7 @@ from uqprism.cli.application import (
     shows_bar,
     with_columns,
 )
-from uqprism.cli.score import Inputs, KeepMembers, OnBad
+from uqprism.cli.score import Inputs, KeepMembers, OnBad, Weights, numbers
 from uqprism.ensemble.columns import Columns
 from uqprism.files.options import ScoreOptions
 from uqprism.tasks.flagging import SHARE
@@ -43,6 +43,7 @@ def flag(
     measure: Name = None,
     only: Only = False,
     columns: Columns,
+    weights: Weights = None,
     on_bad: OnBad = ScoreOptions.on_bad,
     keep_members: KeepMembers = False,
     overwrite: Overwrite = False,
@@ -61,10 +62,8 @@ def flag(
             budget=budget,
             measure=measure,
             only=only,
-            mean_columns=columns.mean,
-            variance_columns=columns.variance,
-            scale_columns=columns.scale,
-            family=columns.family,
+            **columns.arguments,
+            weights=numbers(weights),
             on_bad=on_bad,  # type: ignore[arg-type]
             keep_members=keep_members,
             overwrite=overwrite,

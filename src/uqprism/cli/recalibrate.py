@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 RULE, SEED = (default_of(fit, name) for name in ("rule", "seed"))
 COVERAGE, METHOD, MEASURE = (default_of(conformal_intervals, name) for name in ("coverage", "method", "measure"))
+MAP = (
+    "Also fit a map of levels, for distributions of the wrong shape, and keep it if the test finds it better than the factors "
+    "alone. The members become quantiles then."
+)
 KNOWN = "A file of predictions with outcomes, for rows that the models were not trained on."
 HOW = "How intervals are made: in proportion to --measure, from quantiles, or all equally wide."
 Known = Annotated[str, typer.Argument(metavar="CAL", help=KNOWN)]
@@ -37,6 +41,7 @@ Save = Annotated[
     str | None,
     typer.Option(metavar="FILE.json", help="Also write the factors to this file, for `uqprism watch --recalibration`."),
 ]
+Map = Annotated[bool, typer.Option("--map", help=MAP)]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the folds.")]
 Coverage = Annotated[float, typer.Option(metavar="SHARE", help="The share of outcomes that the intervals should contain.")]
 How = Annotated[str, typer.Option("--method", metavar="|".join(get_args(Method)), help=HOW)]
@@ -53,6 +58,7 @@ def recalibrate(
     target: Target,
     output: Output,
     rule: Rule = RULE,
+    level_map: Map = False,
     save: Save = None,
     seed: Seed = SEED,
     columns: Columns,
@@ -67,7 +73,8 @@ def recalibrate(
         path = _checked(output, points, overwrite=overwrite)
         if save is not None:
             check_place("--save", save)
-        found = fit(points[0].ensemble(), outcomes(points[0], target), rule=rule, seed=seed, progress=False if quiet else None)
+        how: dict[str, Any] = {"rule": rule, "level_map": level_map, "seed": seed, "progress": False if quiet else None}
+        found = fit(points[0].ensemble(), outcomes(points[0], target), **how)
         write_ensemble(points[1], found.apply(points[1].ensemble()), path)
         if save is not None:
             found.save(save)

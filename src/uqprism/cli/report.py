@@ -47,7 +47,7 @@ Title = Annotated[str | None, typer.Option(metavar="TEXT", help="The title of th
 SHOW = "Further columns to show beside rows, with commas between. By default the first four with no other use."
 Show = Annotated[str | None, typer.Option(metavar="COLUMN,...", help=SHOW)]
 AUDIT = "What uqprism audit --save wrote for such models on such data; the page then says what more data did there."
-MODELS = "What the members are, where the file does not say it, as CSV cannot; decides what the page says of more data."
+MODELS = "What the members are, where neither the file nor one beside it says so; decides what the page says of more data."
 Models = Annotated[str | None, typer.Option(metavar="|".join(list(KINDS)[1:]), help=MODELS)]
 AuditFile = Annotated[str | None, typer.Option("--audit", metavar="FILE", help=AUDIT)]
 CONTENTS = (

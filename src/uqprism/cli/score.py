@@ -100,11 +100,8 @@ def score(
                 inputs,
                 output,
                 measures=measures,
-                mean_columns=columns.mean,
-                variance_columns=columns.variance,
-                scale_columns=columns.scale,
-                family=columns.family,
-                weights=_numbers(weights),
+                **columns.arguments,
+                weights=numbers(weights),
                 on_bad=on_bad,  # type: ignore[arg-type]
                 keep_members=keep_members,
                 compression=compression,
@@ -137,7 +134,8 @@ def inspect(*, inputs: Inputs, columns: Columns) -> None:
         print("\n\n".join(str(inspected(span, columns)) for span in find_files(inputs)))
 
 
-def _numbers(text: str | None) -> list[float] | None:
+def numbers(text: str | None) -> list[float] | None:
+    """The weights that the option `--weights` gives."""
     try:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError:

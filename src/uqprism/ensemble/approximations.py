@@ -25,7 +25,8 @@ from uqprism.families.student_t import StudentT
 from uqprism.registry import Registry
 
 NEAR = 1e-5  # the disagreement below which a difference of distributions has lost half its digits
-STRETCH, STRETCHES = 5e-4, (1.0, 2.0, 3.0, 4.0)  # disagreements to compute it from instead: small enough for a cubic
+STRETCHES = (5e-4, 1e-3, 1.5e-3, 2e-3)  # disagreements to compute it from instead: small enough for a cubic
+OF_MEANS = (3e-4, 6e-4, 9e-4, 1.2e-3, 1.5e-3)  # the same for differences of means, which keep more digits
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,9 @@ class CentredEnsemble:
         if self.means_are_exact:
             return direct
         # Distances of surrogates are of second order in it, and closed forms keep two digits more than integrals.
-        return self.along_ray(CentredEnsemble._direct_variance_of_means, direct, spikes=False, within=10.0 * NEAR)
+        return self.along_ray(
+            CentredEnsemble._direct_variance_of_means, direct, spikes=False, within=10.0 * NEAR, stretches=OF_MEANS
+        )
 
     def _direct_variance_of_means(self) -> Array:
         # The members were centred at their `centre`, which need not be the mean in every family.
@@ -103,12 +106,18 @@ class CentredEnsemble:
         return isinstance(self.members, Gaussian | Draws | Laplace | Logistic | StudentT)
 
     def along_ray(
-        self, risk: Callable[[CentredEnsemble], Array], direct: Array, *, spikes: bool = True, within: float = NEAR
+        self,
+        risk: Callable[[CentredEnsemble], Array],
+        direct: Array,
+        *,
+        spikes: bool = True,
+        within: float = NEAR,
+        stretches: tuple[float, ...] = STRETCHES,
     ) -> Array:
         """A risk of second order in the disagreement; where members nearly agree, from ensembles that agree less.
 
         There a difference of nearly equal distributions keeps none of its digits. Along the ray on which all differences of
-        parameters grow together, the risk over the square of the factor is smooth: its value at the ensemble follows from four
+        parameters grow together, the risk over the square of the factor is smooth: its value at the ensemble follows from some
         ensembles on that ray that disagree enough.
         """
         gap = self.members.differences(spikes=spikes)
@@ -118,17 +127,17 @@ class CentredEnsemble:
             return direct
         gap = xp.where(near, gap, xp.full_like(gap, within))
         values = []
-        for times in STRETCHES:
-            factor = xp.where(near, times * STRETCH / gap, xp.ones_like(gap))
+        for stretch in stretches:
+            factor = xp.where(near, stretch / gap, xp.ones_like(gap))
             values.append(risk(self.stretched(factor)) / factor / factor)
         # Where bounds of densities differ, the risk grows like another power, and the direct value has its digits.
         near = near & (values[1] < 1.05 * values[0]) & (values[0] < 1.05 * values[1])
-        found, at = xp.zeros_like(gap), gap / STRETCH
+        found = xp.zeros_like(gap)
         for i, value in enumerate(values):
             weight = xp.ones_like(gap)
-            for j, times in enumerate(STRETCHES):
+            for j, other in enumerate(stretches):
                 if j != i:
-                    weight = weight * (at - times) / (STRETCHES[i] - times)
+                    weight = weight * (gap - other) / (stretches[i] - other)
             found = found + weight * xp.where(near, value, xp.zeros_like(value))
         return xp.where(near, found, direct)
 

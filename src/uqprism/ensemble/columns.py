@@ -47,6 +47,12 @@ class Columns:
         if self.variance is not None and self.scale is not None:
             raise ArgumentError("give one of variance_columns and scale_columns (--variance-columns, --scale-columns), not both")
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The same as the arguments of functions that read files."""
+        columns = {"mean_columns": self.mean, "variance_columns": self.variance, "scale_columns": self.scale}
+        return {**columns, "family": self.family}
+
 
 def checked_header(header: Any, where: object) -> dict[str, Any]:
     """What a table or file says of its members; refuses what describes none, because any program can write one."""
@@ -94,7 +100,7 @@ def described(columns: Columns, names: Sequence[str], where: object, header: Map
         return _mixture(names, dict(options), where)
     if family == "gaussian":
         if options:
-            raise ArgumentError(f"gaussian members do not take the options {options}")
+            raise ArgumentError(f"gaussian members take no options, got {', '.join(options)}")
         mean, kind, spread = resolve(columns, names, where)
         return Layout("gaussian", (("mean", mean), (kind, spread)), len(mean))
     if gaussian:
@@ -173,6 +179,17 @@ def _quantiles(found: Mapping[int, Mapping[float, str]], options: dict[str, Any]
     columns = tuple(found[number][level] for number in sorted(found) for level in levels)
     options = {"levels": levels, "tails": "exponential", **{name: x for name, x in options.items() if name != "levels"}}
     return Layout("quantiles", (("values", columns),), len(found), _frozen(options))
+
+
+LIKE_LEVEL = re.compile(r"(?:quantile|q|p)?_?(\d{2,3}|\d?\d?\.\d+)(?:_-?\d{1,18})?", re.IGNORECASE)
+
+
+def _level_hint(names: Sequence[str]) -> str:
+    """What to do about columns that seem to be quantiles, by other names than those of this package."""
+    likely = [str(name) for name in names if LIKE_LEVEL.fullmatch(str(name))]
+    if len(likely) < 2:
+        return ""
+    return f"if {likely[0]!r} and others are quantiles, name them by level and member, such as q05_0, q50_0 and q95_0 of member 0"
 
 
 COMPONENT = re.compile(r"(.+_-?\d{1,18})_(\d{1,18})")
@@ -271,7 +288,7 @@ def resolve(columns: Columns, names: Sequence[str], where: object) -> tuple[tupl
     """The columns of the means of Gaussian members, what their spreads are, and the columns of those."""
     mean = _found(columns.mean or "mean_{i}", names, where)
     if not mean:
-        hint = _hint(names, "mean", "variance", *([] if _likely(names, "variance") else ["scale"]))
+        hint = _hint(names, "mean", "variance", *([] if _likely(names, "variance") else ["scale"])) or _level_hint(names)
         raise (InvalidValueError if hint else NoMembersError)(
             f"{where}: no columns like {columns.mean or 'mean_{i}'}, the columns are {_listed(names)}; "
             + (hint or "say which hold the members' means with mean_columns (--mean-columns)")

@@ -136,7 +136,10 @@ class Layout:
         except UqprismError:
             raise
         except (TypeError, ValueError, LookupError, AttributeError):  # options come from files and commands
-            raise ArgumentError(f"{self.family} members do not take the options {dict(self.options)}") from None
+            raise ArgumentError(
+                f"{self.family} members do not take these options, or not with these values: "
+                f"{', '.join(f'{name}={value}' for name, value in self.options)}"
+            ) from None
 
     def good(self, arrays: Mapping[str, Matrix], *, dense: bool = False) -> Matrix | None:
         """Which rows are distributions of the family, and with `dense` have a density; None if all are."""

@@ -9,39 +9,68 @@ from typing import ClassVar, Self
 from uqprism.arrays import Array, constant, from_numpy, is_jax, is_torch, is_traced, namespace, on_device, to_numpy
 from uqprism.errors import InvalidValueError
 from uqprism.families.base import Family, families, prepare, with_gradient
-from uqprism.families.elementwise import NOWHERE, PointwiseForm, Shared, log, where
+from uqprism.families.elementwise import NOWHERE, PointwiseForm, Shared, log_gap, where
 from uqprism.families.functionals import absolute_gap, closed_form, cross_entropy, overlap, relative_entropy
 from uqprism.families.gamma import excess_trigamma
-from uqprism.families.incomplete import beta_cdf, digamma, log_beta
+from uqprism.families.incomplete import beta_cdf, log_beta
 from uqprism.families.panels import Landmarks
 from uqprism.families.positive import check_range, deep_quantile, one_bound
 from uqprism.families.quadrature import gauss_legendre, integrate
+from uqprism.families.stirling import log_beta_power, log_beta_ratio, log_less_digamma
 from uqprism.synonyms import named_arguments
 
-
-def _log_density(x: Array, rest: Array, a: Array, b: Array) -> Array:
-    """Of 0 < x < 1 with rest = 1 - x, less minus the logarithm of the beta function."""
-    return (a - 1.0) * log(x) + (b - 1.0) * log(rest)
+LARGE = 1e4  # the sum of shapes from which densities are relative to the mean, or large terms would cancel
 
 
 def _numbers(d: Beta) -> tuple[Array, ...]:
-    xp = namespace(d.a)
-    return d.low, d.high, d.a - 1.0, d.b - 1.0, -log_beta(d.a, d.b) - (d.a + d.b - 1.0) * xp.log(d.width)
+    a, b, width = d.a, d.b, d.width
+    xp = namespace(a)
+    half = xp.full_like(a, 0.5)
+    large = constant(a + b) > LARGE
+    x, rest = xp.where(large, constant(a / (a + b)), half), xp.where(large, constant(b / (a + b)), half)
+    height = log_beta_power(a, b, x, rest) - xp.log(x) - xp.log(rest) - xp.log(width)
+    place = xp.where(x < rest, d.low + width * x, d.high - width * rest)
+    return d.low, d.high, place, 1.0 / (width * x), 1.0 / (width * rest), a - 1.0, b - 1.0, height
 
 
-def _log_density_of_distances(y: Array, low: Array, high: Array, below: Array, above: Array, height: Array) -> Array:  # noqa: PLR0917
-    first, second = _logarithms(y, low, high, below, above, height)
-    return _own_log_density(y, first, second, low, high, below, above, height)
+def _log_density_of_distances(  # noqa: PLR0917 (kernels pass numbers one by one)
+    y: Array, low: Array, high: Array, place: Array, per_low: Array, per_high: Array, below: Array, above: Array, height: Array
+) -> Array:
+    first, second = _logarithms(y, low, high, place, per_low, per_high, below, above, height)
+    return _own_log_density(y, first, second, low, high, place, per_low, per_high, below, above, height)
 
 
-def _logarithms(y: Array, low: Array, high: Array, below: Array, above: Array, height: Array) -> tuple[Array, Array]:  # noqa: ARG001, PLR0917
-    """Of the distances from the bounds."""
+def _logarithms(  # noqa: PLR0917
+    y: Array,
+    low: Array,
+    high: Array,
+    place: Array,
+    per_low: Array,
+    per_high: Array,
+    below: Array,  # noqa: ARG001
+    above: Array,  # noqa: ARG001
+    height: Array,  # noqa: ARG001
+) -> tuple[Array, Array]:
+    """Of the distances from the bounds, relative to those of a place between them."""
     inside = (y > low) & (y < high)
-    return log(where(inside, y - low, 1.0)), log(where(inside, high - y, 1.0))
+    up = (y - place) * per_low
+    down = (place - y) * per_high
+    first = up - log_gap(up, where(inside, (y - low) * per_low, 1.0))
+    return first, down - log_gap(down, where(inside, (high - y) * per_high, 1.0))
 
 
-def _own_log_density(  # noqa: PLR0917 (kernels pass numbers one by one)
-    y: Array, first: Array, second: Array, low: Array, high: Array, below: Array, above: Array, height: Array
+def _own_log_density(  # noqa: PLR0917
+    y: Array,
+    first: Array,
+    second: Array,
+    low: Array,
+    high: Array,
+    place: Array,  # noqa: ARG001
+    per_low: Array,  # noqa: ARG001
+    per_high: Array,  # noqa: ARG001
+    below: Array,
+    above: Array,
+    height: Array,
 ) -> Array:
     return where((y > low) & (y < high), height + below * first + above * second, NOWHERE)
 
@@ -55,7 +84,7 @@ class Beta(Family):
     """
 
     name = "beta"
-    form = PointwiseForm(_numbers, _log_density_of_distances, shared=Shared(_logarithms, _own_log_density, alike=(0, 1)))
+    form = PointwiseForm(_numbers, _log_density_of_distances, shared=Shared(_logarithms, _own_log_density, alike=(0, 1, 2, 3, 4)))
     parameters: ClassVar[dict[str, str]] = {"a": "shape", "b": "shape", "low": "location", "high": "location"}
     a: Array
     b: Array
@@ -135,7 +164,7 @@ class Beta(Family):
         """The log density at y."""
         x, rest, inside = self._places(y)
         xp = namespace(x)
-        value = _log_density(x, rest, self.a, self.b) - log_beta(self.a, self.b) - xp.log(self.width)
+        value = log_beta_power(self.a, self.b, x, rest) - xp.log(x) - xp.log(rest) - xp.log(self.width)
         return xp.where(inside, value, xp.full_like(value, -math.inf))
 
     def cdf(self, y: Array) -> Array:
@@ -165,7 +194,7 @@ class Beta(Family):
         xp = namespace(x)
         a, b = self.a + 0.0 * x, self.b + 0.0 * x
         net = beta_cdf(a, b, x, rest=rest) - beta_cdf(b, a, rest, rest=x)
-        edge = 2.0 * xp.exp(a * xp.log(x) + b * xp.log(rest) - log_beta(a, b)) / (a + b)
+        edge = 2.0 * xp.exp(log_beta_power(a, b, x, rest)) / (a + b)
         return xp.where(inside, self.width * ((x - a / (a + b)) * net + edge), xp.abs(y - self.mean))
 
     def expectation(self, function: Callable[[Array], Array], *others: Family) -> Array:
@@ -190,7 +219,8 @@ class Beta(Family):
         deep = [width * xp.minimum(deep_quantile(k, (both + xp.log(k)) / k), 0.1 * z) for k, z in ((a, x), (b, rest))]
         location = xp.stack([self.low + width * x, self.low + deep[0], self.high - deep[1]])
         widths, reach = xp.stack([wide, 0.5 * deep[0], 0.5 * deep[1]]), xp.stack([width, width, width])
-        return Landmarks(location, widths, reach, (False, False, False))
+        power = xp.stack([0.0 * a, a, b])
+        return Landmarks(location, widths, reach, (False, False, False), power=power)
 
 
 def _outside(inside: Array, value: Array, sure: Array) -> Array:
@@ -217,7 +247,7 @@ def _absolute_gap(p: Beta, q: Beta) -> Array:
         return absolute_gap.fallback(p, q)
     both = p.a + p.b
     xp = namespace(both)
-    return 4.0 / both * xp.exp(log_beta(both, both) - log_beta(p.a, p.a) - log_beta(p.b, p.b)) * p.width
+    return 4.0 / both * xp.exp(log_beta_ratio(p.a, p.b)) * p.width
 
 
 @closed_form(overlap, Beta, Beta)
@@ -227,7 +257,12 @@ def _overlap(p: Beta, q: Beta) -> Array:
     xp = namespace(a, b)
     exists = (a > 0.0) & (b > 0.0)
     a, b = (xp.where(exists, x, xp.ones_like(x)) for x in (a, b))
-    value = xp.exp(log_beta(a, b) - log_beta(p.a, p.b) - log_beta(q.a, q.b)) / p.width
+    if not is_traced(a) and bool(xp.all(constant(a + b) < LARGE)):
+        value = xp.exp(log_beta(a, b) - log_beta(p.a, p.b) - log_beta(q.a, q.b)) / p.width
+        return one_bound(overlap, p, q, xp.where(exists, value, xp.full_like(value, math.inf)))
+    x, rest = a / (a + b), b / (a + b)  # where the product of the densities is compared with the beta density of its form
+    value = log_beta_power(p.a, p.b, x, rest) + log_beta_power(q.a, q.b, x, rest) - log_beta_power(a, b, x, rest)
+    value = xp.exp(value - xp.log(x) - xp.log(rest)) / p.width
     return one_bound(overlap, p, q, xp.where(exists, value, xp.full_like(value, math.inf)))
 
 
@@ -235,9 +270,11 @@ def _overlap(p: Beta, q: Beta) -> Array:
 def _cross_entropy(truth: Beta, prediction: Beta) -> Array:
     """From the means of the logarithms of the distances from both bounds."""
     xp = namespace(truth.a, prediction.a)
-    whole = digamma(truth.a + truth.b)
-    below, above = digamma(truth.a) - whole, digamma(truth.b) - whole
-    value = log_beta(prediction.a, prediction.b) - (prediction.a - 1.0) * below - (prediction.b - 1.0) * above
+    both = truth.a + truth.b
+    x, rest, whole = truth.a / both, truth.b / both, log_less_digamma(both)
+    below, above = log_less_digamma(truth.a) - whole, log_less_digamma(truth.b) - whole
+    value = xp.log(x) + xp.log(rest) - log_beta_power(prediction.a, prediction.b, x, rest)
+    value = value + (prediction.a - 1.0) * below + (prediction.b - 1.0) * above
     return one_bound(cross_entropy, truth, prediction, value + xp.log(prediction.width))
 
 
@@ -256,6 +293,8 @@ def _relative_entropy(truth: Beta, prediction: Beta) -> Array:
         leading = (u * d - v * c) ** 2 / (c * d * (c + d))
         more = u * u * excess_trigamma(c) + v * v * excess_trigamma(d) - (u + v) ** 2 * excess_trigamma(c + d)
         integral = integral + float(weight) * (1.0 - float(node)) * (leading + more)
-    whole = digamma(a + b)
-    direct = log_beta(prediction.a, prediction.b) - log_beta(a, b) - step_a * (digamma(a) - whole) - step_b * (digamma(b) - whole)
+    whole = log_less_digamma(a + b)
+    x, rest = a / (a + b), b / (a + b)
+    direct = log_beta_power(a, b, x, rest) - log_beta_power(prediction.a, prediction.b, x, rest)
+    direct = direct + step_a * (log_less_digamma(a) - whole) + step_b * (log_less_digamma(b) - whole)
     return one_bound(relative_entropy, truth, prediction, xp.where(near, integral, direct))

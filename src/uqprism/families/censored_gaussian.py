@@ -68,7 +68,7 @@ class CensoredGaussian(Bounded):
 
     @property
     def _pivot(self) -> Array:
-        return self.location + self.scale * self.moments.top
+        return self.top
 
     @cached_property
     def _parts(self) -> list[tuple[Array, Array, Array]]:

@@ -19,22 +19,8 @@ from uqprism.families.incomplete import beta_cdf, gamma_cdf
 from uqprism.families.panels import Landmarks
 from uqprism.families.positive import check_range
 from uqprism.families.quadrature import grid_over, record
+from uqprism.families.stirling import stirling_error
 from uqprism.synonyms import named_arguments
-
-
-def _stirling_error(x: Array) -> Array:
-    """log gamma(x + 1) less Stirling's formula, for x > 0: the small part of a difference of large numbers."""
-    large = x > 15.0
-    small = where(large, 1.0, x)
-    z = where(large, x, x + 8.0)
-    r = 1.0 / z
-    s = r * r
-    # The next term is below 2e-14.
-    series = r * (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * 691 / 360360)))))
-    low = (small + 1.0) * (small + 2.0) * (small + 3.0) * (small + 4.0)
-    high = (small + 5.0) * (small + 6.0) * (small + 7.0) * (small + 8.0)
-    shifted = series + (small + 8.5) * log(small + 8.0) - (small + 0.5) * log(small) - 8.0 - log(low * high)
-    return where(large, series, shifted)
 
 
 def _deviance(x: Array, mean: Array) -> Array:
@@ -56,7 +42,7 @@ def _of_count(k: Array) -> Array:
     """The part of the log probability that depends on the count alone."""
     none = k <= 0.0
     some = where(none, 1.0, k)
-    return where(none, 0.0, -0.5 * (LOG_2PI + log(some)) - _stirling_error(some))
+    return where(none, 0.0, -0.5 * (LOG_2PI + log(some)) - stirling_error(some))
 
 
 def _shared_poisson(k: Array, rate: Array) -> tuple[Array, float]:  # noqa: ARG001 (the signature is that of all forms)
@@ -84,7 +70,7 @@ def _own_negative_binomial(  # noqa: PLR0917 (kernels pass numbers one by one)
     some = where(none, 1.0, k)
     both, whole = some + size, rate + size
     deviances = _deviance(size, both * (size / whole)) + _deviance(some, both * (rate / whole))
-    value = of_count + (_stirling_error(both) - error) - deviances + 0.5 * log(size / both)
+    value = of_count + (stirling_error(both) - error) - deviances + 0.5 * log(size / both)
     return where(none, -size * log1p(rate / size), value)
 
 
@@ -164,7 +150,7 @@ class Counts(Family):
         nearest = xp.round(k)
         if self._between:
             valid = k > -0.5  # zero, as rounding leaves it; between large counts, places near one must not move to it
-            return xp.clip(k, 0.0, None), valid, valid
+            return xp.where(k < 1e-9, xp.zeros_like(k), k), valid, valid
         there = xp.abs(k - nearest) < 1e-10 * (1.0 + xp.abs(k))  # as rounding leaves them
         k = xp.where(there, nearest, xp.floor(k))
         valid = k >= 0.0
@@ -273,7 +259,7 @@ class NegativeBinomial(Counts):
 
     name = "negative_binomial"
     form = PointwiseForm(  # of counts
-        lambda d: (d.rate, d.size, _stirling_error(d.size)),
+        lambda d: (d.rate, d.size, stirling_error(d.size)),
         log_negative_binomial,
         shared=Shared(_shared_negative_binomial, _own_negative_binomial),
     )
@@ -298,7 +284,7 @@ class NegativeBinomial(Counts):
 
     def log_probability(self, k: Array) -> Array:
         """The logarithm of the probability of k >= 0."""
-        return log_negative_binomial(k, self.rate, self.size, _stirling_error(self.size))
+        return log_negative_binomial(k, self.rate, self.size, stirling_error(self.size))
 
     def share(self, k: Array, *, above: bool) -> Array:
         """The probability of counts up to k >= 0, or above."""

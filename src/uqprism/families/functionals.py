@@ -145,14 +145,25 @@ def _distance_of_counts(counts: Family, smooth: Family) -> Array:
 
 def _density_distance(p: Family, q: Family) -> Array:
     """The integral of the squared difference of the densities; infinite where one has no integrable square."""
-    grid = _grid(p, q)
-    xp = namespace(grid.nodes)
-    difference = xp.exp(grid.evaluate(p, "log_density")) - xp.exp(grid.evaluate(q, "log_density"))
-    distance = grid.integrate(difference * difference)
+    if p.lattice is not None and q.lattice is not None:
+        # In counts, or the logarithm of a step would round probabilities near one.
+        first, step = p.lattice
+        record(tolerance_of(p, q))
+        p, q = p.relative_to(first, step), q.relative_to(first, step)
+        return _squared_difference(p, q, grid_over(p, q)) / step
+    distance = _squared_difference(p, q, _grid(p, q))
     for power in (p.square_power, q.square_power):
         if power is not None:
             distance = _next_to_poles(p, q, power, distance)
     return distance
+
+
+def _squared_difference(p: Family, q: Family, grid: Grid) -> Array:
+    xp = namespace(grid.nodes)
+    log_p, log_q = (xp.clip(grid.evaluate(d, "log_density"), LOG_ZERO, None) for d in (p, q))
+    # Probabilities near one, such as those of zero for low rates, differ in digits that only their logarithms keep.
+    difference = xp.exp(xp.maximum(log_p + 0.0 * log_q, log_q + 0.0 * log_p)) * xp.expm1(-xp.abs(log_p - log_q))
+    return grid.integrate(difference * difference)
 
 
 SLOW = 0.06  # the power of `Family.square_power` below which doubles end before the integral does
@@ -178,11 +189,25 @@ def _cross_entropy(truth: Family, prediction: Family) -> Array:
         log_q = xp.where(density > 0.0, log_q, xp.zeros_like(log_q))
     # Cancels against an entropy near agreement; divergences therefore use `relative_entropy`.
     value = -grid.integrate(density * log_q)
+    beyond = reaches_beyond(truth, prediction)
+    if beyond is not None:
+        value = xp.where(beyond, xp.full_like(value, math.inf), value)
     for place, log_probability, _ in _common_atoms(truth, prediction):
         there = log_probability > -math.inf
         score = prediction.log_density(xp.where(there, place, prediction.centre))
         value = value - xp.where(there, xp.exp(log_probability) * score, xp.zeros_like(value))
     return value
+
+
+def reaches_beyond(truth: Family, prediction: Family) -> Array | None:
+    """Where the truth has values outside the bounds of the prediction, however few; None if the latter has no bounds."""
+    found = None
+    for side, (own, bound) in enumerate(zip(truth.support, prediction.support, strict=True)):
+        if bound is not None:
+            end = (math.inf if side else -math.inf) + 0.0 * truth.centre if own is None else own
+            outside = end > bound if side else end < bound
+            found = outside if found is None else found | outside
+    return found
 
 
 def _relative_entropy(truth: Family, prediction: Family) -> Array:
@@ -198,6 +223,9 @@ def _relative_entropy(truth: Family, prediction: Family) -> Array:
     if excluded is not None:
         density = xp.where(excluded, xp.full_like(density, math.inf), density)
     value = grid.integrate(density) + prediction.cost_beyond(truth, grid.low, grid.high)
+    beyond = reaches_beyond(truth, prediction)
+    if beyond is not None:
+        value = namespace(value).where(beyond, namespace(value).full_like(value, math.inf), value)
     for _, log_probability, other in _common_atoms(truth, prediction):
         value = value + relative_entropy_density(*(namespace(x).clip(x, LOG_ZERO, None) for x in (log_probability, other)))
     return value

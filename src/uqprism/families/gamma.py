@@ -6,6 +6,7 @@ import math
 from typing import ClassVar, Self
 
 from uqprism.arrays import (
+    LOG_2PI,
     Array,
     constant,
     from_numpy,
@@ -13,27 +14,30 @@ from uqprism.arrays import (
     is_torch,
     is_traced,
     log_gamma,
-    log_gap,
     namespace,
     on_device,
     to_numpy,
 )
 from uqprism.families.base import families, with_gradient
-from uqprism.families.elementwise import NOWHERE, PointwiseForm, log, where
+from uqprism.families.elementwise import NOWHERE, PointwiseForm, log, log_gap, where
 from uqprism.families.functionals import absolute_gap, closed_form, cross_entropy, overlap, relative_entropy
-from uqprism.families.incomplete import beta_cdf, digamma, gamma_cdf, log_beta, trigamma
+from uqprism.families.incomplete import beta_cdf, gamma_cdf, trigamma
 from uqprism.families.positive import Positive, above, deep_quantile, one_bound
 from uqprism.families.quadrature import gauss_legendre
+from uqprism.families.stirling import log_beta_power, log_less_digamma, stirling_error
 from uqprism.synonyms import named_arguments
 
 
 def _numbers(d: Gamma) -> tuple[Array, ...]:
-    return d.low, 1.0 / d.scale, d.shape - 1.0, -log_gamma(d.shape) - namespace(d.scale).log(d.scale)
+    at_mean = -0.5 * (LOG_2PI + log(d.shape)) - stirling_error(d.shape) - log(d.scale)
+    return d.low, d.mean, 1.0 / (d.shape * d.scale), d.shape - 1.0, at_mean
 
 
-def _log_density(y: Array, low: Array, inverse: Array, power: Array, height: Array) -> Array:
-    x = (y - low) * inverse
-    return where(x > 0.0, height + power * log(where(x > 0.0, x, 1.0)) - x, NOWHERE)
+def _log_density(y: Array, low: Array, mean: Array, inverse: Array, power: Array, at_mean: Array) -> Array:  # noqa: PLR0917
+    # Relative to the mean, or large terms would cancel for large shapes.
+    inside = y > low
+    step = (y - mean) * inverse
+    return where(inside, at_mean - power * log_gap(step, where(inside, (y - low) * inverse, 1.0)) - step, NOWHERE)
 
 
 @families.register("gamma")
@@ -121,9 +125,14 @@ class Gamma(Positive):
         x, inside = self.distance(y)
         xp = namespace(x)
         # Twice y**2 times the density, which is what lies beyond y of the mean but not of the probability.
-        edge = 2.0 * xp.exp(self.shape * xp.log(x) - x - log_gamma(self.shape))
+        edge = 2.0 * x * self.scale * xp.exp(self.log_density(y))
         value = (x - self.shape) * (2.0 * gamma_cdf(self.shape, x) - 1.0) + edge
         return xp.where(inside, self.scale * value, self.mean - y)
+
+    @property
+    def power_at_bound(self) -> Array:
+        """The shape."""
+        return constant(self.shape)
 
     def marks(self) -> tuple[list[tuple[Array, Array]], Array]:
         """The mean, and a distance below which next to nothing lies."""
@@ -143,7 +152,7 @@ def _absolute_gap(p: Gamma, q: Gamma) -> Array:
     both = p.scale + q.scale
     share, rest = p.scale / both, q.scale / both
     ahead = beta_cdf(q.shape + 0.0 * share, p.shape + 0.0 * share, share, rest=rest)  # the probability of X > Y
-    edge = xp.exp(q.shape * xp.log(share) + p.shape * xp.log(rest) - log_beta(p.shape, q.shape))
+    edge = xp.exp(log_beta_power(q.shape, p.shape, share, rest))
     value = (p.shape * p.scale - q.shape * q.scale) * (2.0 * ahead - 1.0) + 2.0 * edge * both
     return one_bound(absolute_gap, p, q, value)
 
@@ -155,9 +164,8 @@ def _overlap(p: Gamma, q: Gamma) -> Array:
     both, k = p.scale + q.scale, p.shape + q.shape - 1.0
     exists = k > 0.0
     k = xp.where(exists, k, xp.ones_like(k))
-    # With the scales of each other, since a rate is the inverse of a scale.
-    logs = (q.shape - 1.0) * xp.log(p.scale / both) + (p.shape - 1.0) * xp.log(q.scale / both) - xp.log(both)
-    value = xp.exp(logs + log_gamma(k) - log_gamma(p.shape) - log_gamma(q.shape))
+    share, rest = p.scale / both, q.scale / both
+    value = xp.exp(log_beta_power(q.shape, p.shape, share, rest)) / (share * rest * both * k)
     return one_bound(overlap, p, q, xp.where(exists, value, xp.full_like(value, math.inf)))
 
 
@@ -165,9 +173,11 @@ def _overlap(p: Gamma, q: Gamma) -> Array:
 def _cross_entropy(truth: Gamma, prediction: Gamma) -> Array:
     """From the means of Y and of its logarithm."""
     xp = namespace(truth.shape, prediction.shape)
-    ratio = truth.scale / prediction.scale
-    mean_log = digamma(truth.shape) + xp.log(ratio)
-    value = log_gamma(prediction.shape) - (prediction.shape - 1.0) * mean_log + truth.shape * ratio + xp.log(prediction.scale)
+    k, mean = prediction.shape, prediction.shape * prediction.scale
+    gap = (truth.shape * truth.scale - mean) / mean
+    ratio = (truth.shape / k) * (truth.scale / prediction.scale)
+    at_mean = 0.5 * (LOG_2PI + xp.log(k)) + stirling_error(k) + xp.log(prediction.scale)
+    value = at_mean + (k - 1.0) * (log_gap(gap, ratio) + log_less_digamma(truth.shape)) + gap
     return one_bound(cross_entropy, truth, prediction, value)
 
 
@@ -192,13 +202,12 @@ def _shape_gap(start: Array, end: Array) -> Array:
     for node, weight in zip(*gauss_legendre(12), strict=True):
         integral = integral + float(weight) * (1.0 - float(node)) * excess_trigamma(start + float(node) * inside)
     far = xp.where(near, start + xp.ones_like(step), end + 0.0 * step)
-    slope = digamma(start) - xp.log(start)
-    direct = _potential(far) - _potential(start + 0.0 * step) - slope * (far - start)
+    direct = _potential(far) - _potential(start + 0.0 * step) + log_less_digamma(start) * (far - start)
     return xp.where(near, inside * inside * integral, direct)
 
 
 def _potential(k: Array) -> Array:
-    return log_gamma(k) - k * namespace(k).log(k) + k
+    return 0.5 * (LOG_2PI - log(k)) + stirling_error(k)
 
 
 def excess_trigamma(k: Array) -> Array:

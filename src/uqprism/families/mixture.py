@@ -239,7 +239,8 @@ class Mixture(Family):
         places, count = self.components.places(graded=graded), self.weights.shape[0]
         rows = (places.location, places.width, places.low, places.high)
         location, width, low, high = (merged(x, len(self.batch_shape)) for x in rows)
-        return Places(location, width, low, high, tuple(s for s in places.sharp for _ in range(count)), places.heavy)
+        power = None if places.power is None else merged(places.power, len(self.batch_shape))
+        return Places(location, width, low, high, tuple(s for s in places.sharp for _ in range(count)), places.heavy, power)
 
     @property
     def tolerance(self) -> float:  # type: ignore[override]
@@ -285,6 +286,14 @@ class Mixture(Family):
     def has_density(self) -> bool:
         """True if all components have one."""
         return self.components.has_density
+
+    @property
+    def support(self) -> tuple[Array, Array]:
+        """The lowest and the highest bound of the components that have a weight."""
+        lower, upper = self.components.support
+        there, xp = self.weights > 0.0, namespace(self.weights)
+        lower = None if lower is None else xp.min(xp.where(there, lower, xp.full_like(self.weights, math.inf)), axis=0)
+        return lower, None if upper is None else xp.max(xp.where(there, upper, xp.full_like(self.weights, -math.inf)), axis=0)
 
     @property
     def has_bounds(self) -> bool:

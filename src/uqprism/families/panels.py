@@ -36,6 +36,7 @@ Flags = Array
 KINK = 2.5  # half the panel length, in widths of a kink, at which 12 nodes reach 1e-11
 FAR = 100.0  # widths beyond which a power law is all that is left of a distribution, so that panels may triple
 GRADE = 3e-7  # widths from a bound at which panels that shrink towards it end: densities start with roots and logarithms there
+AT_BOUND = 1e-9  # the power at a bound from which others say how densities grow
 NARROW = 1e-7  # of the extent: narrower places need nodes that are offsets from them
 
 
@@ -49,6 +50,8 @@ class Landmarks:
         reach: beyond this distance the distribution no longer counts.
         sharp: one flag per place: the density has a corner exactly there.
         reach_below: the same for values below the place, if it is another distance.
+        power: for places next to a bound between which and the next place probability grows like this power of the distance from
+            the bound; zero for others, None if there are none.
     """
 
     location: Array
@@ -56,6 +59,7 @@ class Landmarks:
     reach: Array
     sharp: tuple[bool, ...]
     reach_below: Array = None
+    power: Array = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ class Places:
         high: where it no longer counts; minus infinite for bounds.
         sharp: for each place, whether an edge must lie exactly there.
         heavy: whether any tail is a power law.
+        power: as of landmarks, and tiny for the bounds themselves; None if there are none.
     """
 
     location: Floats
@@ -77,6 +82,7 @@ class Places:
     high: Floats
     sharp: tuple[bool, ...]
     heavy: bool = False
+    power: Floats | None = None
 
     @staticmethod
     def of(landmarks: Landmarks, support: tuple[Array, Array], *, heavy: bool, graded: bool = True) -> Places:
@@ -90,17 +96,18 @@ class Places:
         lower, upper = (None if bound is None else bound + xp.zeros_like(low[0]) for bound in support)
         low = low if lower is None else xp.maximum(low, lower)
         high = high if upper is None else xp.minimum(high, upper)
-        inner = Places(landmarks.location, landmarks.width, low, high, landmarks.sharp, heavy)
+        inner = Places(landmarks.location, landmarks.width, low, high, landmarks.sharp, heavy, landmarks.power)
         width = landmarks.width
         grade = GRADE * xp.max(xp.where(xp.isfinite(width), width, xp.zeros_like(width)), axis=0)
         grade = grade if graded else xp.full_like(grade, math.inf)
-        return Places.join([inner, *[Places.bound(b, grade) for b in (lower, upper) if b is not None]])
+        power = None if landmarks.power is None else xp.full_like(low[:1], AT_BOUND)
+        return Places.join([inner, *[Places.bound(b, grade, power) for b in (lower, upper) if b is not None]])
 
     @staticmethod
-    def bound(location: Floats, grade: Floats) -> Places:
+    def bound(location: Floats, grade: Floats, power: Floats | None = None) -> Places:
         """A place where something begins or ends."""
         infinite = namespace(location).full_like(location, math.inf)[None]
-        return Places(location[None], grade[None], infinite, -infinite, (True,))
+        return Places(location[None], grade[None], infinite, -infinite, (True,), power=power)
 
     @staticmethod
     def join(parts: list[Places]) -> Places:
@@ -111,7 +118,11 @@ class Places:
 
         sharp = tuple(flag for p in parts for flag in p.sharp)
         heavy = any(p.heavy for p in parts)
-        return Places(rows("location"), rows("width"), rows("low"), rows("high"), sharp, heavy)
+        power = None
+        if any(p.power is not None for p in parts):
+            xp = namespace(parts[0].location)
+            power = xp.concat([xp.zeros_like(p.location) if p.power is None else p.power for p in parts], axis=0)
+        return Places(rows("location"), rows("width"), rows("low"), rows("high"), sharp, heavy, power)
 
     @property
     def narrow(self) -> Flags:

@@ -60,6 +60,11 @@ class Positive(Family):
     def marks(self) -> tuple[list[tuple[Array, Array]], Array]:
         """Distances from the bound, each with the length over which the density is smooth there, and how far it counts."""
 
+    @property
+    def power_at_bound(self) -> Array | None:
+        """The power with which probability grows from the last mark on; None if it is none."""
+        return None
+
     def recalibrated(self, weights: Array, *, noise: float, disagreement: float) -> Self:
         """The same on the scale of logarithms, so that values stay above the bound, by the family's `reshaped`."""
         xp = namespace(self.mean)
@@ -81,7 +86,10 @@ class Positive(Family):
         rows, end = self.marks()
         location, width = (namespace(end).stack(x) for x in zip(*rows, strict=True))
         # All that lies between the bound and the end counts; the plan cuts the reach below off at the bound.
-        return Landmarks(self.low + location, width, end - location, (False,) * len(rows), location)
+        power = self.power_at_bound
+        if power is not None:
+            power = namespace(end).stack([power if deep else 0.0 * end for deep in [*[False] * (len(rows) - 1), True]])
+        return Landmarks(self.low + location, width, end - location, (False,) * len(rows), location, power)
 
     def distance(self, y: Array) -> tuple[Array, Array]:
         """Distances of y from the bound in units of the size, one where there is none, and where y is above the bound."""

@@ -6,7 +6,7 @@ import math
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
-from uqprism.arrays import LOG_2PI, Array, constant, log_normal_cdf, namespace
+from uqprism.arrays import LOG_2PI, Array, constant, is_traced, log_normal_cdf, namespace
 from uqprism.families.base import Family, bisect, families, prepare
 from uqprism.families.beta import check_bounds
 from uqprism.families.elementwise import NOWHERE, PointwiseForm, where
@@ -20,12 +20,18 @@ FAR = 1e8  # scales beyond which a bound is none
 
 
 def _numbers(d: TruncatedGaussian) -> tuple[Array, ...]:
-    height = -0.5 * LOG_2PI - namespace(d.scale).log(d.scale) - d.log_share
-    return d.low, d.high, d.location, 1.0 / d.scale, height
+    height = -namespace(d.scale).log(d.scale) - d.log_mass_from_top
+    return d.low, d.high, d.top, 1.0 / d.scale, d.moments.top, height
+
+
+def _log_density(y: Array, low: Array, high: Array, top: Array, inverse: Array, steepness: Array, height: Array) -> Array:  # noqa: PLR0917
+    # From the place where the density is largest, or squares would cancel in tails.
+    z = (y - top) * inverse
+    return where((y >= low) & (y <= high), height - z * (steepness + 0.5 * z), NOWHERE)
 
 
 def log_density_between(y: Array, low: Array, high: Array, location: Array, inverse: Array, height: Array) -> Array:  # noqa: PLR0917
-    """The log density at y, between two bounds."""
+    """The log density at y of a Gaussian, between two bounds."""
     z = (y - location) * inverse
     return where((y >= low) & (y <= high), height - 0.5 * z * z, NOWHERE)
 
@@ -41,16 +47,57 @@ def log_mass(a: Array, b: Array) -> Array:
     # From the density in the middle times the length.
     half = xp.where(narrow, 0.5 * length, xp.ones_like(length))
     centre = xp.where(narrow, middle, xp.zeros_like(middle))
-    total = 0.0 * half
-    for node, weight in zip(*gauss_legendre(16), strict=True):
-        step = half * (2.0 * float(node) - 1.0)
-        total = total + float(weight) * xp.exp(-step * (centre + 0.5 * step))
-    inside = xp.log(xp.where(half > 0.0, 2.0 * half, xp.ones_like(half))) + xp.log(total) - 0.5 * (centre * centre + LOG_2PI)
+    inside = log_narrow(half, centre) - 0.5 * (centre * centre + LOG_2PI)
     top = log_normal_cdf(xp.where(narrow, xp.zeros_like(high), high))
     bottom = log_normal_cdf(xp.where(narrow, -xp.ones_like(low), low))
     wide = top + xp.log(-xp.expm1(xp.clip(bottom - top, None, -1e-300)))
     value = xp.where(narrow, inside, wide)
     return xp.where(length > 0.0, value, xp.full_like(value, -math.inf))
+
+
+def log_mass_from(top: Array, low: Array, high: Array) -> Array:
+    """The logarithm of the integral of exp(-t (top + t / 2)) between two numbers, on one side of which top + t is zero or beyond.
+
+    That is a part of a standard Gaussian, relative to its density at `top`: far in a tail the density itself is no number.
+    """
+    xp = namespace(top, low, high)
+    far = xp.abs(constant(top)) > 5.0
+    steep = xp.where(far, xp.abs(top), xp.full_like(top, 5.0)) + 0.0 * low
+    swap = top < 0.0
+    first, second = xp.where(swap, -high, low), xp.where(swap, -low, high)
+    some, nothing = xp.ones_like(steep), xp.zeros_like(steep)
+    first, second = xp.where(far, first, nothing), xp.where(far, second, some)
+    length, middle = second - first, 0.5 * (first + second)
+    narrow = length * (steep + middle) < 5.0
+    half, centre = xp.where(narrow, 0.5 * length, some), xp.where(narrow, middle, nothing)
+    inside = log_narrow(half, steep + centre) - centre * (steep + 0.5 * centre)
+    near, other = (log_mills(steep + t) - t * (steep + 0.5 * t) for t in (first, second))
+    wide = near + xp.log(-xp.expm1(xp.clip(other - near, None, -1e-300)))
+    value = xp.where(length > 0.0, xp.where(narrow, inside, wide), xp.full_like(wide, -math.inf))
+    mild = xp.where(far, nothing, top + nothing)
+    low, high = xp.where(far, -some, low), xp.where(far, some, high)
+    return xp.where(far, value, log_mass(mild + low, mild + high) + 0.5 * (mild * mild + LOG_2PI))
+
+
+def log_mills(z: Array) -> Array:
+    """The logarithm of what lies above z >= 5 of a Gaussian over its density at z."""
+    xp = namespace(z)
+    large = z > 20.0
+    r = 1.0 / xp.where(large, z, xp.full_like(z, 20.0)) ** 2
+    series = xp.ones_like(r)
+    for odd in (15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0, 1.0):
+        series = 1.0 - odd * r * series
+    small = xp.where(large, xp.full_like(z, 5.0), z)
+    return xp.where(large, xp.log(series) + 0.5 * xp.log(r), log_normal_cdf(-small) + 0.5 * (small * small + LOG_2PI))
+
+
+def log_narrow(half: Array, centre: Array) -> Array:
+    """The logarithm of the integral of a Gaussian over so much on both sides of a place, over its density there."""
+    xp, total = namespace(half), 0.0 * half
+    for node, weight in zip(*gauss_legendre(16), strict=True):
+        step = half * (2.0 * float(node) - 1.0)
+        total = total + float(weight) * xp.exp(-step * (centre + 0.5 * step))
+    return xp.log(xp.where(half > 0.0, 2.0 * half, xp.ones_like(half))) + xp.log(total)
 
 
 def in_scales(distance: Array, scale: Array) -> Array:
@@ -69,13 +116,12 @@ class Moments(NamedTuple):
     variance: Array
 
 
-def moments_between(a: Array, b: Array) -> Moments:
-    """By quadrature, since the formulas cancel in tails and for narrow intervals."""
-    xp = namespace(a, b)
-    top = xp.minimum(xp.maximum(a, 0.0 * a), b)
+def moments_from(top: Array, low: Array, high: Array) -> Moments:
+    """Between distances from the top, by quadrature, since the formulas cancel in tails and for narrow intervals."""
+    xp = namespace(low, high)
     size = xp.abs(constant(top))
     reach = 80.0 / (size + xp.sqrt(size * size + 80.0))  # the density has fallen by exp(40)
-    low, high = xp.maximum(a - top, -reach), xp.minimum(b - top, reach)
+    low, high = xp.maximum(low, -reach), xp.minimum(high, reach)
     nodes, weights = gauss_legendre(12)
     sums = [0.0 * top] * 3
     mean = 0.0 * top
@@ -95,6 +141,9 @@ def moments_between(a: Array, b: Array) -> Moments:
 
 
 PARTS = 6
+
+
+KEPT = ("ends", "from_top", "moments", "log_share", "log_mass_from_top")
 
 
 class Bounded(Family):
@@ -119,7 +168,7 @@ class Bounded(Family):
     def _moved(self, *how: Any) -> Self:
         """What depends on the bounds in scales alone stays as it is."""
         clone = super()._moved(*how)
-        vars(clone).update({name: x for name, x in vars(self).items() if name in ("ends", "moments", "log_share")})
+        vars(clone).update({name: x for name, x in vars(self).items() if name in KEPT})
         return clone
 
     def _z(self, y: Array) -> Array:
@@ -139,7 +188,20 @@ class Bounded(Family):
     @cached_property
     def moments(self) -> Moments:
         """Of what lies between the bounds."""
-        return moments_between(*self.ends)
+        a, b = self.ends
+        return moments_from(namespace(a).minimum(namespace(a).maximum(a, 0.0 * a), b), *self.from_top)
+
+    @property
+    def top(self) -> Array:
+        """Where the density is largest."""
+        xp = namespace(self.scale)
+        return xp.minimum(xp.maximum(self.location, self.low), self.high)
+
+    @cached_property
+    def from_top(self) -> tuple[Array, Array]:
+        """The bounds as seen from there, in scales."""
+        top = self.top
+        return in_scales(self.low - top, self.scale), in_scales(self.high - top, self.scale)
 
     def recalibrated(self, weights: Array, *, noise: float, disagreement: float) -> Self:
         """The same of the Gaussians before they meet the bounds, which stay."""
@@ -173,7 +235,7 @@ class Bounded(Family):
         size, scale = xp.abs(top), constant(self.scale)
         reach = 80.0 / (size + xp.sqrt(size * size + 80.0))
         width = xp.minimum(scale / xp.clip(size, 1.0, None), constant(self.high) - constant(self.low))
-        return Landmarks((self.location + scale * top)[None], width[None], (scale * reach)[None], (False,))
+        return Landmarks(constant(self.top)[None], width[None], (scale * reach)[None], (False,))
 
 
 @families.register("truncated_gaussian")
@@ -188,17 +250,22 @@ class TruncatedGaussian(Bounded):
     """
 
     name = "truncated_gaussian"
-    form = PointwiseForm(_numbers, log_density_between)
+    form = PointwiseForm(_numbers, _log_density)
 
     @cached_property
     def log_share(self) -> Array:
         """The logarithm of the probability between the bounds, which the others share."""
         return log_mass(*self.ends)
 
+    @cached_property
+    def log_mass_from_top(self) -> Array:
+        """The same relative to the density at the top."""
+        return log_mass_from(self.moments.top, *self.from_top)
+
     @property
     def mean(self) -> Array:
         """The mean, (*batch)."""
-        return self.location + self.scale * (self.moments.top + self.moments.mean)
+        return self.top + self.scale * self.moments.mean
 
     @property
     def variance(self) -> Array:
@@ -207,23 +274,36 @@ class TruncatedGaussian(Bounded):
 
     def cdf(self, y: Array) -> Array:
         """The probability of values up to y."""
-        z = self._between(y)
-        return namespace(z).exp(log_mass(self.ends[0] + 0.0 * z, z) - self.log_share)
+        return self._share(self.from_top[0], self._from_top(y))
 
     def survival(self, y: Array) -> Array:
         """The probability of values above y."""
-        z = self._between(y)
-        return namespace(z).exp(log_mass(z, self.ends[1] + 0.0 * z) - self.log_share)
+        return self._share(self._from_top(y), self.from_top[1])
+
+    def _from_top(self, y: Array) -> Array:
+        xp = namespace(self.scale)
+        inside = xp.minimum(xp.maximum(y + 0.0 * self.scale, self.low), self.high)
+        return in_scales(inside - self.top, self.scale)
+
+    def _share(self, low: Array, high: Array) -> Array:
+        low, high = low + 0.0 * high, high + 0.0 * low
+        return namespace(low).exp(log_mass_from(self.moments.top + 0.0 * low, low, high) - self.log_mass_from_top)
 
     def quantile(self, level: Array) -> Array:
         """The value that Y stays below with probability `level`."""
         return bisect(self, level + 0.0 * self.scale, *self.bracket())
 
 
+STEEPEST = 30.0  # scales to the bound beyond which the squares in the closed form have lost too many digits
+
+
 @closed_form(overlap, TruncatedGaussian, TruncatedGaussian)
 def _overlap(p: TruncatedGaussian, q: TruncatedGaussian) -> Array:
     """That of the Gaussians, times the share of their product between the bounds."""
     xp = namespace(p.scale, q.scale)
+    steep = xp.maximum(xp.max(xp.abs(constant(p.moments.top))), xp.max(xp.abs(constant(q.moments.top))))
+    if not is_traced(steep) and bool(steep > STEEPEST):
+        return overlap.fallback(p, q)
     joint = xp.hypot(p.scale, q.scale)
     t = (p.location - q.location) / joint
     share, unit = p.scale / joint, p.scale * (q.scale / joint)

@@ -137,6 +137,11 @@ class Weibull(Positive):
         value = shift * (-xp.expm1(-t) - xp.exp(-t)) + mean * share
         return xp.where(inside, value, mean - shift)
 
+    @property
+    def power_at_bound(self) -> Array:
+        """The shape."""
+        return constant(self.shape)
+
     def marks(self) -> tuple[list[tuple[Array, Array]], Array]:
         """The median, and a distance below which next to nothing lies."""
         k, scale = constant(self.shape), constant(self.scale)

@@ -13,6 +13,8 @@ from typing import Any
 
 from uqprism.ensemble.columns import Columns
 from uqprism.errors import BadFileError, InvalidValueError
+from uqprism.files.described import as_metadata, described
+from uqprism.files.npz import stated_weights
 from uqprism.files.numbers import mostly_text
 from uqprism.files.packed import opened
 from uqprism.files.paths import Span
@@ -36,6 +38,22 @@ class CsvInput(InputFile):
         super().__init__(span, columns)
         self.first_line, self.as_text = _header(span.path), as_text
 
+    @cached_property
+    def header(self) -> dict[str, Any]:
+        """What is said beside the file of its members, if a command wrote it; otherwise empty."""
+        return described(self.path)
+
+    @property
+    def weights(self) -> tuple[float, ...] | None:
+        """The weights of the members, if they are stated beside the file."""
+        weights = self.header.get("weights")
+        return None if weights is None else stated_weights(weights, self.path)
+
+    @property
+    def _about(self) -> dict[bytes, bytes] | None:
+        """The same as the metadata of a schema."""
+        return as_metadata(self.header, self.weights)
+
     @property
     def names(self) -> list[str]:
         """The names of all columns, from the first line."""
@@ -52,7 +70,8 @@ class CsvInput(InputFile):
             found = self._guessed(types)
         # A table can have thousands of members, so that changing one field after the other would take minutes.
         members = set(self._members)
-        found = pa.schema([pa.field(field.name, pa.float64()) if field.name in members else field for field in found])
+        found = [pa.field(field.name, pa.float64()) if field.name in members else field for field in found]
+        found = pa.schema(found, metadata=self._about)
         if binary := [field.name for field in found if pa.types.is_binary(field.type)]:
             raise BadFileError(self.path, f"column {binary[0]!r} {UTF8}")
         return found
@@ -71,7 +90,7 @@ class CsvInput(InputFile):
     @property
     def table_schema(self) -> Schema:
         """The columns, with the types that all values suggest."""
-        return self.table().schema
+        return self.table().schema.with_metadata(self._about)
 
     @cached_property
     def _members(self) -> tuple[str, ...]:

@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 
 from uqprism.ensemble import EnsemblePrediction
+from uqprism.ensemble.layout import MIXTURE
 from uqprism.ensemble.prediction import FORMAT
 from uqprism.errors import ArgumentError, InvalidValueError
+from uqprism.files.described import in_metadata
+from uqprism.files.numbers import as_cells
 from uqprism.files.options import ScoreOptions
 from uqprism.files.paths import PathLike, ending
 from uqprism.files.points import Points
 from uqprism.files.read import naming, pa
-from uqprism.files.write import CsvOutput, ParquetOutput
+from uqprism.files.write import CsvOutput, ParquetOutput, describe_output
 from uqprism.support.storage import atomic_path
 
 LOWER, UPPER = "lower", "upper"
+QUANTILES = "quantiles"
 
 
 def check_output(output: PathLike, *inputs: Points, overwrite: bool = False) -> Path:
@@ -47,7 +51,21 @@ def outcomes(points: Points, target: str) -> np.ndarray:
 
 def write_ensemble(points: Points, ensemble: EnsemblePrediction, target: Path) -> None:
     """The rows of a file with other members: its other columns, and after them those of the members as `to_arrow` names them."""
-    _write(target, _others(points), ensemble.to_arrow())
+    table = ensemble.to_arrow()
+    _write(target, _others(points), flat_table(table, target) if ending(target) == ".csv" else table)
+
+
+def flat_table(table: Any, path: Path) -> Any:
+    """The same members with a number in each cell, as CSV needs: `q0.05_0` for each level, `mean_0_1` for each component."""
+    header = in_metadata(table.schema.metadata, path)
+    if header["family"] not in (QUANTILES, MIXTURE):  # lists of others have no such form, as the output will say
+        return table
+    levels = [np.format_float_positional(level, trim="0") for level in header["options"].get("levels", ())]
+    columns: dict[str, Any] = {}
+    for name in table.column_names:
+        for i, values in enumerate(as_cells(table.column(name), name).T):
+            columns[f"q{levels[i]}_{name.rpartition('_')[2]}" if levels else f"{name}_{i}"] = values
+    return pa.table(columns).replace_schema_metadata(table.schema.metadata)
 
 
 def write_beside(points: Points, columns: Mapping[str, np.ndarray], target: Path) -> None:
@@ -76,6 +94,7 @@ def _write(target: Path, columns: dict[str, Any], added: Any) -> None:
                 file.write(batch)
         finally:
             file.close()
+    describe_output(target, table.schema)
 
 
 def _parquet(path: Path, schema: Any) -> ParquetOutput:

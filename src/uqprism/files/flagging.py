@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from uqprism.ensemble.columns import Columns, ColumnsLike
-from uqprism.errors import ArgumentError
+from uqprism.errors import ArgumentError, BadFileError
 from uqprism.files.options import OnBad
+from uqprism.files.outcome import ScoreReport
 from uqprism.files.paths import PathLike, Span, check_apart, check_outside, ending, find_files, plan_parts
 from uqprism.files.scoring import score
 from uqprism.measures import Measure
 from uqprism.support.progress import progress_bar
 from uqprism.support.storage import check_writable, make_folder, writing
-from uqprism.tasks.flagging import Wanted, shortest
+from uqprism.tasks.flagging import Wanted, shortest, whole_rows
 from uqprism.tasks.reasons import parts_of
 from uqprism.tasks.task import recommend
 
@@ -35,6 +36,8 @@ class FlagReport:
         shortest: the same in the fewest digits.
         measure: the column that decides.
         missing: rows without a number there, which are not flagged.
+        dropped: bad rows that were left out, under `on_bad="drop"`.
+        asked: how many rows the share is, rounded up; None if no share was asked for.
         reasons: how many are flagged for noise, for disagreement, and as unfamiliar; empty if that is not known.
         seconds: how long it took.
     """
@@ -46,6 +49,8 @@ class FlagReport:
     shortest: str
     measure: str
     missing: int
+    dropped: int
+    asked: int | None
     reasons: Mapping[str, int]
     seconds: float
 
@@ -54,8 +59,15 @@ class FlagReport:
         share = f"{self.flagged / self.rows:.3g} of all" if self.rows else "no rows"
         lines = [f"{self.output}: {self.flagged:,} of {self.rows:,} rows flagged ({share}), {self.measure} >= {self.shortest}"]
         lines += [f"reasons: {why}"] if why else []
-        lines += [f"{self.missing:,} rows have no {self.measure} and are not flagged"] if self.missing else []
+        if self.asked is not None and self.flagged > self.asked:
+            lines.append(f"{_rows(self.asked)} were asked for; those that equal the last one are flagged too")
+        lines += [f"not flagged, without {self.measure}: {_rows(self.missing)}"] if self.missing else []
+        lines += [f"left out, with bad members: {_rows(self.dropped)}"] if self.dropped else []
         return "\n".join(lines)
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} {'row' if count == 1 else 'rows'}"
 
 
 def flag(
@@ -71,6 +83,7 @@ def flag(
     variance_columns: ColumnsLike = None,
     scale_columns: ColumnsLike = None,
     family: str | None = None,
+    weights: Sequence[float] | None = None,
     on_bad: OnBad = "error",
     keep_members: bool = False,
     overwrite: bool = False,
@@ -91,11 +104,12 @@ def flag(
         budget: flag this number of rows; of those that equal the last one, the first.
         measure: a measure, or another column of numbers; by default the one that `recommend("selective_prediction")` names.
         only: write the flagged rows alone.
-        mean_columns: as for `score`, as are `variance_columns`, `scale_columns`, `family`, `on_bad` and `keep_members`, which
-            matter for inputs that are scored first.
+        mean_columns: as for `score`, as are `variance_columns`, `scale_columns`, `family`, `weights`, `on_bad` and
+            `keep_members`, which matter for inputs that are scored first.
         variance_columns: see `mean_columns`.
         scale_columns: see `mean_columns`.
         family: see `mean_columns`.
+        weights: see `mean_columns`.
         on_bad: see `mean_columns`; rows that are kept without measures are not flagged.
         keep_members: see `mean_columns`.
         overwrite: replace an existing output.
@@ -111,19 +125,24 @@ def flag(
     name = str(measure) if measure is not None else recommend("selective_prediction").measure
     columns = Columns(mean_columns, variance_columns, scale_columns, family)
     check_outside(inputs, target)
-    spans = find_files(inputs)
+    spans, dropped = find_files(inputs), 0
+    first = spans[0].path
     _check_output(target, spans, overwrite=overwrite)
     with writing(target), tempfile.TemporaryDirectory(prefix=".uqprism-flag-", dir=target.absolute().parent) as folder:
         if not marking.has_column(spans[0], columns, name):
             scored = Path(folder) / "scored.parquet"
             given = {"mean_columns": mean_columns, "variance_columns": variance_columns, "scale_columns": scale_columns}
-            _score(inputs, scored, name, **given, family=family, on_bad=on_bad, keep_members=keep_members, progress=progress)
+            how = {"family": family, "weights": weights, "on_bad": on_bad, "keep_members": keep_members, "progress": progress}
+            made = _score(inputs, scored, name, **given, **how)
+            if not made.rows:  # rather than of the file between
+                raise BadFileError(spans[0].path, "has no rows")
+            dropped = made.bad_rows if on_bad == "drop" else 0
             spans = find_files(scored)
         with (
             progress_bar("flagging", 2.0 * len(spans), shown=progress, counted=False) as bar,
             closing(marking.Column(name, marking.parts_in(spans[0], columns, name), Path(folder))) as column,
         ):
-            column.read(spans, columns, bar)
+            column.read(spans, columns, bar, named=first)
             flagged, reasons, threshold = marking.write_marked(spans, columns, target, column, wanted, only=only, bar=bar)
     return FlagReport(
         target,
@@ -133,6 +152,8 @@ def flag(
         shortest(threshold.value, threshold.below),
         name,
         column.values.missing,
+        dropped,
+        None if wanted.share is None else whole_rows(wanted.share, len(column.values)),
         reasons,
         time.perf_counter() - started,
     )
@@ -148,6 +169,6 @@ def _check_output(target: Path, spans: Sequence[Span], *, overwrite: bool) -> No
         raise ArgumentError(f"output {target}: exists already; name another, or pass overwrite (--overwrite)")
 
 
-def _score(inputs: Any, scored: Path, name: str, **how: Any) -> None:
+def _score(inputs: Any, scored: Path, name: str, **how: Any) -> ScoreReport:
     """Score into one temporary file: the measure, and the parts that tell the reason."""
-    score(inputs, scored, measures=list(dict.fromkeys([name, *parts_of(name)])), on_bad_file="fail", **how)
+    return score(inputs, scored, measures=list(dict.fromkeys([name, *parts_of(name)])), on_bad_file="fail", **how)

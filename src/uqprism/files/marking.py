@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 
 from uqprism.ensemble.columns import Columns
-from uqprism.errors import BadFileError, InvalidValueError
+from uqprism.errors import ArgumentError, BadFileError, InvalidValueError
 from uqprism.files.numbers import as_numbers
 from uqprism.files.options import ScoreOptions
 from uqprism.files.paths import Span, ending
-from uqprism.files.read import Batch, InputFile, naming, open_input, pa
+from uqprism.files.read import Batch, InputFile, Schema, naming, open_input, pa
 from uqprism.files.spool import Spool
 from uqprism.files.state import FileState, blaming, unchanged
-from uqprism.files.write import CsvOutput, OutputFile, ParquetOutput
+from uqprism.files.write import CsvOutput, OutputFile, ParquetOutput, describe_output
 from uqprism.measures import is_measure, select_measures
 from uqprism.support.progress import ProgressBar
 from uqprism.support.storage import atomic_path
 from uqprism.tasks.flagging import Threshold, Wanted
-from uqprism.tasks.reasons import KINDS, Reasons, available_parts
+from uqprism.tasks.reasons import KINDS, Reasons, available_parts, risk_of
 
 FLAGGED, REASON = "flagged", "reason"
 ADDED = (FLAGGED, REASON)
@@ -59,8 +59,8 @@ class Column:
         self.states: list[FileState] = []
         self.count = 0
 
-    def read(self, spans: Sequence[Span], columns: Columns, bar: ProgressBar) -> None:
-        """Read these columns of all files."""
+    def read(self, spans: Sequence[Span], columns: Columns, bar: ProgressBar, *, named: Path) -> None:
+        """Read these columns of all files; errors about all of them name one."""
         names: list[str] | None = None
         for span in spans:
             with unchanged(span.path) as state, blaming(span.path), closing(open_input(span, columns)) as file:
@@ -76,7 +76,7 @@ class Column:
         for spool in (self.values, *self.of_parts):
             spool.complete()
         if not len(self.values):
-            raise BadFileError(spans[0].path, f"has no numbers in column {self.name!r}" if self.count else "has no rows")
+            raise BadFileError(named, f"has no numbers in column {self.name!r}" if self.count else "has no rows")
 
     def _add(self, batch: Batch) -> None:
         self.count += batch.num_rows
@@ -89,7 +89,10 @@ class Column:
 
     def reasons(self) -> Reasons | None:
         """What is usual, if the parts are there."""
-        return Reasons(*(spool.median() for spool in self.of_parts)) if self.of_parts else None
+        if not self.of_parts:
+            return None
+        noise, disagreement = (spool.median() for spool in self.of_parts)
+        return Reasons(noise, disagreement, risk_of(self.name))
 
     def close(self) -> None:
         """Remove the files."""
@@ -118,6 +121,7 @@ def write_marked(
     as_text = ending(target) == ".csv"
     with naming(target, "written"), atomic_path(target) as temporary:
         output: OutputFile | None = None
+        schema: Schema = None
         try:
             for i, (span, before) in enumerate(zip(spans, column.states, strict=True)):
                 with (
@@ -126,19 +130,24 @@ def write_marked(
                     closing(open_input(span, columns, as_text=as_text)) as file,
                 ):
                     for batch, fraction in _batches(file):
-                        marked = marker(batch)
+                        marked = marker(batch, file.schema.metadata)
+                        schema = schema or marked.schema
                         output = output or _opened(temporary, target, marked.schema, column.name)
                         output.write(marked.filter(marked.column(FLAGGED)) if only else marked)
                         bar.update(completed=len(spans) + i + fraction)
         finally:
             if output is not None:
                 output.close()
+    describe_output(target, schema)
     return marker.flagged, marker.counted(), threshold
 
 
 def _opened(path: Path, target: Path, schema: Any, name: str) -> OutputFile:
     if ending(target) == ".csv":
-        return CsvOutput(path, schema)
+        try:
+            return CsvOutput(path, schema)
+        except InvalidValueError as error:  # no fault of the input, which may be a temporary file
+            raise ArgumentError(f"output {target}: {error}") from None
     measures = tuple(select_measures([name])) if is_measure(name) else ()
     return ParquetOutput(path, schema, ScoreOptions(measures))
 
@@ -151,8 +160,8 @@ class Marker:
         self.flagged = self.tied = 0
         self.kinds: Counter[str] = Counter()
 
-    def __call__(self, batch: Batch) -> Batch:
-        """The batch with both columns."""
+    def __call__(self, batch: Batch, about: Any) -> Batch:
+        """The batch with both columns, and with what the file says about itself."""
         values = as_numbers(batch.column(self.column.name)).astype(np.float64, copy=False)
         rows, self.tied = self.threshold.select(values, self.tied)
         self.flagged += int(rows.sum())
@@ -162,7 +171,7 @@ class Marker:
         if self.usual is not None:
             fields.append(pa.field(REASON, pa.string()))
             arrays.append(pa.array(self._told(batch, rows), pa.string()))
-        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields, metadata=batch.schema.metadata))
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields, metadata=about))
 
     def _told(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
         told = np.full(len(rows), "", dtype=object)

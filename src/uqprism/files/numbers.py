@@ -30,8 +30,7 @@ def as_numbers(column: Any) -> np.ndarray[Any, Any]:
     """A column as numbers; nulls, and text that is no number, as NaN."""
     if is_text(column.type):
         return numbers_in(column)[0].to_numpy(zero_copy_only=False)
-    simple = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
-    if not simple:
+    if not pa.types.is_floating(column.type):
         column = column.cast(pa.float64(), safe=False)
     return column.to_numpy(zero_copy_only=False)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
@@ -41,11 +41,11 @@ class ScoreOptions:
 
     def record(self) -> dict[str, Any]:
         """The options as JSON values, to compare a finished part with the current run."""
-        plain = {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(self.columns).items()}
+        columns = {name: list(x) if isinstance(x, tuple) else x for name, x in self.columns.arguments.items()}
         weights = None if self.weights is None else list(self.weights)
         return {
             "measures": self.names,
-            **{name if name == "family" else f"{name}_columns": x for name, x in plain.items()},
+            **columns,
             "weights": weights,
             "on_bad": self.on_bad,  # makes a difference only if a part has bad rows, see `manifest`
             "keep_members": self.keep_members,

@@ -9,14 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from uqprism.ensemble.columns import Columns, checked_header
-from uqprism.ensemble.prediction import FORMAT
+from uqprism.ensemble.columns import Columns
 from uqprism.errors import BadFileError
+from uqprism.files.described import in_metadata
 from uqprism.files.npz import stated_weights
 from uqprism.files.paths import Span
 from uqprism.files.source import SAMPLE, Batch, InputFile, Schema, joined, naming, pa
 from uqprism.support.optional import require
-from uqprism.support.reading import check_columns, check_unpacked, parse_json, reason
+from uqprism.support.reading import check_columns, check_unpacked, reason
 
 pq = require("pyarrow.parquet", extra="cli")
 
@@ -61,8 +61,7 @@ class ParquetInput(InputFile):
     @property
     def header(self) -> dict[str, Any]:
         """What a file of `EnsemblePrediction.to_arrow` says of its members; empty for others."""
-        found = parse_json((self.schema.metadata or {}).get(FORMAT.encode(), b"{}"), self.path)
-        return checked_header(found, self.path) if found else {}
+        return in_metadata(self.schema.metadata, self.path)
 
     def _batches(self, rows: int, names: Sequence[str] | None = None) -> Iterator[tuple[Batch, float]]:
         total, done = self.expected_rows, 0

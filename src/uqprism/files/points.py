@@ -14,7 +14,7 @@ import numpy as np
 
 from uqprism.ensemble.columns import Columns, NoMembersError
 from uqprism.ensemble.layout import LARGEST, Layout
-from uqprism.ensemble.origin import Origin
+from uqprism.ensemble.origin import Origin, common
 from uqprism.ensemble.prediction import EnsemblePrediction
 from uqprism.errors import ArgumentError, BadFileError, InvalidValueError, UnknownNameError
 from uqprism.evaluation import evaluate
@@ -24,7 +24,8 @@ from uqprism.files.options import matching
 from uqprism.files.paths import Span, find_files
 from uqprism.files.read import InputFile, open_input, pa
 from uqprism.files.rows import complaint
-from uqprism.measures import is_measure, select_measures
+from uqprism.measures import Measure, is_measure, select_measures
+from uqprism.measures.defined import only_defined
 from uqprism.registry import unknown
 from uqprism.tasks.prediction_error import prediction_error
 
@@ -81,9 +82,12 @@ class Points:
 
     @cached_property
     def origin(self) -> Origin:
-        """Where the members came from, if the first file says it."""
-        with self._opened(self.paths[0]) as file:
-            return Origin.from_dict((file.header or {}).get("origin"))
+        """Where the members came from, if all files say the same."""
+        found = []
+        for path in self.paths:
+            with self._opened(path) as file:
+                found.append(Origin.from_dict((file.header or {}).get("origin")))
+        return common(found)
 
     @property
     def names(self) -> list[str]:
@@ -149,7 +153,7 @@ class Points:
         columns = [name for name in patterns if name in self.names]  # a column comes before a measure of its name
         scored = self.scored
         others = [pattern for pattern in patterns if pattern not in columns]
-        chosen = matching(others, scored, self.title) if scored else self._computable(others)
+        chosen = matching(others, scored, self.title) if scored else [measure.name for measure in self._computable(others)]
         found, exactness = self.read([*columns, *(chosen if scored else [])]), {}
         if chosen and not scored:
             table = evaluate(self.ensemble(), chosen)
@@ -157,12 +161,14 @@ class Points:
             exactness = table.exactness
         return {name: found[name] for name in dict.fromkeys([*columns, *chosen])}, exactness
 
-    def _computable(self, patterns: Sequence[str]) -> list[str]:
+    def _computable(self, patterns: Sequence[str]) -> list[Measure]:
         """The measures that are asked for, of any rule: they are computed from the members."""
         try:
-            return [measure.name for measure in select_measures(patterns)] if patterns else []
+            measures = select_measures(patterns) if patterns else []
         except UnknownNameError as error:
             raise InvalidValueError(f"{self.title}: {error}") from None
+        # Of a set, those that the members have; a measure that is asked for by its name is computed, or an error.
+        return only_defined(measures, self.ensemble().members) if set(patterns) & {"all", "usual"} else measures
 
     @property
     def scored(self) -> list[str]:

@@ -10,6 +10,7 @@ from uqprism.ensemble.columns import Columns, NoMembersError, check_unique
 from uqprism.ensemble.layout import Layout
 from uqprism.errors import ArgumentError
 from uqprism.files.csv import CsvInput, arrow_csv
+from uqprism.files.described import as_metadata
 from uqprism.files.npz import NpzArrays
 from uqprism.files.parquet import ParquetInput, pq, row_group_sizes
 from uqprism.files.paths import Span, ending
@@ -24,7 +25,8 @@ class NpzInput(InputFile):
     def __init__(self, span: Span, columns: Columns) -> None:
         super().__init__(span, columns)
         self.arrays = NpzArrays(span.path)
-        self.data = pa.table({name: _cells(x) for name, x in self.arrays.columns.items()})
+        data = pa.table({name: _cells(x) for name, x in self.arrays.columns.items()})
+        self.data = data.replace_schema_metadata(as_metadata(self.arrays.header, self.arrays.weights))
 
     @cached_property
     def layout(self) -> Layout:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from uqprism.ensemble.layout import Layout
-from uqprism.ensemble.prediction import FORMAT, EnsemblePrediction
+from uqprism.ensemble.prediction import EnsemblePrediction
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
 from uqprism.evaluation import evaluate
+from uqprism.files.described import as_metadata, without_members
 from uqprism.files.numbers import as_cells, cell, is_list, is_text, mostly_text, numbers_in
 from uqprism.files.options import ScoreOptions
 from uqprism.files.read import Batch, InputFile, Schema, pa
@@ -44,6 +45,7 @@ class Scorer:
     def __init__(self, source: InputFile, options: ScoreOptions) -> None:
         self.layout, self.options, self.path = source.layout, options, source.path
         self.weights = options.weights if options.weights is not None else source.weights
+        self.header = source.header or {}
         self.place = source.place
         _check_types(source, self.layout, self.path)
         members = set() if options.keep_members else {*self.layout.names}
@@ -79,9 +81,9 @@ class Scorer:
     def _output_schema(self, schema: Schema) -> Schema:
         fields = [schema.field(name) for name in self.kept]
         fields += [pa.field(name, pa.from_numpy_dtype(self.dtype)) for name in self.options.names]
-        about = dict(schema.metadata or {})
-        if not self.options.keep_members:
-            about.pop(FORMAT.encode(), None)  # its columns are dropped
+        about = without_members(schema.metadata)
+        if self.options.keep_members:
+            about |= as_metadata(self.header, self.weights) or {}
         return pa.schema(fields, metadata=about or None)
 
     def __call__(self, batch: Batch, first_row: int) -> ScoredBatch:
@@ -150,6 +152,10 @@ def _check_types(source: InputFile, layout: Layout, path: Path) -> None:
         if layout.lists != is_list(kind):
             wanted = f"lists of numbers, as {layout.family} members need" if layout.lists else "numbers"
             raise InvalidValueError(f"{path}: column {name!r} must hold {wanted}, its type is {kind}; convert it or name another")
+        if layout.lists and is_text(kind.value_type):
+            raise InvalidValueError(
+                f"{path}: column {name!r} must hold lists of numbers, its type is {kind}; convert it or name another"
+            )
         kind = kind.value_type if layout.lists else kind
         if is_text(kind) and (example := mostly_text(source.sample(name))) is None:
             continue

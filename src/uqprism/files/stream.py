@@ -18,7 +18,7 @@ from uqprism.files.paths import Part, Span, ending
 from uqprism.files.read import Batch, InputFile, naming, open_input, pa, pq, row_group_sizes
 from uqprism.files.rows import ScoredBatch, Scorer
 from uqprism.files.state import FileState, blaming, state_of, unchanged
-from uqprism.files.write import OutputFile, open_output
+from uqprism.files.write import OutputFile, describe_output, open_output
 from uqprism.support.parallel import threads
 from uqprism.support.storage import atomic_path
 from uqprism.support.versions import __version__
@@ -66,6 +66,7 @@ def write_part(part: Part, options: ScoreOptions, claim: Claim, *, threads: int,
                 file.add(temporary, span, threads)
             record = file.finish()
             claim.check()
+    describe_output(part.target, file.schema)
     pa.default_memory_pool().release_unused()  # Arrow keeps freed memory until asked
     return FinishedPart(part, record)
 

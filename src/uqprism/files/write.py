@@ -12,7 +12,9 @@ import numpy as np
 
 from uqprism.ensemble.layout import MIXTURE, Layout
 from uqprism.errors import InvalidValueError
+from uqprism.files.described import describe, described_arrays, in_metadata
 from uqprism.files.options import ScoreOptions
+from uqprism.files.paths import ending
 from uqprism.files.read import Batch, Schema, arrow_csv, pa, pq
 from uqprism.support.optional import require
 from uqprism.support.storage import save_arrays
@@ -95,6 +97,12 @@ class CsvOutput(OutputFile):
         self.file.close()
 
 
+def describe_output(path: Path, schema: Schema) -> None:
+    """Say beside a finished CSV file what the schema says of the members; other formats say it themselves."""
+    if ending(path) == ".csv":
+        describe(path, schema)
+
+
 def _needs_quotes(column: Any) -> bool:
     kind = _plain(column.type)
     if not _is_text(kind):
@@ -111,6 +119,7 @@ class NpzOutput(OutputFile):
         # An array of members has no axis for levels and components; their columns stay as they are.
         single = not layout.lists and layout.family != MIXTURE and len(layout.names) == layout.n_members * len(layout.columns)
         self.matrices = layout.by_parameter if keep_members and single else {}
+        self.header = in_metadata(schema.metadata, path) if self.matrices else {}
         for name in self.matrices:
             if name in schema.names:
                 raise InvalidValueError(f"column {name!r} has the name of an array of members; rename it")
@@ -125,6 +134,8 @@ class NpzOutput(OutputFile):
         arrays = {name: np.concatenate(self.columns.pop(name)) for name in list(self.columns)}
         arrays = {name: x.astype(np.str_) if x.dtype.hasobject else x for name, x in arrays.items()}  # objects would be pickled
         matrices = {name: np.stack([arrays.pop(column) for column in columns]) for name, columns in self.matrices.items()}
+        if self.header:
+            matrices |= described_arrays({**self.header, "parameters": list(matrices)})
         with self.path.open("xb") as file:
             save_arrays(file, {**matrices, **arrays})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from uqprism.ensemble.origin import KINDS
+from uqprism.ensemble.origin import KINDS, UNKNOWN_KIND
 from uqprism.measures.vocabulary import measure_in_words, risk_unit
 from uqprism.plots.words import from_set
 from uqprism.report.findings import SELECTIVE, Example, Missed, Parts, ReportFindings
@@ -86,9 +86,10 @@ def _collect(subject: Subject, findings: ReportFindings) -> Action:
     if claim.audit is not None:
         return _audited(claim.audit, parts, like, place)
     if not claim.stands:
-        why = f"How far {KINDS[claim.kind]} disagree does not tell what more data brings. They differ most in {like}."
+        who = "these models" if claim.kind == UNKNOWN_KIND else KINDS[claim.kind]
+        why = f"How far {who} disagree does not tell what more data brings. They differ most in {like}."
         if claim.contradiction is not None:
-            why = f"What it brings these models cannot tell: {claim.contradiction.what}."
+            why = f"These models cannot tell what more data brings: {claim.contradiction.what}."
         return Action(AUDIT, why, place)
     if parts.has_shares and parts.shares[1] < LITTLE:
         why = (

@@ -29,6 +29,8 @@ NATURE = {  # what is known of the disagreement of a kind of members, in a sente
     "would change.",
 }
 NO_PROMISE = {"forest", "boosting", "dropout", "evidential"}  # of which the page repeats no claim about more data
+TOO_SURE = "What they call noise may be error that more data removes."
+TOO_UNSURE = "Their noise, their disagreement, or both are larger than they should be; the targets do not tell which."
 HOW = "“uqprism audit” measures on the training data what more rows remove."
 BARE = (
     "This page does not say what more data would bring, because nothing is known of these models: neither what they are "
@@ -84,10 +86,9 @@ class Claim:
             return f"{BARE} {HOW}"
         if self.contradiction is None:
             return ""
-        noise = "may be error that more data removes" if self.contradiction.too_sure else "is more than there is"
         return (
             "This page does not say what more data would bring, because the targets contradict the models: "
-            f"{self.contradiction.what}. What they call noise {noise}. {HOW}"
+            f"{self.contradiction.what}. {TOO_SURE if self.contradiction.too_sure else TOO_UNSURE} {HOW}"
         )
 
     @property
@@ -132,7 +133,9 @@ def contradiction(parts: Parts, realised: RealisedPenalty | None, calibration: C
     """What the targets say against the models; None if they agree, or differ little."""
     if realised is not None and realised.beyond_chance and parts.has_shares and _is_material(realised):
         came, expected = amounts([parts.shown(realised.realised), parts.shown(realised.expected)], parts.shown_unit)
-        return Contradiction(f"predictions cost {came} where {expected} was expected", realised.realised > realised.expected)
+        return Contradiction(
+            f"predictions were off by {came} where {expected} was expected", realised.realised > realised.expected
+        )
     if calibration is not None and calibration.verdict(LEVEL) != "about right":
         inside = float(calibration.coverage(LEVEL)[0])
         if abs(inside - LEVEL) > MATERIAL_COVERAGE:

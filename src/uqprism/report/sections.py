@@ -24,7 +24,7 @@ NOT_FROM_THESE = "Whether the predicted intervals hold as many targets as they p
 DEFINITIONS = {
     "noise": "(aleatoric uncertainty) is what the models take for chance: by their account, outcomes with the same inputs would "
     "still differ, however much data there is.",
-    "disagreement": "between the models (epistemic uncertainty) shows where they have seen too little to agree. How much of it "
+    "disagreement": "between the models (epistemic uncertainty) shows how far their predictions differ. How much of it "
     "more data removes depends on the models; an audit measures it.",
 }
 RANKS = "rank_correlation"

@@ -107,7 +107,7 @@ def penalty(parts: Parts, prediction: str, average: float | None, *, intervals: 
         return text
     text += f" It is that of predicting with {approximations.get(prediction).prediction}"
     if prediction == "members":
-        text += "; predicting with their average costs less"
+        text += "; with their average it is lower"
         before, after = (amount(parts.shown(each), parts.shown_unit) for each in (parts.total, average or 0.0))
         text += f", {after} instead of {before}" if average else ""
     shown = " The intervals shown are those of the average, and so are the errors, unless predictions were given."

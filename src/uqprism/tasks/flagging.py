@@ -12,7 +12,7 @@ import numpy as np
 
 from uqprism.errors import ArgumentError, InvalidValueError
 from uqprism.measures import unknown_measure
-from uqprism.tasks.reasons import KINDS, Reasons, available_parts
+from uqprism.tasks.reasons import KINDS, Reasons, available_parts, risk_of
 from uqprism.tasks.scores import as_scores
 from uqprism.tasks.task import recommend
 
@@ -55,7 +55,7 @@ class Flagged:
     @property
     def tied(self) -> bool:
         """Whether more rows are flagged than requested, because several share the last value."""
-        return self.count > _whole_rows(self.asked, len(self.rows))
+        return self.count > whole_rows(self.asked, len(self.rows))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -127,7 +127,7 @@ class Wanted:
             last = values.largest(min(int(self.budget), n_rows))
             below, above = _beside(values, last, strictly=True)
             return Threshold(last, below, above, min(int(self.budget), n_rows) - above)
-        last = values.largest(_whole_rows(self.share or SHARE, n_rows))
+        last = values.largest(whole_rows(self.share or SHARE, n_rows))
         # An infinite value has no values next to it, and infinity less infinity is NaN.
         least = last - ROUNDING * abs(last) if math.isfinite(last) else last
         threshold = min((float(part[part >= least].min(initial=np.inf)) for part in values.chunks()), default=last)
@@ -192,7 +192,7 @@ def flag(
     found = wanted.threshold(InMemory(values))
     rows, _ = found.select(values)
     parts = available_parts(name, columns)
-    reasons = None if parts is None else _reasons(columns[parts[0]], columns[parts[1]], rows)
+    reasons = None if parts is None else _reasons(columns[parts[0]], columns[parts[1]], rows, risk_of(name))
     asked = float(rows.mean()) if share is None and (above is not None or budget is not None) else wanted.share or SHARE
     return Flagged(rows, found.value, name, asked, found.below, reasons)
 
@@ -208,9 +208,9 @@ def _measure(measure: object, names: list[str]) -> str:
     return name
 
 
-def _reasons(noise: np.ndarray, disagreement: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _reasons(noise: np.ndarray, disagreement: np.ndarray, rows: np.ndarray, risk: str) -> np.ndarray:
     told = np.full(len(rows), "", dtype=object)
-    usual = Reasons(float(np.median(noise)), float(np.median(disagreement)))
+    usual = Reasons(float(np.median(noise)), float(np.median(disagreement)), risk)
     told[rows] = usual.sentences(noise[rows], disagreement[rows])
     return told
 
@@ -254,5 +254,6 @@ def _beside(values: Uncertainties, threshold: float, *, strictly: bool = False) 
     return below, count
 
 
-def _whole_rows(share: float, n_rows: int) -> int:
+def whole_rows(share: float, n_rows: int) -> int:
+    """How many rows a share is, rounded up."""
     return math.ceil(share * n_rows - 1e-9)  # 7 % of 100 rows are 7, however 0.07 is rounded

@@ -26,6 +26,12 @@ def parts_of(measure: str) -> tuple[str, str]:
     return f"{rule}.bayes.{truth}", f"{rule}.excess.{prediction}.{truth}"
 
 
+def risk_of(measure: str) -> str:
+    """The risk of a measure; `total` for another column."""
+    found = measure.partition(".")[2].partition(".")[0]
+    return found if found in RISKS else "total"
+
+
 def available_parts(measure: str, names: Collection[str]) -> tuple[str, str] | None:
     """The same if these columns are among the names, otherwise those of the CRPS; None if neither are."""
     for parts in (parts_of(measure), parts_of("")):
@@ -44,20 +50,26 @@ class Reasons:
       each other, as they do for inputs unlike their training data;
     - otherwise `noise` or `disagreement`, whichever is further above its median, in the units of the measure.
 
+    A row that is flagged by a Bayes risk is flagged for noise, and by an excess risk never for noise.
+
     Attributes:
         noise: the median noise.
         disagreement: the median disagreement.
+        risk: of the measure that rows are flagged by; `total` also for columns that are no measures.
     """
 
     noise: float
     disagreement: float
+    risk: str = "total"
 
     def kinds(self, noise: np.ndarray, disagreement: np.ndarray) -> np.ndarray:
         """One of `KINDS` for each row, (rows,)."""
+        if self.risk == "bayes":
+            return np.full(len(noise), NOISE)
         unfamiliar = (disagreement > noise) & (disagreement >= FAR * self.disagreement)
         # Not by the larger factor: the two add up to what the row is flagged for.
         more_noise = noise - self.noise >= disagreement - self.disagreement
-        return np.where(unfamiliar, UNFAMILIAR, np.where(more_noise, NOISE, DISAGREEMENT))
+        return np.where(unfamiliar, UNFAMILIAR, np.where(more_noise & (self.risk != "excess"), NOISE, DISAGREEMENT))
 
     def sentences(self, noise: np.ndarray, disagreement: np.ndarray) -> np.ndarray:
         """The reason of each row in words, (rows,): `noise: 3.2 times what is usual here`."""

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from uqprism.rules import Rule
 from uqprism.support.progress import progress_bar
 from uqprism.support.reading import read_json, reading
 from uqprism.support.storage import write_text
+from uqprism.tasks.level_map import LevelMap, fit_map
 from uqprism.tasks.prediction_error import PAIRS_AT_ONCE, prediction_error
 from uqprism.tasks.scores import with_targets
 
@@ -47,6 +48,7 @@ class Recalibration:
         level: of the test.
         rows: how many rows there were.
         family: of the members.
+        level_map: a further map of levels, if one was asked for; `apply` uses it if it was kept.
     """
 
     noise: float
@@ -61,16 +63,21 @@ class Recalibration:
     level: float
     rows: int
     family: str
+    level_map: LevelMap | None = None
 
     def apply(self, ensemble: EnsemblePrediction) -> EnsemblePrediction:
-        """The recalibrated prediction, of the same family, members and weights; the same prediction if nothing was kept."""
+        """The recalibrated prediction, of the same members and weights; the same prediction if nothing was kept.
+
+        Its family is the same, or that of quantiles if a map of levels was kept.
+        """
         if not isinstance(ensemble, EnsemblePrediction):
             raise ArgumentError(f"apply takes an EnsemblePrediction, got {type(ensemble).__name__}")
         if ensemble.members.name != self.family:
             raise ArgumentError(
                 f"this was fitted for {self.family} members, got {ensemble.members.name}; fit it on predictions alike"
             )
-        return rescaled(ensemble, self.noise, self.disagreement) if self.kept else ensemble
+        scaled = rescaled(ensemble, self.noise, self.disagreement) if self.kept else ensemble
+        return self.level_map.apply(scaled) if self.level_map is not None and self.level_map.kept else scaled
 
     @property
     def sentence(self) -> str:
@@ -79,13 +86,23 @@ class Recalibration:
         test = f"{words} {self.before:.4g} before and {self.after:.4g} after, on rows that the factors were not fitted on"
         noise, disagreement = self.fitted
         if self.kept:
-            return (
+            text = (
                 f"Recalibrated: noise times {noise:.3g}, disagreement times {disagreement:.3g}. This is better than doing "
                 f"nothing ({test}; change {self.change:.2g} +- {self.error:.1g})."
             )
+        else:
+            text = (
+                f"Not recalibrated: the best factors, {noise:.3g} for noise and {disagreement:.3g} for disagreement, are not "
+                f"significantly better than doing nothing ({test}; change {self.change:.2g} +- {self.error:.1g})."
+            )
+        return text if self.level_map is None else f"{text} {self._of_map(self.level_map, words)}"
+
+    def _of_map(self, found: LevelMap, words: str) -> str:
+        kept, alone = ("kept", "is") if found.kept else ("not kept", "is not significantly")
+        base = "the factors alone" if self.kept else "doing nothing"
         return (
-            f"Not recalibrated: the best factors, {noise:.3g} for noise and {disagreement:.3g} for disagreement, are not "
-            f"significantly better than doing nothing ({test}; change {self.change:.2g} +- {self.error:.1g})."
+            f"A map of levels was {kept}: it {alone} better than {base} ({words} {found.before:.4g} without and "
+            f"{found.after:.4g} with it; change {found.change:.2g} +- {found.error:.1g})."
         )
 
     def to_json(self) -> str:
@@ -109,7 +126,9 @@ class Recalibration:
         found = dict(data)
         if found.pop("format", None) != FORMAT:
             raise InvalidValueError("was not written by Recalibration.save")
-        made = cls(**{**found, "fitted": tuple(map(float, found["fitted"]))})
+        stored = found.get("level_map")
+        level_map = None if stored is None else LevelMap.from_dict(stored)
+        made = cls(**{**found, "fitted": tuple(map(float, found["fitted"])), "level_map": level_map})
         for factor in (made.noise, made.disagreement, *made.fitted):
             if not (0.0 < factor < math.inf):
                 raise InvalidValueError(f"factors must be positive numbers, got {factor!r}")
@@ -122,7 +141,9 @@ class Recalibration:
 
     def __repr__(self) -> str:
         factors = f"noise x {self.noise:.3g}, disagreement x {self.disagreement:.3g}"
-        return f"<Recalibration: {factors if self.kept else 'nothing, which no factors were shown to beat'}>"
+        kept = factors if self.kept else "no factors, since none were shown to help"
+        mapped = ", levels mapped" if self.level_map is not None and self.level_map.kept else ""
+        return f"<Recalibration: {kept}{mapped}>"
 
 
 def recalibrate(
@@ -130,6 +151,7 @@ def recalibrate(
     target: Array,
     *,
     rule: RuleLike = "crps",
+    level_map: bool = False,
     folds: int = 5,
     level: float = 0.95,
     seed: int = 0,
@@ -160,6 +182,8 @@ def recalibrate(
         ensemble: predictions for rows that the models were not trained on.
         target: what happened there, in the shape of the points.
         rule: the scoring rule to minimise, or its name; one that sees more than the mean.
+        level_map: also fit a map of levels, for distributions of the wrong shape, and keep it if the same test finds it better
+            than the factors alone. Members become quantiles then, whose levels are the shares of outcomes up to them.
         folds: how many parts of the rows the test has, each scored by factors from the others.
         level: of the test; without any improvement, factors are kept with a probability of one minus this.
         seed: of the folds.
@@ -173,24 +197,43 @@ def recalibrate(
     _check(flat, y, scorer, folds, level)
     rng = np.random.default_rng(seed)
     fold = rng.permutation(len(y)) % folds
-    with progress_bar("recalibrating", folds + 2, shown=progress) as bar:
+    with progress_bar("recalibrating", (2 if level_map else 1) * folds + 2, shown=progress) as bar:
+
+        def scored_apart(recalibrated: Callable[[int, np.ndarray], EnsemblePrediction]) -> np.ndarray:
+            scores = np.empty(len(y))
+            for i in range(folds):
+                own = fold == i
+                scores[own] = mean_scores(recalibrated(i, own), y[own], scorer)
+                bar.update(advance=1)
+            return scores
+
         before = _finite(mean_scores(flat, y, scorer), scorer)
         bar.update(advance=1)
         fitted = _fit(flat, y, scorer, rng)
         bar.update(advance=1)
-        after = np.empty_like(before)
-        for i in range(folds):
-            own = fold == i
-            factors = _fit(flat[~own], y[~own], scorer, rng, start=fitted)
-            after[own] = mean_scores(rescaled(flat[own], *factors), y[own], scorer)
-            bar.update(advance=1)
-    change, error = _paired(before, after)
-    kept = change < -error * _t_quantile(level, len(y) - 1) and fitted != (1.0, 1.0)
-    noise, disagreement = fitted if kept else (1.0, 1.0)
-    means = {"before": float(before.mean()), "after": float(after.mean()), "change": change, "error": error}
-    return Recalibration(
-        noise, disagreement, kept, fitted, scorer.name, **means, level=level, rows=len(y), family=flat.members.name
-    )
+        factors: dict[int, tuple[float, float]] = {}
+
+        def by_factors(i: int, own: np.ndarray) -> EnsemblePrediction:
+            factors[i] = _fit(flat[~own], y[~own], scorer, rng, start=fitted)
+            return rescaled(flat[own], *factors[i])
+
+        after = scored_apart(by_factors)
+        test = Test.of(before, after, level)
+        kept = test.better and fitted != (1.0, 1.0)
+        chosen = fitted if kept else (1.0, 1.0)
+        found = Recalibration(
+            *chosen, kept, fitted, scorer.name, **test.numbers, level=level, rows=len(y), family=flat.members.name
+        )
+        if not level_map:
+            return found
+
+        def by_map(i: int, own: np.ndarray) -> EnsemblePrediction:
+            scaled = rescaled(flat, *factors[i]) if kept else flat
+            return fit_map(scaled[~own], y[~own], scorer).apply(scaled[own])
+
+        test = Test.of(after if kept else before, scored_apart(by_map), level)
+        fitted_map = fit_map(found.apply(flat), y, scorer)
+        return replace(found, level_map=replace(fitted_map, kept=test.better, **test.numbers))
 
 
 def rescaled(ensemble: EnsemblePrediction, noise: float, disagreement: float) -> EnsemblePrediction:
@@ -287,13 +330,27 @@ def _least(cost: Callable[[np.ndarray], float], free: list[int], start: tuple[fl
     return noise, disagreement
 
 
-def _paired(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
-    """The mean change and its standard error."""
-    change = after - before
-    return float(change.mean()), float(change.std(ddof=1) / math.sqrt(len(change)))
+@dataclass(frozen=True)
+class Test:
+    """A one-sided paired t-test of scores after a change with those before it."""
 
+    before: float
+    after: float
+    change: float
+    error: float
+    better: bool
 
-def _t_quantile(level: float, degrees: int) -> float:
-    from scipy.special import stdtrit
+    @classmethod
+    def of(cls, before: np.ndarray, after: np.ndarray, level: float) -> Test:
+        """The test of the scores of the same rows."""
+        from scipy.special import stdtrit
 
-    return float(stdtrit(degrees, level))
+        change = after - before
+        mean, error = float(change.mean()), float(change.std(ddof=1) / math.sqrt(len(change)))
+        better = bool(mean < -error * stdtrit(len(change) - 1, level))
+        return cls(float(before.mean()), float(after.mean()), mean, error, better)
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """All but the verdict."""
+        return {"before": self.before, "after": self.after, "change": self.change, "error": self.error}

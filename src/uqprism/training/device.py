@@ -1,10 +1,11 @@
 """Where training runs: the device, the precision of its matrix products, and the number of threads of a CPU.
 
 Two threads that work on small matrices wait for each other every few microseconds. If another process takes a core, a wait is
-a time slice long: a step of 3 ms was seen to take 200 ms with two threads and 4 ms with one. `Threads` therefore measures both
-now and then, for MLPs: their numbers do not depend on it, since no sum is split between threads (a test trains with both). The
-gradients of convolutions are sums that are split, so that their last digits depend on the number of threads: other networks
-keep the number of the process, or two runs would differ by how busy the machine was.
+a time slice long: a step of 3 ms was seen to take 200 ms with two threads and 4 ms with one. Recorded steps give each thread
+members of its own instead. For other steps of MLPs, `Threads` measures both numbers now and then: their results do not depend
+on it, since no sum is split between threads (a test trains with both). The gradients of convolutions are sums that are split,
+so that their last digits depend on the number of threads: other networks keep the number of the process, or two runs would
+differ by how busy the machine was.
 """
 
 from __future__ import annotations

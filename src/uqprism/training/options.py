@@ -24,7 +24,8 @@ AUTO = "auto"
 COUNTS = ("n_members", "max_epochs", "batch_size", "checkpoint_every", "patience", "posterior_samples", "posterior_steps")
 NULLABLE = ("patience", "posterior_samples")
 ADAPTED = ("max_epochs", "batch_size", "patience")
-STEPS, FEWEST_EPOCHS, MOST_EPOCHS = 6000, 40, 600
+STEPS, STEPS_PER_ROW, MOST_STEPS = 6000, 2.4, 24_000
+FEWEST_EPOCHS, MOST_EPOCHS = 40, 600
 SMALL, FEWEST_ROWS, MOST_ROWS = 700, 64, 256  # rows of a table whose batches are half as large; rows per step
 PATIENCE, LEAST_PATIENCE = 0.15, 20  # a share of the epochs
 STOPPING = ("member", "ensemble")
@@ -60,7 +61,7 @@ class TrainingOptions:
         checkpoint: a folder for checkpoints; an interrupted run continues from its checkpoint in this folder.
         checkpoint_every: epochs between two checkpoints.
         progress: whether to show a progress bar; by default on a terminal only.
-        max_epochs: passes over the training rows, at most; by default as many as make `STEPS` steps, within limits.
+        max_epochs: passes over the training rows, at most; by default as many as make 2.4 steps for each row, within limits.
         batch_size: rows per step and member, at most; the rows are divided evenly, so that no batch is much smaller. By default
             it grows with the number of rows.
         learning_rate: of Adam; of a cosine schedule the first and largest.
@@ -143,13 +144,14 @@ class TrainingOptions:
         found: dict[str, Any] = {}
         batch = self.batch_size
         if isinstance(batch, str):
-            # For large tables as few steps per epoch as keep the gradient's noise: a power of two near a sixtieth of the rows.
-            share = min(max(2 ** round(math.log2(max(rows, 2) / 60)), FEWEST_ROWS), MOST_ROWS)
+            # More for large tables, on which epochs have steps enough: a power of two near a three-hundredth of the rows.
+            share = min(max(2 ** round(math.log2(max(rows, 2) / 300)), FEWEST_ROWS), MOST_ROWS)
             batch = found["batch_size"] = share if rows >= SMALL else FEWEST_ROWS // 2
         epochs = self.max_epochs
         if isinstance(epochs, str):
+            budget = min(max(round(STEPS_PER_ROW * rows), STEPS), MOST_STEPS)
             steps = max(-(-int(rows * (1.0 - self.validation_fraction)) // batch), 1)
-            epochs = found["max_epochs"] = min(max(-(-STEPS // steps), FEWEST_EPOCHS), MOST_EPOCHS)
+            epochs = found["max_epochs"] = min(max(-(-budget // steps), FEWEST_EPOCHS), MOST_EPOCHS)
         if isinstance(self.patience, str):
             found["patience"] = max(round(PATIENCE * epochs), LEAST_PATIENCE)
         return self.replace(found)

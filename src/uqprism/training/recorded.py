@@ -169,7 +169,8 @@ class RecordedStepper(Stepper):
             return what(shape, *arguments)
 
         with _tracing, torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # sizes become constants, as they should
+            warnings.filterwarnings("ignore", "`torch.jit.trace` is deprecated", DeprecationWarning)
+            step(*copies)  # which makes what a head makes once, such as constants
             return torch.jit.trace(step, tuple(copies), check_trace=False)
 
     def _gradients(self, shape: Shape, rows: Tensor, *given: Tensor) -> Tensor:

@@ -194,6 +194,17 @@ def test_recalibrated_predictions_are_what_is_watched(rng):
     assert_allclose(watch.update(batch).windows[0]["bayes"], expected, rtol=1e-12)
 
 
+def test_a_map_of_levels_is_kept_with_the_state(rng, tmp_path):
+    labelled = ensemble(rng, 1_000)
+    skewed = labelled.mixture.mean + rng.exponential(size=1_000) - 1.0
+    recalibration = up.recalibrate(labelled, skewed, level_map=True)
+    assert recalibration.level_map.kept
+    watch = up.Watch(ensemble(rng, 100), recalibration=recalibration)
+    watch.save(tmp_path / "state")
+    again, batch = up.Watch.load(tmp_path / "state"), ensemble(rng, 50)
+    assert again.update(batch).windows == watch.update(batch).windows
+
+
 def test_members_measures_and_frames_are_the_same_rows(rng):
     reference, batch = ensemble(rng, 400), ensemble(rng, 100)
     found = []

@@ -24,7 +24,9 @@ from uqprism.backends.numba.planning import (
     Members,
     Plan,
     fill_edges,
+    find_powers,
     least,
+    log_length,
     part_log_weight,
     values_of_part,
 )
@@ -71,8 +73,9 @@ CACHED = 2**14  # values of one kind for all members in one block
     TO_MIXTURE,
     SCORE,
     SCORE_2,
-) = (row * NODES for row in range(17))
-NODE_ROWS = 17
+    SLOPE,
+) = (row * NODES for row in range(18))
+NODE_ROWS = 18
 LENGTH, HELD = (np.uint64(NODE_ROWS * NODES + row * BLOCK_PANELS) for row in range(2))  # numbers of panels, after those of nodes
 ROOM = NODE_ROWS * NODES + 2 * BLOCK_PANELS
 
@@ -141,7 +144,7 @@ def integrate(
     out: Floats,
     mass: Floats,
     status: np.ndarray[Any, np.dtype[np.int8]],
-    places: tuple[Floats, Floats, Floats, Floats],
+    places: tuple[Floats, Floats, Floats, Floats, Floats],
     sharp: np.ndarray[Any, np.dtype[np.bool_]],
     addresses: Addresses,
     numbers: Floats,
@@ -153,6 +156,7 @@ def integrate(
     scales: Floats,
     centres: Floats,
     ends: tuple[Floats, Floats],
+    outside: tuple[Floats, Floats],
     crps: bool | None,
     quadratic: bool | None,
     logs: bool | None,
@@ -167,7 +171,8 @@ def integrate(
         out: (rows, points).
         mass: (points,), to which the probability of the mixture is added.
         status: in and out, (points,): points may become DECLINED.
-        places: locations, widths, lows and highs, (points, places) each, as in `panels.Places`.
+        places: locations, widths, lows, highs and powers, (points, places) each, as in `panels.Places`; (points, 0) for powers if
+            there are none, or no bound at zero.
         sharp: (places,).
         addresses: of the members' compiled functions.
         numbers: (points, members, numbers), of the log density.
@@ -179,6 +184,7 @@ def integrate(
         scales: (points, 2), of matched and pooled; (points, 0) if they are not wanted.
         centres: (points,), their mean, from which probabilities are counted to both sides.
         ends: (points,) each, outside which nothing is taken.
+        outside: (points, members) each, the probabilities below and above the ends; (points, 0) where both are nothing.
         crps: True if rows of CRPS are wanted, else None, and then they are not compiled.
         quadratic: likewise.
         logs: likewise.
@@ -191,7 +197,7 @@ def integrate(
     room_for = n_places + MAX_KINKS + parts * count
     log_weights = np.log(weights)
     plan = Plan(
-        np.empty(room_for), np.empty(room_for), np.empty(n_places),
+        np.empty(room_for), np.empty(room_for), np.zeros(room_for), np.zeros(2), np.empty(n_places),
         np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1),
         np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1), np.empty(MAX_PANELS + 1),
     )  # fmt: skip
@@ -217,6 +223,8 @@ def integrate(
             if sharp[i]:
                 plan.corner[corners] = places[0][p, i]
                 corners += 1
+        if places[4].shape[1] > 0:
+            find_powers(plan, places[4][p], places[2][p])
         low, high = max(least(places[2][p]), ends[0][p]), min(-least(-places[3][p]), ends[1][p])
         if sums is not None:
             low = 0.0
@@ -227,8 +235,28 @@ def integrate(
             status[p] = DECLINED
             continue
         total[:] = 0.0
+        powers = plan.decay[0] > 0.0
+        for i in range(count):
+            room.below[i] = room.above[i] = 0.0
+            if outside[0].shape[1] > 0:
+                room.below[i], room.above[i] = outside[0][p, i], outside[1][p, i]
         mass[p] += _pass(
-            plan.edges, panels, step, members, scales[p], centres[p], heavy, crps, quadratic, logs, total, room, rule, sums, fits
+            plan.edges,
+            panels,
+            step,
+            powers,
+            members,
+            scales[p],
+            centres[p],
+            heavy,
+            crps,
+            quadratic,
+            logs,
+            total,
+            room,
+            rule,
+            sums,
+            fits,
         )
         for row in range(len(ROWS)):
             out[row, p] += total[row]
@@ -239,6 +267,7 @@ def _pass(
     edges: Floats,
     panels: int,
     step: int,
+    powers: bool,
     members: Members,
     scales: Floats,
     centre: float,
@@ -253,10 +282,7 @@ def _pass(
     fits: Fits,
 ) -> float:
     """Add up all rows of a point; returns the mass of the mixture."""
-    count = len(members.weights)
     mass = 0.0
-    for i in range(count):
-        room.below[i] = room.above[i] = 0.0
     if heavy:
         mass = _beyond(edges[0], edges[panels], members, scales, centre, total, room, fits)
     middle = 0
@@ -268,6 +294,7 @@ def _pass(
             first,
             min(first + step, middle),
             True,
+            powers,
             members,
             scales,
             centre,
@@ -286,6 +313,7 @@ def _pass(
             max(last - step, middle),
             last,
             False,
+            powers,
             members,
             scales,
             centre,
@@ -345,6 +373,7 @@ def _block(
     first: int,
     last: int,
     upward: bool,
+    powers: bool,
     members: Members,
     scales: Floats,
     centre: float,
@@ -376,9 +405,7 @@ def _block(
                 node[Y + q * width + k] = low + sums.nodes[index, q]
                 node[WEIGHT + q * width + k] = sums.weights[index, q]
         else:
-            for q in range(PER_PANEL):
-                node[Y + q * width + k] = low + (high - low) * rule.nodes[q]
-                node[WEIGHT + q * width + k] = (high - low) * rule.weights[q]
+            _place(k, width, low, high, powers, node, rule, fits)
     mass = 0.0
     here = _present(edges[first], edges[last], upward, members, room)
     if not _only_probabilities(members, quadratic, logs):
@@ -412,6 +439,22 @@ def _block(
             continue
         _surrogate(size, upward, scales[s], centre, s, members, crps, quadratic, logs, total, room, fits)
     return mass
+
+
+@borrowing
+def _place(k: int, width: int, low: float, high: float, powers: bool, node: Floats, rule: Rule, fits: Fits) -> None:
+    """The nodes of a panel: evenly, or by the logarithm of the distance from zero, of which `SLOPE` is the inverse derivative."""
+    length = log_length(low, high) if powers else 0.0
+    if length > 0.0:
+        node[LENGTH + np.uint64(k)] = length
+        for q in range(PER_PANEL):
+            y = low * exp(length * (rule.nodes[q] if low > 0.0 else -rule.nodes[q]), fits)
+            node[Y + q * width + k], node[SLOPE + q * width + k] = y, abs(y)
+            node[WEIGHT + q * width + k] = abs(y) * length * rule.weights[q]
+        return
+    for q in range(PER_PANEL):
+        node[Y + q * width + k], node[SLOPE + q * width + k] = low + (high - low) * rule.nodes[q], 1.0
+        node[WEIGHT + q * width + k] = (high - low) * rule.weights[q]
 
 
 @borrowing
@@ -554,7 +597,7 @@ def _accumulate(width: int, upward: bool, members: Members, room: Room, rule: Ru
             q = np.uint64(node_of_panel)
             for panel in range(width):
                 k = np.uint64(panel)
-                room.spread[q * PANELS + k] = room.densities[first + q * count + k]
+                room.spread[q * PANELS + k] = room.densities[first + q * count + k] * node[np.uint64(SLOPE) + q * count + k]
         for row in range(1 + PER_PANEL):
             _sum_over_nodes(room.spread, matrix, row, room.sums)
         held = reached[i]

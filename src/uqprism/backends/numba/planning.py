@@ -18,6 +18,9 @@ from uqprism.backends.sums import Sums
 from uqprism.families.panels import FAR, KINK
 
 MAX_PANELS, MAX_KINKS, ROUNDS = 2047, 256, 4
+LONGEST, SMOOTH = 20.0, 2.6  # lengths of panels in logarithms: at most, and of a power of one
+HALVINGS = 6  # of the range of lengths, to find one
+STRETCHED = 1.51  # the ratio of its ends from which a panel is counted by logarithms
 NOBODY = -1.0  # leads where all densities are zero
 CROSSING_STEPS, FLAT = 40, 0.02  # to find where two members cross, and the nats between them at which they do
 
@@ -25,11 +28,14 @@ CROSSING_STEPS, FLAT = 40, 0.02  # to find where two members cross, and the nats
 class Plan(NamedTuple):
     """One point's places, corners, panels and, at every edge, the leading component and its level; with room for more.
 
-    `own_lead` and `own_level` are those within one member that is a mixture.
+    `own_lead` and `own_level` are those within one member that is a mixture. Where densities are powers of the distance from a
+    bound at zero, `power` marks the places that say so and `decay` holds the largest power and the distance up to which it lasts.
     """
 
     location: Floats
     width: Floats
+    power: Floats
+    decay: Floats
     corner: Floats
     edges: Floats
     lead: Floats
@@ -132,7 +138,11 @@ def _march(plan: Plan, places: int, corners: int, low: float, high: float, heavy
         if panels == MAX_PANELS:
             return -1
         location, width = plan.location[:places], plan.width[:places]
-        step = _heavy_step(location, width, y) if heavy else _step(location, width, y)
+        step = 0.0
+        if plan.decay[0] > 0.0:
+            step = _step_of_powers(location, width, plan.power, y, _stretch(y, plan.decay))
+        else:
+            step = _heavy_step(location, width, y) if heavy else _step(location, width, y)
         if sums is not None:
             y += sums.sizes[size_below(sums.sizes, step)]
         else:
@@ -163,6 +173,74 @@ def _heavy_step(location: Floats, width: Floats, y: float) -> float:
         ahead, behind = gap * (1.0 / 1.5 if far else 1.0 / 3.0), gap * (-2.0 if far else -0.5)
         step = min(step, max(wide, ahead, behind))
     return step
+
+
+@reduction
+def _step_of_powers(location: Floats, width: Floats, power: Floats, y: float, stretch: float) -> float:
+    """The same where densities are powers of the distance from a bound at zero, so that places next to it allow a stretch."""
+    step = math.inf
+    for i in range(len(location)):
+        gap, wide = location[i] - y, 2.0 * width[i]
+        far = abs(gap) > FAR * width[i] and power[i] == 0.0
+        ahead, behind = gap * (1.0 / 1.5 if far else 1.0 / 3.0), gap * (-2.0 if far else -0.5)
+        step = min(step, max(wide, ahead, behind, stretch if power[i] > 0.0 else 0.0))
+    return step
+
+
+@borrowing
+def find_powers(plan: Plan, power: Floats, counted: Floats) -> None:
+    """Mark the places next to a bound at zero between which densities are powers; `counted` is finite for all but bounds."""
+    plan.decay[0], plan.decay[1] = 0.0, math.inf
+    for i in range(len(power)):
+        if power[i] == 0.0 and math.isfinite(counted[i]) and plan.location[i] != 0.0:
+            plan.decay[1] = min(plan.decay[1], abs(plan.location[i]))
+    for i in range(len(plan.power)):
+        plan.power[i] = 0.0
+    for i in range(len(power)):
+        distance = abs(plan.location[i])
+        if distance < plan.decay[1] and plan.width[i] >= 0.4 * distance:  # not those next to another bound
+            plan.power[i] = power[i]
+            plan.decay[0] = max(plan.decay[0], power[i])
+
+
+@borrowing
+def _stretch(y: float, decay: Floats) -> float:
+    """How far a panel may reach from y on for which the distance from zero, to the largest power, is smooth in its logarithm.
+
+    The deeper, the less counts what is lost: each limit is the length, to which powers are added, at which twelve nodes lose
+    1e-11 of the integral up to every node, or of that over the panel.
+    """
+    if y == 0.0:
+        return 0.0
+    power, depth = decay[0], max(0.0, math.log(decay[1] / abs(y)))
+    length = _length_at(depth, power)
+    if y < 0.0:
+        return y * math.expm1(-length)
+    # Away from zero what limits a panel is the depth at its end.
+    low, high = _length_at(0.0, power), length
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if _length_at(max(0.0, depth - middle), power) >= middle:
+            low = middle
+        else:
+            high = middle
+    return y * math.expm1(low)
+
+
+@borrowing
+def _length_at(depth: float, power: float) -> float:
+    """How long a panel may be in the logarithm that ends so far, in the same, below the places where densities are no powers."""
+    length = min(LONGEST, 13.0 / power, SMOOTH * math.exp((1.0 + power) * depth / 12.0) / power)
+    return min(length, SMOOTH * math.exp((2.0 + power) * depth / 12.0) / (1.0 + power))
+
+
+@borrowing
+def log_length(low: float, high: float) -> float:
+    """The length of a panel as its nodes count it by the logarithm of the distance from zero; zero if they do not."""
+    if low * high <= 0.0:
+        return 0.0
+    ratio = high / low if low > 0.0 else low / high
+    return math.log(ratio) if ratio > STRETCHED else 0.0
 
 
 @reduction
@@ -239,6 +317,16 @@ def _add_changes(plan: Plan, lead: Floats, members: Members, panels: int, places
         # A member that is zero at an end begins or stops at a bound there, which is an edge, and bends nothing.
         if not (math.isfinite(ahead) and math.isfinite(behind)) or ahead - behind <= KINK / 2.0:
             continue  # or slow enough for the panel as it is
+        if plan.decay[0] > 0.0 and log_length(low, high) > 0.0:
+            # In the logarithm of the distance the lead changes evenly, and over several widths of a kink is no corner.
+            if ahead - behind > 2.0 * KINK:
+                if places == len(plan.location):
+                    return -1
+                length = log_length(low, high)
+                at = low * math.exp((length if low > 0.0 else -length) * ahead / (ahead - behind))
+                plan.location[places], plan.width[places] = at, KINK * abs(at) * length / (ahead - behind)
+                places += 1
+            continue
         at = _crossing(members, first, second, low, high, ahead, behind, scratch)
         near = 1e-3 * (high - low)
         slope = (_gap(members, first, second, at + near, scratch) - _gap(members, first, second, at - near, scratch)) / (

@@ -121,21 +121,19 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
     elif not has_two_ends(members):
         _integrate(out, mass, own, centred, wanted, seen, everywhere)
     else:
-        # Each half as seen from its own bound; where members have other bounds, all from one.
+        # Each half as seen from its own bound.
         other = seen_from_bound(centred, surrogates=wanted.surrogates, upper=True)
         bounds = [cast("Floats", common_bound(members, upper=side)) for side in (False, True)]
         halved = np.isfinite(bounds[0]) & np.isfinite(bounds[1])
-        _integrate(out, mass, own, centred, wanted, seen, (everywhere[0], np.where(halved, -seen[2], np.inf)))
-        _integrate(out, mass, own, centred, wanted, other, (np.where(halved, -other[2], np.inf), everywhere[1]))
+        middle = [np.where(halved, -origin, nothing) for origin, nothing in ((seen[2], -np.inf), (other[2], np.inf))]
+        _integrate(out, mass, own, centred, wanted, seen, (everywhere[0], middle[0]))
+        _integrate(out, mass, own, centred, wanted, other, (middle[1], everywhere[1]))
+        if not halved.all():
+            _integrate_between_bounds(out, mass, own, centred, wanted, np.flatnonzero(~halved))
     for surrogate, name in zip(seen[1], SURROGATES, strict=False):
         out[ROW[f"quadratic.bayes.{name}"]] = -0.5 / (SQRT_PI * surrogate.scale)
     if members.square_power is not None and wanted.quadratic:
-        # A square without an integral, or with one that doubles do not reach.
-        slow = np.flatnonzero(np.any(members.square_power < SLOW, axis=0))
-        if len(slow) and overlap.is_closed(type(members), type(members)):
-            squares_by_pairs(out, slow, centred.at(slow))
-        else:
-            own[slow] = True
+        own |= _squares_at_poles(out, centred)
     if members.atoms is not None:
         add_atoms(out, mass, centred)
     own |= ~(np.abs(mass - 1.0) <= max(members.tolerance / 10.0, MASS))  # so that NaN is caught, too
@@ -144,6 +142,45 @@ def one_pass(centred: CentredEnsemble, wanted: Wanted, status: Floats, at: Float
     else:
         status[at] |= own
     return out
+
+
+def _squares_at_poles(out: Floats, centred: CentredEnsemble) -> np.ndarray[Any, Any]:
+    """Set the rows of squares that have no integral, or one that doubles do not reach; returns the points where that fails."""
+    members = centred.members
+    power = np.min(cast("Floats", members.square_power), axis=0)
+    infinite = power <= 0.0
+    out[ROW["quadratic.bayes.members"], infinite] = -np.inf
+    for name in ("mixture.members", *(f"{name}.mixture" for name in SURROGATES)):
+        out[ROW[f"quadratic.excess.{name}"], infinite] = np.inf
+    slow = (power < SLOW) & ~infinite
+    if not slow.any() or not overlap.is_closed(type(members), type(members)):
+        return slow
+    at = np.flatnonzero(slow)
+    squares_by_pairs(out, at, centred.at(at))
+    return np.zeros_like(slow)
+
+
+def _integrate_between_bounds(
+    out: Floats, mass: Floats, own: Floats, centred: CentredEnsemble, wanted: Wanted, at: Floats
+) -> None:
+    """Add what lies around each bound of any member, as seen from there, at points whose members have different bounds."""
+    part = centred.at(at)
+    members, surrogates = part.members, [part.matched, part.pooled] if wanted.surrogates else []
+    each = members.components or members
+    found = [np.reshape(np.broadcast_to(bound, each.batch_shape), (-1, len(at))) for bound in each.support]
+    bounds = np.sort(np.concatenate(found), axis=0)
+    ends = np.concatenate([np.full((1, len(at)), -np.inf), 0.5 * (bounds[1:] + bounds[:-1]), np.full((1, len(at)), np.inf)])
+    rows, held, declined = np.zeros((len(ROWS), len(at))), np.zeros(len(at)), np.zeros(len(at), dtype=np.int8)
+    unit = np.ones(len(at))
+    for k, origin in enumerate(bounds):
+        seen = members.relative_to(origin, unit), [s.relative_to(origin, unit) for s in surrogates], origin
+        low = 0.5 * (bounds[k - 1] - origin) if k else ends[0]
+        high = 0.5 * (bounds[k + 1] - origin) if k + 1 < len(bounds) else ends[-1]
+        outside = members.cdf(ends[k]), members.survival(ends[k + 1])
+        _integrate(rows, held, declined, part, wanted, seen, (low, high), outside)
+    out[:, at] += rows
+    mass[at] += held
+    own[at] |= declined
 
 
 def _atoms(members: Family) -> Floats:
@@ -185,8 +222,12 @@ def _integrate(
     wanted: Wanted,
     seen: tuple[Family, Sequence[Surrogate], Floats],
     ends: tuple[Floats, Floats],
+    outside: tuple[Floats, Floats] | None = None,
 ) -> None:
-    """Add what lies between two ends, of members and surrogates as seen from an origin."""
+    """Add what lies between two ends, of members and surrogates as seen from an origin.
+
+    `outside` are the probabilities of the members, (members, points), below and above the ends.
+    """
     members, surrogates, origin = seen
     places = Places.join([Mixture._of(members, centred.weights).places(graded=False), *[s.places() for s in surrogates]])
     own |= np.any(places.narrow & (places.location >= ends[0]) & (places.location <= ends[1]), axis=0)
@@ -205,7 +246,13 @@ def _integrate(
         out,
         mass,
         own,
-        (_by_point(places.location), _by_point(places.width), _by_point(places.low), _by_point(places.high)),
+        (
+            _by_point(places.location),
+            _by_point(places.width),
+            _by_point(places.low),
+            _by_point(places.high),
+            _powers(places, members),
+        ),
         np.array(places.sharp),
         addresses_of(form, (numbers.shape[-1] - 1) // parts - 1 if form.mixed else numbers.shape[-1], sharing=sharing),
         numbers,
@@ -217,6 +264,7 @@ def _integrate(
         np.stack([s.scale for s in surrogates], axis=-1) if surrogates else np.empty((points, 0)),
         np.ascontiguousarray(-origin),
         ends,
+        (np.empty((points, 0)),) * 2 if outside is None else (_by_point(outside[0]), _by_point(outside[1])),
         wanted.crps or None,
         wanted.quadratic or None,
         wanted.log or None,
@@ -237,6 +285,15 @@ def numbers_of(members: Family) -> tuple[PointwiseForm, Floats, int]:
     with np.errstate(divide="ignore"):
         log_weights = np.moveaxis(np.log(members.weights), -1, 0)
     return form, mixed_numbers(log_weights.swapaxes(1, 2), numbers.swapaxes(1, 2)), len(members.weights)
+
+
+def _powers(places: Places, members: Family) -> Floats:
+    """Those of the places, (points, places), where members begin or end at zero; (points, 0) if there are none."""
+    points = places.location.shape[1]
+    each = members.components or members
+    if places.power is None or not np.any([np.any(bound == 0.0) for bound in each.support if bound is not None]):
+        return np.empty((points, 0))
+    return _by_point(places.power)
 
 
 def _by_point(x: Floats) -> Floats:

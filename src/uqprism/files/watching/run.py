@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ def watch(
     settings = {
         **options,
         "rule": str(getattr(rule, "name", rule)),
-        "recalibration": None if recalibration is None else asdict(recalibration),
+        "recalibration": None if recalibration is None else json.loads(recalibration.to_json()),
         "reference": fingerprint(find_files(reference)),
     }
     with nullcontext() if folder is None else claimed(folder, folder=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import deque
 from collections.abc import Mapping
@@ -40,7 +41,7 @@ def save(core: Core, path: str | os.PathLike[str], beside: Mapping[str, Any] | N
         "rule": reader.rule.name,
         "columns": {"groups": reader.groups, "target": reader.target},
         "members": asdict(reader.columns),
-        "recalibration": None if reader.recalibration is None else asdict(reader.recalibration),
+        "recalibration": None if reader.recalibration is None else json.loads(reader.recalibration.to_json()),
         "groups": reader.names,
         "correction": asdict(core.correction),
         "alarms": [alarm.to_dict() for alarm in core.alarms],
@@ -89,7 +90,7 @@ def _reader(header: Mapping[str, Any]) -> Reader:
         resolve_rule(header["rule"]),
         groups=header["columns"]["groups"],
         target=header["columns"]["target"],
-        recalibration=None if stored is None else Recalibration(**{**stored, "fitted": tuple(stored["fitted"])}),
+        recalibration=None if stored is None else Recalibration.from_dict(stored),
         columns=Columns(**header["members"]),
         names=tuple(map(str, header["groups"])),
     )

@@ -121,7 +121,7 @@ def scored(raw: Tensor, target: Tensor, how: Shares) -> tuple[Tensor, Tensor]:
 def _scores(raw: Tensor, target: Tensor, how: Shares, into: Tensor | None) -> Tensor:
     components, likelihood, crps_share = how
     # The components come first: operations on a last axis of three are slow.
-    logits, centre, width = raw.reshape(-1, 3, components).movedim(0, -1).contiguous()
+    logits, centre, width = raw.reshape(-1, 3, components).movedim(0, -1).contiguous().unbind()
     scale = softplus(width).add_(LEAST)
     shift = target.reshape(-1) - centre - constant(_apart(components), raw)[:, None]
     log_shares = logits.log_softmax(0)
@@ -156,7 +156,7 @@ def _crps(shift: Tensor, scale: Tensor, shares: Tensor, into: Tensor | None, tim
 
     E|X| of a Gaussian is scale * density + mean * inclination, where these two are its derivatives.
     """
-    count = len(shift)
+    count = shift.shape[0]
     wide = torch.hypot(scale[:, None], scale)
     shifts = torch.cat([shift, (shift - shift[:, None]).flatten(0, 1)])
     scales = torch.cat([scale, wide.flatten(0, 1)])
