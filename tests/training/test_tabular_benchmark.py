@@ -108,3 +108,16 @@ def test_prepared_rows_are_those_of_the_tables_and_cells_are_resumed(
     assert [cell["model"] for cell in cells] == ["random forest", "broken"]
     assert cells[1]["error"].startswith("ZeroDivisionError")
     assert {"crps", "fit", "fit_processor", "machine", "version"} <= cells[0].keys()
+
+
+def test_far_from_the_data_few_points_of_any_head_have_a_small_deviation() -> None:
+    """What docs/training.md says of its picture, for every head."""
+    found = json.loads((ROOT / "benchmarks" / "far.json").read_text())
+    page = (ROOT / "docs" / "training.md").read_text()
+    heads = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `") and "f1" in line]
+    embedded, plain = found["embedded columns"], found["columns as they are"]
+    assert set(heads) <= set(embedded)
+    assert all(shares[-1] <= 0.02 for shares in embedded.values())
+    assert all(shares[5] <= (0.02 if head != "histogram" else 0.03) for head, shares in embedded.items())
+    assert embedded["histogram"][6] <= 0.02
+    assert all(0.85 < plain[head][-1] < 0.9 for head in ("natural", "histogram"))
