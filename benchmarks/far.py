@@ -18,7 +18,18 @@ from uqprism.training import MLP, TabularMLP, train
 
 HERE = Path(__file__).parent
 CELLS, PICTURE = HERE / "far.json", HERE.parent / "docs/pictures/far.png"
-HEADS = ("natural", "mean_variance", "beta_nll", "crps", "laplace", "mixture", "histogram", "quantiles")
+HEADS = (
+    "natural",
+    "mean_variance",
+    "beta_nll",
+    "warm_up",
+    "crps",
+    "laplace",
+    "mixture",
+    "histogram",
+    "quantiles",
+    "evidential",
+)
 DISTANCES = (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 50.0, 100.0)
 SHARE = 0.02  # of points that may have a smaller deviation at the greatest distance
 

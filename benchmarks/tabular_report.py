@@ -250,5 +250,6 @@ of 90 %."""
 SPLIT = """The mean over the test rows of the standard deviations of each part, noise first, in units of the target; models
 without members have no such parts. What a virtual ensemble or one forest's trees call disagreement is not what
 networks from different seeds call so: compare the orders of magnitude with the error."""
-SECONDS = """One process of one thread on each core, fifteen at a time; RealMLP, TabM and bde each with a share of one GPU, whose
-seconds are not those of a processor."""
+SECONDS = """One process of one thread on each core, fifteen at a time, the later cells of bde, CatBoost x 10 and the Gaussian
+process beside work of low priority; RealMLP and TabM each with a share of one GPU, whose seconds are not those of a
+processor. Cells of another machine are left out here."""

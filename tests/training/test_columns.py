@@ -219,6 +219,30 @@ def test_an_array_in_place_of_a_table_with_categories_is_refused() -> None:
         model.predict(frame.to_numpy())
 
 
+def test_polars_columns_that_are_said_to_be_categories_are() -> None:
+    class Series:
+        def __init__(self, dtype: str, values: Any) -> None:
+            self.dtype, self.values = dtype, np.array(values)
+
+        def to_numpy(self) -> Any:
+            return self.values
+
+    class Frame(dict[str, Series]):  # stands for polars.DataFrame
+        columns = property(list)
+        shape = (40, 1)
+
+        def __len__(self) -> int:
+            return 40
+
+    names = [f"no {i}" for i in range(40)]
+    for dtype in ("Categorical", "Enum(categories=[...])"):
+        assert Columns.of(Frame(what=Series(dtype, names))).names == ("what=(other)", "what how often")
+    with pytest.raises(up.UqprismError, match="'what' holds text that hardly repeats"):
+        Columns.of(Frame(what=Series("String", names)))
+    with pytest.raises(up.UqprismError, match="'pair' holds ndarray objects"):
+        Columns.of(Frame(pair=Series("Struct({'a': Int64, 'b': Int64})", np.zeros((40, 2)))))
+
+
 def test_a_table_whose_rows_are_not_there_yet_is_refused() -> None:
     lazy = type("LazyFrame", (), {"shape": (4, 1), "columns": ["a"]})()
     with pytest.raises(up.UqprismError, match=r"call its collect\(\)"):

@@ -169,6 +169,25 @@ def test_warm_start_goes_on() -> None:
     assert_array_equal(cold.fit(X, Y).predict(X), before.predict_ensemble(X).matched.mean)
 
 
+def test_further_training_refuses_settings_that_it_cannot_follow() -> None:
+    for changed in ({"head": "crps"}, {"hidden": (8,)}, {"target_transform": "yeo_johnson"}, {"shared": True}):
+        model = quick(max_epochs=1, warm_start=True).fit(X, Y)
+        (name,) = changed
+        with pytest.raises(up.UqprismError, match=f"with {'network' if name == 'hidden' else name}=.* which cannot become"):
+            model.set_params(**changed).fit(X, Y)
+    shared = quick(max_epochs=1, warm_start=True, shared=True).fit(X, Y)
+    assert shared.set_params(max_epochs=20, learning_rate=0.003).fit(X, Y).score(X, Y) > 0.0  # these may change
+
+
+def test_single_rows_train_further() -> None:
+    model, frame = quick(), pd.DataFrame(X)
+    before = model.partial_fit(frame, Y).predict(frame[:1])
+    for _ in range(100):
+        model.partial_fit(frame[:1], [5.0])
+    assert abs(model.predict(frame[:1])[0] - 5.0) < 0.5 * abs(before[0] - 5.0)
+    assert np.isfinite(quick().partial_fit(X, Y).partial_fit(X[:1], Y[:1]).predict(X)).all()
+
+
 def test_partial_fit_learns_from_one_batch_after_the_other() -> None:
     model = quick(hidden=(32,))
     x, y = waves(600)

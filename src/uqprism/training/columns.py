@@ -218,14 +218,20 @@ def names_of(frame: Any) -> list[Any]:
 
 def _series(frame: Any) -> dict[str, Any]:
     """Each column as a `pandas.Series`, by name."""
-    pandas = require("pandas", extra="pandas")
     names = names_of(frame)
     texts = [str(name) for name in names]
     if hasattr(frame, "iloc"):
         return {text: frame[name] for text, name in zip(texts, names, strict=True)}
     if hasattr(frame, "column_names"):  # Arrow
         return {name: frame.column(name).to_pandas() for name in names}
-    return {name: pandas.Series(frame[name].to_numpy()) for name in names}
+    return {name: _from_polars(frame[name]) for name in names}
+
+
+def _from_polars(column: Any) -> Any:
+    """A Polars column as a `pandas.Series`; what it says is a category stays one."""
+    values = column.to_numpy()
+    stated = "category" if str(column.dtype).startswith(("Categorical", "Enum")) else None
+    return require("pandas", extra="pandas").Series(list(values) if values.ndim > 1 else values, dtype=stated)
 
 
 def _numbers(name: str, values: Any) -> Floats:

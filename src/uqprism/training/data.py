@@ -202,7 +202,7 @@ def prepare(
             raise ShapeError(f"validation inputs must have rows of shape {tuple(x.shape[1:])}, got {tuple(x_kept.shape[1:])}")
         x, y = _joined(x, x_kept), _joined(y, y_kept)
     sets = _training_sets(rows, count, n_experiments)
-    if sets.shape[1] < 2:
+    if sets.shape[1] < 2 and scaling is None:
         raise InvalidValueError(f"cannot learn a spread from n_samples={sets.shape[1]}: give at least 2 rows")
     training, kept = _split(sets.repeat_interleave(len(seeds) // n_experiments, 0), seeds, options, validation is not None)
     if validation is not None:

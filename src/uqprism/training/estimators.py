@@ -25,7 +25,7 @@ from uqprism.training.deep_ensemble import KIND, DeepEnsemble
 from uqprism.training.exporting import Exported, export_networks
 from uqprism.training.exporting.program import Precision, Wanted
 from uqprism.training.fit import train, train_many
-from uqprism.training.given import check_validation, is_text, refuse_text, weighted
+from uqprism.training.given import check_continued, check_validation, is_text, refuse_text, weighted
 from uqprism.training.heads import Head
 from uqprism.training.heads.evidential import Evidential
 from uqprism.training.networks import Factory, resolve
@@ -137,6 +137,8 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
         self, inputs: Any, targets: Any, weights: Any, validation: Any, start: DeepEnsemble | None, **settings: Any
     ) -> Self:
         given = {**self._settings(), "validation": validation, "seed": self._seed()}
+        if start is not None:
+            check_continued(start, given)
         inputs, targets, given["weights"] = weighted(inputs, targets, weights)
         return self._fitted_with(train(inputs, targets, start=start, **{**given, **settings}))
 
@@ -294,7 +296,7 @@ class EnsembleRegressor(RegressorMixin, BaseEstimator):
                 raise ShapeError("the table has no columns; give at least one")
             return X, column_or_1d(y, warn=True)
         refuse_text(X)
-        fitting = {"y_numeric": True, "allow_nd": True, "ensure_min_samples": 2, "ensure_all_finite": False}
+        fitting = {"y_numeric": True, "allow_nd": True, "ensure_min_samples": 2 if reset else 1, "ensure_all_finite": False}
         return validate_data(self, X, y, reset=reset, **fitting)
 
 

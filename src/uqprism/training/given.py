@@ -8,7 +8,10 @@ import numpy as np
 
 from uqprism.arrays import to_numpy
 from uqprism.errors import ArgumentError, InvalidValueError, ShapeError
+from uqprism.training import heads, networks
 from uqprism.training.columns import take_rows
+from uqprism.training.deep_ensemble import DeepEnsemble
+from uqprism.training.networks.shared import SharedMLP
 
 
 def weighted(inputs: Any, targets: Any, weights: Any) -> tuple[Any, Any, Any]:
@@ -32,6 +35,25 @@ def check_validation(given: Any) -> None:
         f"validation must be the rows (X, y) for early stopping, got {type(given).__name__}; the share of the rows that "
         "each member keeps is validation_fraction"
     )
+
+
+def check_continued(start: DeepEnsemble, settings: dict[str, Any]) -> None:
+    """Refuse settings of another network, head or transform than those of the ensemble that is trained further."""
+    network, found = networks.resolve(settings["network"]), start.network
+    if start.shared is not None:
+        network = SharedMLP.of(network, start.shared)
+    pairs = {
+        "network": (networks.to_dict(found), networks.to_dict(network)),
+        "head": (start.head.name, heads.resolve(settings["head"]).name),
+        "target_transform": (None if start.transform is None else start.transform.name, settings["target_transform"]),
+        "shared": (start.shared is not None, settings.get("shared", False)),
+    }
+    for name, (kept, given) in pairs.items():
+        if kept != given:
+            raise ArgumentError(
+                f"the networks of the last fit are trained further, with {name}={kept!r}, which cannot become {given!r}: set it "
+                "back, or fit a clone of this estimator"
+            )
 
 
 def refuse_text(X: Any) -> None:
