@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import uqprism as up
+from tests.cli.command import run
 from tests.files.tables import ensemble, table
 from tests.tasks.test_recalibration import in_lists
 from uqprism import files
@@ -159,3 +160,19 @@ def test_part_of_an_arrow_table_is_read_with_its_origin() -> None:
     found = up.from_arrow(part)
     assert found.origin == FOREST
     np.testing.assert_array_equal(found.members.location, weighted().members.location[:, 4:14])
+
+
+@pytest.mark.parametrize("command", [["inspect"], ["report", "--target", "y"], ["select", "--target", "y"], ["score"]])
+def test_lists_that_pandas_wrote_as_text_are_refused_by_column(command: list[str], tmp_path: Path) -> None:
+    """One line says which column and what to do; cells of a CSV file hold no lists."""
+    given = up.EnsemblePrediction.quantiles(
+        levels=[0.1, 0.5, 0.9], values=np.sort(np.random.default_rng(0).normal(size=(2, 3, 9)), 1)
+    )
+    given.to_pandas().assign(y=0.0).to_csv(tmp_path / "q.csv", index=False)
+    name, *options = command
+    written = {"report": ["-o", tmp_path / "page.html"], "score": ["-o", tmp_path / "out.parquet"]}.get(name, [])
+    done = run(name, tmp_path / "q.csv", *options, *written)
+    assert done.returncode in (1, 3)
+    assert "'values_0'" in done.stderr
+    assert "list" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -112,6 +112,11 @@ class Layout:
                     f"column {name!r} has {own.shape[-1]} numbers in a cell, and {names[0]!r} {row.shape[-1]}"
                 )
             row[...] = own
+        if self.lists and found.ndim < 3:
+            raise InvalidValueError(
+                f"column {names[0]!r} holds one value in a cell, and {self.family} members in such a column need a list of "
+                "numbers, which CSV files cannot hold; write the table as Parquet"
+            )
         if self.lists:  # (members, rows, numbers)
             return np.ascontiguousarray(found.transpose(2, 0, 1))
         if len(names) > self.n_members or self.family == MIXTURE:  # member by member, its levels or components
