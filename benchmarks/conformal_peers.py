@@ -6,8 +6,6 @@ Run `held_out.py FOLDER` first, then this with the same folder, where MAPIE and 
 from __future__ import annotations
 
 import argparse
-import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,10 +14,10 @@ import numpy as np
 import results
 from crepes import ConformalRegressor
 from crepes.extras import DifficultyEstimator
-from held_out import HeldOut, held_out
+from held_out import HeldOut, kept_splits
 from mapie.conformity_scores import ResidualNormalisedScore
 from mapie.regression import SplitConformalRegressor
-from scipy.stats import betabinom
+from recalibration import CHANCE, COVERAGE, KNOWN, SPLITS, by_chance
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.pipeline import make_pipeline
@@ -27,8 +25,6 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import uqprism as up
 
-SPLITS, KNOWN = 5, 1_000  # as in recalibration.py
-COVERAGE, CHANCE = 0.9, 0.95
 PLAIN = "plain"
 INTERVALS = {
     PLAIN: "ours, constant width around the mean",
@@ -116,22 +112,6 @@ def one_split(given: HeldOut, seed: int) -> dict[str, Any]:
     return found
 
 
-def measure(folder: Path) -> list[dict[str, Any]]:
-    """All tables and models, those that are kept from an earlier run as they are."""
-    found = []
-    kept = folder / "conformal_peers"
-    kept.mkdir(exist_ok=True)
-    for given in held_out(folder):
-        path = kept / f"{given.table}-{given.model}.json"
-        if not path.exists():
-            started = time.perf_counter()
-            splits = [one_split(given, seed) for seed in range(SPLITS)]
-            path.write_text(json.dumps({"table": given.table, "model": given.model, "splits": splits}))
-            print(f"{given.table}, {given.model}: {time.perf_counter() - started:.0f} s", flush=True)
-        found.append(json.loads(path.read_text()))
-    return found
-
-
 def report(found: list[dict[str, Any]]) -> list[str]:
     """The section."""
     splits = [one for each in found for one in each["splits"]]
@@ -148,7 +128,7 @@ def report(found: list[dict[str, Any]]) -> list[str]:
     ]
     for name, how in INTERVALS.items():
         coverage = [_coverage(each, name) for each in found]
-        inside = np.mean([_by_chance(one[name], one["new"]) for one in splits])
+        inside = np.mean([by_chance(one[name], one["new"]) for one in splits])
         widths = [_width(each, name) for each in found]
         lines.append(
             f"| {name} | {how} | {100 * np.mean(coverage):.1f} % | {100 * min(coverage):.1f} to {100 * max(coverage):.1f} % | "
@@ -171,17 +151,11 @@ def _width(each: dict[str, Any], name: str) -> float:
     return float(np.median([one[name]["width"] / one[PLAIN]["width"] for one in each["splits"]]))
 
 
-def _by_chance(one: dict[str, Any], new: int) -> bool:
-    rank = int(np.ceil((one["rows"] + 1) * COVERAGE - 1e-9))
-    law = betabinom(new, rank, one["rows"] + 1 - rank)
-    return bool(law.ppf((1.0 - CHANCE) / 2.0) <= one["inside"] <= law.ppf((1.0 + CHANCE) / 2.0))
-
-
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="of the predictions that held_out.py keeps")
-    lines = report(measure(parser.parse_args().folder))
+    lines = report(kept_splits(parser.parse_args().folder, "conformal_peers", one_split, SPLITS))
     packages = ("uqprism", "numpy", "scikit-learn", "torch", "mapie", "crepes")
     results.write(results.RECALIBRATION, lines, results.processor(), packages)
     print("\n".join(lines))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -103,6 +105,21 @@ def held_out(folder: Path) -> Iterator[HeldOut]:
         with np.load(path) as arrays:
             ensemble = up.EnsemblePrediction.load(folder / f"{path.stem}.members.npz")
             yield HeldOut(name, model.replace("_", " "), ensemble, arrays["inputs"], arrays["target"])
+
+
+def kept_splits(folder: Path, name: str, one_split: Callable[[HeldOut, int], dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """So many splits of all tables and models; those that an earlier run has kept, in the subfolder of this name, as they are."""
+    found, kept = [], folder / name
+    kept.mkdir(exist_ok=True)
+    for given in held_out(folder):
+        path = kept / f"{given.table}-{given.model}.json"
+        if not path.exists():
+            started = time.perf_counter()
+            splits = [one_split(given, seed) for seed in range(count)]
+            path.write_text(json.dumps({"table": given.table, "model": given.model, "splits": splits}))
+            print(f"{given.table}, {given.model}: {time.perf_counter() - started:.0f} s", flush=True)
+        found.append(json.loads(path.read_text()))
+    return found
 
 
 def main() -> None:

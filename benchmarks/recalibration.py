@@ -7,15 +7,13 @@ continues. `conformal_peers.py` compares with MAPIE and crepes.
 from __future__ import annotations
 
 import argparse
-import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import results
-from held_out import HeldOut, held_out
+from held_out import HeldOut, kept_splits
 from scipy.stats import betabinom
 
 import uqprism as up
@@ -78,22 +76,6 @@ def one_split(given: HeldOut, seed: int) -> dict[str, Any]:
         "new": len(new),
         "intervals": intervals,
     }
-
-
-def measure(folder: Path) -> list[dict[str, Any]]:
-    """All tables and models, those that are kept from an earlier run as they are."""
-    found = []
-    kept = folder / "recalibration"
-    kept.mkdir(exist_ok=True)
-    for given in held_out(folder):
-        path = kept / f"{given.table}-{given.model}.json"
-        if not path.exists():
-            started = time.perf_counter()
-            splits = [one_split(given, seed) for seed in range(SPLITS)]
-            path.write_text(json.dumps({"table": given.table, "model": given.model, "splits": splits}))
-            print(f"{given.table}, {given.model}: {time.perf_counter() - started:.0f} s", flush=True)
-        found.append(json.loads(path.read_text()))
-    return found
 
 
 def by_chance(one: dict[str, Any], new: int) -> bool:
@@ -193,7 +175,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="of the predictions that held_out.py keeps")
     given = parser.parse_args()
-    for section in report(measure(given.folder)):
+    for section in report(kept_splits(given.folder, "recalibration", one_split, SPLITS)):
         results.write(results.RECALIBRATION, section, results.processor(), ("uqprism", "numpy", "scikit-learn", "torch"))
         print("\n".join(["", *section]))
 
